@@ -108,9 +108,7 @@ def _passes(flow: Flow, entry: Position) -> int:
     return (loops[-1] or 1) - 1 if loops else 0
 
 
-def _run(  # noqa: PLR0913, PLR0917 (one frame of a plain recursion)
-    flow: Flow, place: str, at: str, passes: int, says: Says, bound: Bound
-) -> Iterator[str]:
+def _run(flow: Flow, place: str, at: str, passes: int, says: Says, bound: Bound) -> Iterator[str]:
     node = flow.nodes[place]
 
     def run_all(below: str, mark: str, passes: int) -> Iterator[str]:

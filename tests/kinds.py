@@ -53,6 +53,7 @@ FILES = {
         "commands/remote/test_descendants.py",
         "commands/test_lessons_of_driving.py",
         "commands/verify/test_derived.py",
+        "commands/verify/test_every_byte.py",
         "commands/verify/test_verify.py",
         "interop/test_sharing_hub.py",
         "interop/test_sharing_plain_git.py",

@@ -16,15 +16,16 @@ from dulwich.pack import write_pack_index
 
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START
 from uwf_git.model.definition.definition import Definition, RoleDefinition
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import apply_event, begin_thread
+from uwf_git.model.event_words import describe_event, describe_start
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END as END_OF_GRAPH
 from uwf_git.model.transition import START as START_OF_GRAPH
 from uwf_git.model.transition import Transition
-from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.workflow import build_workflow
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.json_file import encode_json
@@ -112,15 +113,16 @@ class _Writer:
         leaf = self._tree({**self._leaves.get(first + second, {}), name: blob})
         inner = self._tree({**self._outer.get(first, {}), second.encode(): leaf})
         nodes = self._tree({**self._nodes, first.encode(): inner})
-        present = ThreadState(self._workflow, self._binding, time_s * 1000)
-        now = self._pack.add(b"blob", encode_json(present.as_document()))
+        begun = begin_thread(thread, node, _NAME, initial_state=None)
+        now = self._pack.add(b"blob", encode_json(begun.state.as_document()))
         files = {b"start.json": blob, b"head.json": blob, b"now.json": (_FILE, now)}
         _mode, tree = self._tree({**files, b"nodes": nodes})
-        record = TransitionRecord(thread, "start", "ready", node.hash, 0, self._workflow, _NAME)
-        began = self._commit(tree, b"", record, time_s)
-        ended = record._replace(event="kill", status="killed")
+        start = build_thread_message(begun.record, describe_start(node.payload["prompt"]))
+        began = self._commit(tree, b"", start, time_s)
+        killed = apply_event(begun, "kill", Cause()).record
+        end = build_thread_message(killed, describe_event(begun, "kill", Cause()))
         parent = b"parent " + began.hex().encode() + b"\n"
-        return node.hash, began.hex(), self._commit(tree, parent, ended, time_s).hex()
+        return node.hash, began.hex(), self._commit(tree, parent, end, time_s).hex()
 
     def _leaf(self, name: NodeHash) -> _Entries:
         return self._leaves.setdefault(name[:2], {})
@@ -134,9 +136,8 @@ class _Writer:
         lines = (b"%s %s\0%s" % (mode, name, oid) for name, (mode, oid) in sorted(entries.items()))
         return _FOLDER, self._pack.add(b"tree", b"".join(lines))
 
-    def _commit(self, tree: bytes, parent: bytes, record: TransitionRecord, time_s: int) -> bytes:
+    def _commit(self, tree: bytes, parent: bytes, message: bytes, time_s: int) -> bytes:
         who = b"%s %d +0000" % (_WHO, time_s)
-        message = build_thread_message(record, said=f"Do task {time_s - _BEGIN_S}.")
         head = b"tree %s\n%sauthor %s\ncommitter %s\n\n" % (tree.hex().encode(), parent, who, who)
         return self._pack.add(b"commit", head + message)
 

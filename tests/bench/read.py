@@ -23,6 +23,7 @@ from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import open_store
@@ -33,6 +34,8 @@ _DECISIONS_A_ROUND = 5
 """A decision is quick; the commands that read a whole thread are not."""
 
 _LIMIT = Limit("over_naive", 1.5)
+_VERIFY = Limit("over_naive", 12)
+"""`uwf verify` makes each commit again, and checks each node."""
 
 _NONE, _PLAIN = "no condition", "a plain condition on meta"
 _MORE = Limit("more_ms", 0.5)
@@ -76,6 +79,7 @@ def _whole_thread(name: str, thread: Thread, *, rounds: int, limits: Sequence[Li
             steps,
         ),
         "thread read": (lambda opened: read_thread(opened.store, opened.id), everything),
+        "verify": (lambda opened: verify(opened.store, [opened.id]), everything),
         "thread show": (lambda opened: show_thread(opened.store, opened.id), None),
         "thread read --last 10": (
             lambda opened: read_thread(opened.store, opened.id, last=10),
@@ -89,7 +93,8 @@ def _whole_thread(name: str, thread: Thread, *, rounds: int, limits: Sequence[Li
         figures: dict[str, float | None] = dict(series[what].figures())
         if naive is not None:
             figures[_LIMIT.figure] = ratio(series[what], series[naive])
-        rows.append(Row(what, figures, limits if naive else (), series[what].failure))
+        held = (_VERIFY,) if what == "verify" and limits else limits
+        rows.append(Row(what, figures, held if naive else (), series[what].failure))
     return Table(f"{name}, in one process, {rounds} rounds", rows)
 
 

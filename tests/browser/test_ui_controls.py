@@ -56,6 +56,9 @@ def test_click_trusts_no_command(world: World, tab: Tab) -> None:
     expect(tab.find("alert")).to_have_count(0)
     # A record that is made although it cannot go on tells both.
     tab.find("button", "Pause").click()
+    # The page is drawn again when the pause is seen, and a click on what was there before is lost.
+    expect(tab.page.locator("#told")).to_contain_text("Paused")
+    expect(tab.page.locator(".head .badge")).to_contain_text("paused")
     tab.find("button", "Resume").click()
     expect(tab.page.locator("#told")).to_contain_text("Resumed")
     expect(tab.find("alert")).to_contain_text("not trusted")

@@ -53,9 +53,9 @@ def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thr
 
     assert ran.status == 5
     lines = ran.out.splitlines()
-    assert lines[0] == f"{ref}: Uwf-Depth is 4, and a thread begins with 0"
+    assert lines[0] == f"{ref}: Uwf-Depth is 4, and must be 0"
     assert lines[1].startswith("  in: commit ")
-    assert lines[2].startswith("  hint: see it with `git show ")
+    assert lines[2].startswith("  hint: no version of uwf writes such a commit")
     assert len(lines) % 3 == 0
     assert "\x1b" not in ran.out
     assert "problems were found" in ran.err

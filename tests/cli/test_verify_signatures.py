@@ -89,7 +89,7 @@ def test_forged_step_is_a_problem(signing: Uwf, git: Git) -> None:
 
     assert ran.status == 5
     said, problem = json.loads(ran.out)["problems"]
-    assert said["message"].startswith("its subject says 'What never was said.', ")
+    assert said["message"].startswith("its subject is 'writer: What never was said.', ")
     assert (problem["commit"], problem["ref"]) == (forged, ref)
     assert problem["message"].startswith(f"commit {forged} has a signature that is bad: ")
     assert ran.err.startswith("error: 2 problems were found\n")

@@ -13,6 +13,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import START, STEP
+from uwf_git.model.event_words import Words
 from uwf_git.model.node import build_node
 from uwf_git.model.references import reference
 from uwf_git.model.thread_id import ThreadId
@@ -61,7 +62,7 @@ def forged(*, cursor: str | None = None, event: Any = None, **refs: Any) -> Forg
             record = record._replace(node=start)
         if event is not None:
             record = record._replace(event=event)
-        transition = NewCommit(record, "forged", present, tuple(nodes))
+        transition = NewCommit(record, Words("forged"), present, tuple(nodes))
         signing = world.caller.signing(world.store)
         oid = record_next(world.store, snapshot, transition, signing)
         ref = f"refs/threads/{thread}"

@@ -6,15 +6,14 @@ from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.history import find_turn_start
 
 
 def begin_turn(world: World, thread: ThreadId, *, role: str = "writer", begun: bool = True) -> Oid:
     """Write the run files of a turn of *role* that has begun; return the commit it began after."""
-    base = find_turn_start(world.store, world.snapshot(thread))
+    base = world.snapshot(thread).turn_start
     run_dir = Path(world.store.local_path("run", thread, base))
     run_dir.mkdir(parents=True)
-    Path(f"{run_dir}.turn").write_text(f"{role} 3QZ82VBH2MY12 nobody")
+    Path(f"{run_dir}.turn").write_text(f'{role} 3QZ82VBH2MY12 nobody\n{{"command": "nobody"}}\n')
     if begun:
         (run_dir / "pid").write_text("1\n")
     return base

@@ -60,7 +60,7 @@ def test_git_lists_our_refs(store: Store, git: Git) -> None:
 def test_git_tells_the_story_of_a_thread(store: Store, git: Git) -> None:
     told = git("log", "--format=%an <%ae> %s", REFS[0], cwd=Path(store.path))
     assert told.splitlines() == [
-        "C O Mitter <committer@example.com> end: completed",
+        "C O Mitter <committer@example.com> end: completed after 2 steps",
         'checker <uwf-mock@uwf> checker: {"ok": true}',
         "writer <uwf-mock@uwf> writer: attempt 1 failed: exit status 1",
         "writer <uwf-mock@uwf> writer: An old silent pond",

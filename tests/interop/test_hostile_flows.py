@@ -10,6 +10,9 @@ from interop.verbs import uwf
 
 from uwf_git.store.store import create_store
 
+# A push and a fetch take a second; what verify finds they refuse, whatever it is.
+SAMPLED = 4
+
 ALL = ("refs/threads/*:refs/threads/*", "refs/archive/*:refs/archive/*")
 
 
@@ -39,14 +42,14 @@ def test_each_forgery_is_found_refused_and_not_fetched(
     told: Told, hub: Hub, tmp_path: Path
 ) -> None:
     """A clone takes what is sound, and nothing else."""
-    for name, (stories, _forge) in ROWS.items():
+    for number, (name, (stories, _forge)) in enumerate(ROWS.items()):
         if told.name not in stories:
             continue
         place = tmp_path / str(len(list(tmp_path.iterdir())))
         place.mkdir()
         forged = forge(name, told, place)
         assert uwf(forged, "verify").status == 5, name
-        if told.name != stories[0]:
+        if told.name != stories[0] or number % SAMPLED:
             continue
         said = git("push", str(hub.path), *ALL, cwd=forged, check=False)
         assert "pre-receive hook declined" in said, (name, said)

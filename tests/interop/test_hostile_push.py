@@ -73,8 +73,8 @@ MESSAGES: dict[str, tuple[Callable[[str, str], str], str]] = {
         "has no trailers|that is no trailer",
     ),
     "a format of the future": (
-        lambda subject, trailers: f"{subject}\n\n{trailers}".replace("Format: 1", "Format: 2"),
-        "has format 2",
+        lambda subject, trailers: f"{subject}\n\n{trailers}".replace("Format: 2", "Format: 3"),
+        "has format 3",
     ),
     "two megabytes": (
         lambda subject, trailers: f"{subject}\n\n    {'x' * 2 * MIB}\n\n{trailers}",
@@ -123,12 +123,12 @@ def test_json_with_a_key_twice_is_refused(file: str, scene: Scene, forge: Forge)
 
 
 TRAILERS = {
-    "Uwf-Status: ready": ("Uwf-Status: completed", "Uwf-Status is completed, and step leads to"),
+    "Uwf-Status: ready": ("Uwf-Status: completed", "Uwf-Status is completed, and must be ready"),
     "Uwf-Depth: 3": ("Uwf-Depth: 4", "Uwf-Depth is 4, and must be 3"),
-    "Uwf-Event: step": ("Uwf-Event: attempt", "attempt has no Uwf-Attempt"),
+    "Uwf-Event: step": ("Uwf-Event: attempt", "which is no Attempt"),
     "Uwf-Role: writer": ("Uwf-Role: checker", "Uwf-Role is 'checker'|Uwf-Role"),
     "Uwf-Agent: nobody": ("Uwf-Agent: somebody", "Uwf-Agent"),
-    "Uwf-Workflow-Name: demo": ("Uwf-Workflow-Name: other", "Uwf-Workflow-Name is 'other'"),
+    "Uwf-Workflow-Name: demo": ("Uwf-Workflow-Name: other", "Uwf-Workflow-Name is other"),
 }
 
 
@@ -240,18 +240,18 @@ def test_workflow_that_lies_is_refused(scene: Scene) -> None:
     extra.write("agent.sh", b"#!/bin/sh\n")
     node.say(f"Uwf-Workflow: {scene.name('Uwf-Workflow')}", "Uwf-Workflow: 0123456789ABC")
 
-    assert "Uwf-Workflow-Name is 'other'" in scene.refuse(name.commit(), WORKFLOW_REF)
+    assert "Uwf-Workflow-Name is other" in scene.refuse(name.commit(), WORKFLOW_REF)
     assert "agent.sh, which does not belong" in scene.refuse(extra.commit(), WORKFLOW_REF)
     assert "Uwf-Workflow is 0123456789ABC" in scene.refuse(node.commit(), WORKFLOW_REF)
     stored = node.parents[0]
-    assert "the ref is of 'mine'" in scene.refuse(stored, "refs/workflows/mine")
+    assert "and the ref 'mine'" in scene.refuse(stored, "refs/workflows/mine")
 
 
 def test_node_that_lies_among_those_put_by_hand_is_refused(scene: Scene) -> None:
     forge = workflow(scene)
     forge.parents = []
     forge.files = {path: entry for path, entry in forge.files.items() if "/" in path}
-    trailers = [("Uwf-Event", "put"), ("Uwf-Format", "1")]
+    trailers = [("Uwf-Event", "put"), ("Uwf-Format", "2")]
     forge.message = build_message("cas", "put", trailers=trailers)
     forge.files[path_of("0123456789ABC") + ".json"] = next(iter(forge.files.values()))
 

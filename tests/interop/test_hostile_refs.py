@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from commands.sharing import Site
 
-from uwf_git.commands.verify import limited
+from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.verify.arrivals import MOST_FAILED
 from uwf_git.model.thread_id import ThreadId
 
@@ -23,13 +23,12 @@ def test_a_fetch_of_refs_that_are_all_wrong_ends(
     rows = "".join(f"{tip} refs/threads/01H{number:023}\n" for number in range(_MANY))
     (hub / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{rows}")
     started: list[object] = []
-    run = limited.run_limited
 
     def run_and_count(*args: Any, **options: Any) -> Any:
         started.append(args)
-        return run(*args, **options)
+        return run_limited(*args, **options)
 
-    monkeypatch.setattr(limited, "run_limited", run_and_count)
+    monkeypatch.setattr("uwf_git.commands.verify.limited.run_limited", run_and_count)
 
     fetched = site.fetch()
 

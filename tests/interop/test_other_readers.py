@@ -20,7 +20,12 @@ MESSAGES = [
         "developer",
         words.said,
         body=words.body,
-        trailers=[("Uwf-Status", "ready"), ("Uwf-Role", "developer"), ("Uwf-Agent", words.agent)],
+        trailers=[
+            ("Uwf-Status", "ready"),
+            ("Uwf-Role", "developer"),
+            ("Uwf-Agent", words.agent),
+            ("Uwf-Format", "2"),
+        ],
     )
     for words in forged()
 ]

@@ -11,6 +11,7 @@ from interop.commits import REF, chain_commits
 from interop.hostile import FORGERIES, Words, forged, fuzzed
 from store.story import COMMITTER, THREAD
 
+from uwf_git.model.event_words import Words as Subject
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.objects.message import BadMessage, parse_trailers, subject_of
@@ -34,7 +35,7 @@ def record_of(spoken: Words) -> TransitionRecord:
 
 
 def message_of(spoken: Words) -> bytes:
-    return build_thread_message(record_of(spoken), said=spoken.said, body=spoken.body)
+    return build_thread_message(record_of(spoken), Subject(spoken.said, spoken.body))
 
 
 def as_git_reads(git: Git, store: Store, *options: str) -> list[dict[str, str]]:

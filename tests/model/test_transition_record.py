@@ -3,9 +3,9 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 
 
-def test_the_format_is_the_first() -> None:
-    """FORMAT.md has the history; a new number comes with a way to read the old one."""
-    assert FORMAT == 1
+def test_the_format_is_the_second() -> None:
+    """FORMAT.md has the history; once it is released, a new number comes with a way to read it."""
+    assert FORMAT == 2
 
 
 def test_record_has_no_agent_by_default() -> None:

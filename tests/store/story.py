@@ -9,14 +9,13 @@ from typing import Any
 from dulwich.objects import ObjectID
 from workflow_file import SOUND, read
 
-from uwf_git.engine.subject import describe_step
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, STEP_2, TEXT
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import begin_thread
+from uwf_git.model.event_words import describe_start
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread import ThreadState
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.model.workflow import build_workflow
 from uwf_git.store.git.identity import agent_identity, clean_identity
 from uwf_git.store.objects.commit import Signing
@@ -34,7 +33,12 @@ from uwf_git.store.threads.record import (
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
-WORKFLOW, CLOSURE = build_workflow(read(SOUND), timestamp=0)
+# Its graph goes on as the sound one does, and allows every other way: who tells a story chooses.
+_NEVER = '- {to: writer, condition: "false"}\n' + " " * 8
+_NEVER += '- {to: checker, condition: "false"}\n' + " " * 8
+_NEVER += '- {to: $END, condition: "false"}\n' + " " * 8
+_TEXT = SOUND.replace("transitions:\n        - to", "transitions:\n        " + _NEVER + "- to")
+WORKFLOW, CLOSURE = build_workflow(read(_TEXT), timestamp=0)
 AGENT = build_node(AGENT_CONFIG, {"command": "uwf-mock --reply 'ok'"}, timestamp=0)
 COMMITTER = clean_identity("C O Mitter", "committer@example.com")
 
@@ -64,16 +68,10 @@ class Story:
             "agentBinding": {role: reference(AGENT.hash) for role in WORKFLOW.payload["roles"]},
         }
         start = build_node(START, payload, timestamp=now)
-        record = TransitionRecord(
-            self.thread, "start", "ready", start.hash, 0, WORKFLOW.hash, WORKFLOW.payload["name"]
-        )
-        binding = dict.fromkeys(WORKFLOW.payload["roles"], AGENT.hash)
-        transition = NewCommit(
-            record,
-            said="Write a haiku.",
-            present=ThreadState(WORKFLOW.hash, binding, now),
-            nodes=(start, WORKFLOW, *CLOSURE, AGENT),
-        )
+        begun = begin_thread(self.thread, start, WORKFLOW.payload["name"], initial_state=None)
+        words = describe_start(start.payload["prompt"])
+        nodes = (start, WORKFLOW, *CLOSURE, AGENT)
+        transition = NewCommit(begun.record, words, begun.state, nodes)
         return create_head(
             self.store, self.thread, record_start(self.store, transition, signed(now))
         )
@@ -101,15 +99,10 @@ class Story:
             "prev": reference(before.record.node),
             **fields,
         }
-        step = build_node(STEP_2 if log else STEP, payload, timestamp=now)
-        cause = Cause(step, role, "uwf-mock")
-        transition = build_next(
-            read_standing(before),
-            "step",
-            cause,
-            said=describe_step(step.payload["meta"], text),
-            nodes=(step, content, *([stderr] if log else [])),
-        )._replace(body=body)
+        step = build_node(STEP, payload, timestamp=now)
+        cause = Cause(step, role, "uwf-mock", text=text, note=body)
+        nodes = (step, content, *([stderr] if log else []))
+        transition = build_next(read_standing(before), "step", cause, nodes=nodes)
         signing = signed(now, author=agent_identity(role, "uwf-mock"))
         return record_next(self.store, before, transition, signing)
 
@@ -127,15 +120,9 @@ class Story:
         if body:
             payload["stderr"] = reference(stderr.hash)
         node = build_node(ATTEMPT, payload, timestamp=now)
-        cause = Cause(node, "writer", "uwf-mock")
-        said = f"attempt {present.attempts + 1} failed: {message}"
-        transition = build_next(
-            read_standing(before),
-            "attempt",
-            cause,
-            said=said,
-            nodes=(node, *([stderr] if body else [])),
-        )._replace(body=body)
+        cause = Cause(node, "writer", "uwf-mock", text=body)
+        nodes = (node, *([stderr] if body else []))
+        transition = build_next(read_standing(before), "attempt", cause, nodes=nodes)
         signing = signed(now, author=agent_identity("writer", "uwf-mock"))
         commit = record_next(self.store, before, transition, signing)
         self.head = advance_head(self.store, self.head, commit)
@@ -149,10 +136,7 @@ class Story:
     def write_end(self) -> Oid:
         """Write the last commit, and move nothing."""
         before = self.snapshot
-        record = before.record._replace(
-            event="end", status="completed", role=None, agent=None, attempt=None
-        )
-        transition = NewCommit(record, "completed", before.get_present())
+        transition = build_next(read_standing(before), "end", Cause())
         return record_next(self.store, before, transition, signed(self.clock()))
 
 

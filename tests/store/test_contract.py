@@ -213,7 +213,7 @@ def test_a_snapshot_has_the_thread_as_its_commit_has_it(backend: Backend, clock:
     snapshot = read_snapshot(backend.settle(), story.head.commit)
     assert (snapshot.record.event, snapshot.record.status) == ("end", "completed")
     assert (snapshot.record.depth, snapshot.record.role) == (2, None)
-    assert snapshot.subject == "end: completed"
+    assert snapshot.subject == "end: completed after 2 steps"
     assert snapshot.get_start().payload["prompt"] == "Write a haiku."
     assert snapshot.get_head_node().payload["role"] == "checker"
     present = snapshot.get_present()

@@ -13,6 +13,7 @@ from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.canonical import encode
 from uwf_git.model.digest import typed_hash
 from uwf_git.model.event_rules import RULES
+from uwf_git.model.event_words import Words
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import EVENTS, STATUSES, Split, ThreadState, Try, Waiting
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
@@ -35,9 +36,10 @@ SECTIONS_NAMED = sorted(
     for module, source in SOURCES.items()
     for title in re.findall(r'FORMAT\.md, "([^"]+)"', source)
 )
-NAME = NodeHash("8FWKR3TN5V1QA")
+NAME, COMMIT = NodeHash("8FWKR3TN5V1QA"), "1" * 40
 
-START = TransitionRecord(THREAD, "start", "ready", NAME, 0, NAME, "demo")
+START = TransitionRecord(THREAD, "start", "ready", NAME, 0, NAME, "demo", cause=NAME)
+BARE = START._replace(cause=None)
 STEP = START._replace(event="step", depth=1, role="writer", agent="uwf-mock")
 
 
@@ -120,8 +122,8 @@ def test_the_message_reads_back_and_is_written_again() -> None:
     message = example[1].encode()
     record = parse_thread_message(message)
     assert (record.event, record.role, record.attempt) == ("attempt", "checker", 1)
-    said = "attempt 1 failed: exit status 7"
-    assert build_thread_message(record, said=said, body="KeyError: 'ok'\n") == message
+    words = Words("attempt 1 failed: exit status 7", "KeyError: 'ok'\n")
+    assert build_thread_message(record, words) == message
 
 
 @pytest.mark.parametrize(
@@ -129,14 +131,14 @@ def test_the_message_reads_back_and_is_written_again() -> None:
     [
         START,
         STEP,
-        STEP._replace(event="attempt", attempt=3),
-        START._replace(event="end", status="completed"),
-        START._replace(event="kill", status="killed"),
-        START._replace(event="fork", forked_from=THREAD),
-        START._replace(event="wait", status="waiting", role="writer"),
+        STEP._replace(event="attempt", attempt=3, retries_left=True),
+        BARE._replace(event="end", status="completed"),
+        BARE._replace(event="kill", status="killed"),
+        BARE._replace(event="fork", forked_from=THREAD),
+        BARE._replace(event="wait", status="waiting", role="writer"),
         STEP._replace(event="answer"),
-        START._replace(event="pause", status="paused", signal=NAME),
-        START._replace(event="poke", signal=NAME),
+        START._replace(event="pause", status="paused", cause=NAME),
+        START._replace(event="poke", cause=NAME),
     ],
     ids=lambda record: str(record.event),
 )
@@ -146,9 +148,14 @@ def test_a_thread_commit_has_the_trailers_in_the_table(record: TransitionRecord)
         for name, _value, on in table("The trailers of a thread commit")
         if on == "every one" or record.event in re.findall(r"\w+", on)
     ]
-    if RULES[record.event].has_place:
-        record = record._replace(at="0/1")
-    assert list(parse_trailers(build_thread_message(record, said="x"))) == expected
+    rule = RULES[record.event]
+    record = record._replace(
+        at="0/1" if rule.has_place else None,
+        turn=COMMIT if rule.leaves_turn else None,
+        files=f"{COMMIT}..{COMMIT}" if rule.may_change_files else None,
+        retries_left=True if rule.may_change_files else None,
+    )
+    assert list(parse_trailers(build_thread_message(record, Words("x")))) == expected
 
 
 def test_no_module_writes_a_trailer_that_is_not_on_the_page() -> None:

@@ -91,7 +91,7 @@ class DraftUnfit(AgentFailed):
 @click.option(
     "--thread", metavar="ID", help="Go on with a drafting thread, or put what it has come to."
 )
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     wish: str | None,

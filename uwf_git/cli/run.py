@@ -38,7 +38,7 @@ from uwf_git.commands.lifecycle.start import StartRequest
 @workdir_option
 @limit_options
 @drive_options
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     workflow: str,

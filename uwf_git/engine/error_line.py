@@ -2,7 +2,7 @@
 
 import re
 
-from uwf_git.engine.subject import first_line
+from uwf_git.model.event_words import first_line
 
 ERROR_PREFIX, HINT_PREFIX = "error: ", "hint: "
 """How our own programs, and the kit's agents, begin the lines of an error."""

@@ -84,7 +84,7 @@ class TaskHandle(TaskFields):
             asked = request._replace(workdir=to_path(workdir))
             return take_task_step(store, self._place.caller, asked)
 
-    def run(  # noqa: PLR0913 (the options of `uwf thread run`; all are keyword-only)
+    def run(
         self,
         *,
         until: str | None = None,

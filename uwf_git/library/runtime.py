@@ -103,7 +103,7 @@ class TaskRuntime:
         NotEmpty: the folder *repo* holds other files.
     """
 
-    def __init__(  # noqa: PLR0913 (keyword-only, and each has a default)
+    def __init__(
         self,
         repo: str | os.PathLike[str] | None = None,
         *,
@@ -168,7 +168,7 @@ class TaskRuntime:
 
         return write_draft(self._place, wish, agent, on_step)
 
-    def start(  # noqa: PLR0913 (keyword-only, and each has a default)
+    def start(
         self,
         workflow: WorkflowSource,
         prompt: str | None = None,

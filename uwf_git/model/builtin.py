@@ -47,38 +47,28 @@ _AGENT_CHOICE: dict[str, Any] = {
     "anyOf": [{"type": "string", "minLength": 1}, {**_AGENT_CONFIG, "title": "agent"}]
 }
 
-_ROLE_FIELDS: dict[str, Any] = {
-    "name": _TEXT,
-    "description": _TEXT,
-    "systemPrompt": _TEXT,
-    "extractPrompt": _TEXT,
-    "outputSchema": _REF,
-    "workflow": _REF,
-}
-_ROLE_OPTIONAL = "systemPrompt extractPrompt outputSchema workflow"
-_ROLE = {
-    **_record("Role", _ROLE_FIELDS, _ROLE_OPTIONAL),
-    "anyOf": [{"required": ["systemPrompt", "outputSchema"]}, {"required": ["workflow"]}],
-}
-
-# Written only for a role that asks for more; every other role is still a Role.
 _TEXTS: dict[str, Any] = {
     "type": "array",
     "items": {"type": "string", "minLength": 1},
     "minItems": 1,
 }
-_ROLE_2 = {
+_ROLE = {
     **_record(
-        "Role2",
+        "Role",
         {
-            **_ROLE_FIELDS,
+            "name": _TEXT,
+            "description": _TEXT,
+            "systemPrompt": _TEXT,
+            "extractPrompt": _TEXT,
+            "outputSchema": _REF,
+            "workflow": _REF,
             "checks": _TEXTS,
             "outputFile": {"type": "string", "minLength": 1},
             "inputFiles": _TEXTS,
         },
-        f"{_ROLE_OPTIONAL} checks outputFile inputFiles",
+        "systemPrompt extractPrompt outputSchema workflow checks outputFile inputFiles",
     ),
-    "anyOf": _ROLE["anyOf"],
+    "anyOf": [{"required": ["systemPrompt", "outputSchema"]}, {"required": ["workflow"]}],
 }
 
 _TRANSITION = _record("transition", {"to": _TEXT, "condition": {"type": ["string", "null"]}})
@@ -135,31 +125,28 @@ _START = _record(
     f"initialState {' '.join(_LIMITS)} parent depth entry",
 )
 
-_STEP_FIELDS: dict[str, Any] = {
-    "role": _TEXT,
-    "meta": {},
-    "content": _REF,
-    "agent": _REF,
-    "prev": _REF,
-    "raw": _REF,
-    "prompt": _REF,
-    "rung": _TEXT,
-    "session": _TEXT,
-    "trace": _REF,
-    "state": _OBJECT,
-    "usage": _OBJECT,
-    "startedAt": _NATURAL,
-    "durationMs": _NATURAL,
-    "branches": {"type": "array", "items": _REF},
-}
-_STEP_OPTIONAL = "raw prompt rung session trace state usage startedAt durationMs branches"
-_STEP = _record("StepNode", _STEP_FIELDS, _STEP_OPTIONAL)
-
-# Written only where there is something to keep; every other step is still a StepNode.
-_STEP_2 = _record(
-    "StepNode2",
-    {**_STEP_FIELDS, "stderr": _REF, "execContext": _REF},
-    f"{_STEP_OPTIONAL} stderr execContext",
+_STEP = _record(
+    "StepNode",
+    {
+        "role": _TEXT,
+        "meta": {},
+        "content": _REF,
+        "agent": _REF,
+        "prev": _REF,
+        "raw": _REF,
+        "stderr": _REF,
+        "execContext": _REF,
+        "prompt": _REF,
+        "rung": _TEXT,
+        "session": _TEXT,
+        "trace": _REF,
+        "state": _OBJECT,
+        "usage": _OBJECT,
+        "startedAt": _NATURAL,
+        "durationMs": _NATURAL,
+        "branches": {"type": "array", "items": _REF},
+    },
+    "raw stderr execContext prompt rung session trace state usage startedAt durationMs branches",
 )
 
 _AGENT_EXEC_CONTEXT = _record(
@@ -219,6 +206,22 @@ _SIGNAL = _record(
 
 _POLICY: dict[str, Any] = {"enum": ["error", "first", "last", "collect", "append"]}
 
+_TEMPLATE_OR_NATURAL: dict[str, Any] = {"anyOf": [_NATURAL, _TEXT]}
+_TEMPLATE_OR_MS: dict[str, Any] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEXT]}
+_INPUT: dict[str, Any] = {"type": ["string", "object"]}
+_PATTERNS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_VERIFIED_BY = _record(
+    "verifiedBy",
+    {
+        "agentId": _TEXT,
+        "when": _TEXT,
+        "input": _INPUT,
+        "output": _TEXT,
+        "timeout": _TEMPLATE_OR_MS,
+        "inputFiles": _PATTERNS,
+    },
+    "input output timeout inputFiles",
+)
 # A flat table, since the check of a schema that refers to itself always needs a process of its own.
 _FLOW_NODE = _record(
     "place",
@@ -230,7 +233,8 @@ _FLOW_NODE = _record(
         "name": _TEXT,
         "description": _TEXT,
         "agentId": _TEXT,
-        "input": {"type": ["string", "object"]},
+        "input": _INPUT,
+        "inputFiles": _PATTERNS,
         "output": _TEXT,
         "condition": _TEXT,
         "maxIterations": {"anyOf": [{"type": "integer", "minimum": 1}, _TEXT]},
@@ -244,45 +248,12 @@ _FLOW_NODE = _record(
         "tolerate": _NATURAL,
         "isolation": {"enum": ["worktree"]},
         "onError": {"enum": ["stop", "continue", "retry"]},
-        "retries": _NATURAL,
-        "timeout": {"type": "number", "exclusiveMinimum": 0},
-    },
-    "id name description agentId input output condition maxIterations onExhausted over as use "
-    "workflow join merge tolerate isolation onError retries timeout",
-)
-# Written only where a node needs it, and wherever an older version would do something else: it has
-# to refuse the flow.
-_TEMPLATE_OR_NATURAL: dict[str, Any] = {"anyOf": [_NATURAL, _TEXT]}
-_TEMPLATE_OR_MS: dict[str, Any] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEXT]}
-_VERIFIED_BY = _record(
-    "verifiedBy",
-    {
-        "agentId": _TEXT,
-        "when": _TEXT,
-        "input": {"type": ["string", "object"]},
-        "output": _TEXT,
-        "timeout": _TEMPLATE_OR_MS,
-        "inputFiles": {"type": "array", "items": _TEXT},
-    },
-    "input output timeout inputFiles",
-)
-_FLOW_2_NODE = {
-    **_FLOW_NODE,
-    "properties": {
-        **_FLOW_NODE["properties"],
-        "inputFiles": {"type": "array", "items": _TEXT},
         "retries": _TEMPLATE_OR_NATURAL,
         "timeout": _TEMPLATE_OR_MS,
         "verifiedBy": _VERIFIED_BY,
     },
-}
-_FLOW_2 = _record(
-    "Flow2",
-    {
-        "language": {"enum": ["javascript", "jsonata"]},
-        "nodes": {"type": "object", "additionalProperties": _FLOW_2_NODE},
-    },
-    "language",
+    "id name description agentId input inputFiles output condition maxIterations onExhausted over "
+    "as use workflow join merge tolerate isolation onError retries timeout verifiedBy",
 )
 _FLOW = _record(
     "Flow",
@@ -312,11 +283,8 @@ _STEP_NODE = _schema_node(_STEP)
 _ATTEMPT_NODE = _schema_node(_ATTEMPT)
 _TRACE_NODE = _schema_node(_TRACE)
 _SIGNAL_NODE = _schema_node(_SIGNAL)
-_STEP_2_NODE = _schema_node(_STEP_2)
 _AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
 _FLOW_SCHEMA_NODE = _schema_node(_FLOW)
-_ROLE_2_NODE = _schema_node(_ROLE_2)
-_FLOW_2_SCHEMA_NODE = _schema_node(_FLOW_2)
 
 TEXT: NodeHash = _TEXT_NODE.hash
 BYTES: NodeHash = _BYTES_NODE.hash
@@ -329,21 +297,10 @@ STEP: NodeHash = _STEP_NODE.hash
 ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
 TRACE: NodeHash = _TRACE_NODE.hash
 SIGNAL: NodeHash = _SIGNAL_NODE.hash
-STEP_2: NodeHash = _STEP_2_NODE.hash
 AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
 FLOW: NodeHash = _FLOW_SCHEMA_NODE.hash
-ROLE_2: NodeHash = _ROLE_2_NODE.hash
-FLOW_2: NodeHash = _FLOW_2_SCHEMA_NODE.hash
 
-STEP_TYPES: frozenset[NodeHash] = frozenset({STEP, STEP_2})
-"""The types of a step; each has the fields of the one before."""
-
-ROLE_TYPES: frozenset[NodeHash] = frozenset({ROLE, ROLE_2})
-"""The types of a role; each has the fields of the one before."""
-FLOW_TYPES: frozenset[NodeHash] = frozenset({FLOW, FLOW_2})
-"""The types of a flow; each has the fields of the one before."""
-
-FIRST_NODES: tuple[Node, ...] = (
+BUILTIN_NODES: tuple[Node, ...] = (
     META_NODE,
     _TEXT_NODE,
     _BYTES_NODE,
@@ -356,27 +313,9 @@ FIRST_NODES: tuple[Node, ...] = (
     _ATTEMPT_NODE,
     _TRACE_NODE,
     _SIGNAL_NODE,
-    _STEP_2_NODE,
     _AGENT_EXEC_CONTEXT_NODE,
     _FLOW_SCHEMA_NODE,
 )
-"""The schemas that a split adds to its thread.
-
-Never another one: its commit follows from those before it byte for byte, in every version.
-"""
-
-BUILTIN_NODES: tuple[Node, ...] = (*FIRST_NODES, _ROLE_2_NODE, _FLOW_2_SCHEMA_NODE)
-"""The meta-schema first, then the schema nodes."""
-
-_LATER: dict[NodeHash, frozenset[NodeHash]] = {
-    STEP: STEP_TYPES,
-    ROLE: ROLE_TYPES,
-    FLOW: FLOW_TYPES,
-}
+"""The meta-schema first, then the schema nodes; every thread begins with all of them."""
 
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
-
-
-def is_kind(found: NodeHash, kind: NodeHash) -> bool:
-    """Return whether the type *found* is the built-in type *kind* or a later version of it."""
-    return found in _LATER.get(kind, {kind})

@@ -29,6 +29,8 @@ class Standing(NamedTuple):
 
     record: TransitionRecord
     state: ThreadState
+    commit: str = ""
+    """The id of the commit; only an event that leaves a turn under way names it."""
 
 
 class Joined(NamedTuple):
@@ -67,6 +69,12 @@ class Cause(NamedTuple):
     has_retries: bool = True
     """Of an attempt: the agent has retries left; of a rejection: there is a try left."""
 
+    text: str = ""
+    """Of a step: its content; of an attempt: its log; of a wait: what the person is asked."""
+
+    note: str = ""
+    """What the person said who answered, forked or killed."""
+
     at: str | None = None
     """Of a turn in a flow: its place."""
 
@@ -90,6 +98,9 @@ class Cause(NamedTuple):
 
     back_to: Standing | None = None
     """Of a poke: the thread before the step that is taken back."""
+
+    files: str | None = None
+    """Of a turn that changed files: the commits of its work directory before and after."""
 
     thread: ThreadId | None = None
     """Of a fork: the thread that begins."""

@@ -6,7 +6,7 @@ Format: FORMAT.md, "The trailers of a thread commit" and "What events do".
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from uwf_git.model import event_folds as folds
 from uwf_git.model.event_folds import After, Cause, Standing
@@ -66,9 +66,14 @@ class EventRule(NamedTuple):
     """Which ``workflow:`` event programs that watch are told."""
 
     @property
+    def may_change_files(self) -> bool:
+        """Whether an agent or a person played a role."""
+        return "agent" in self.carries.split()
+
+    @property
     def has_node(self) -> bool:
-        """Whether it adds a StepNode, an Attempt or a Signal."""
-        return any(name in self.carries.split() for name in ("agent", "signal"))
+        """Whether it adds a StartNode, a StepNode, an Attempt or a Signal."""
+        return "cause" in self.carries.split()
 
     @property
     def may_move_head(self) -> bool:
@@ -79,17 +84,17 @@ class EventRule(NamedTuple):
 RULES: Mapping[Event, EventRule] = {
     "start": EventRule(
         after="", leads_to="ready", fold=None,
-        parents=0, tells="start",
+        carries="cause", parents=0, tells="start",
     ),
     # The events of a turn.
     "step": EventRule(
         after="ready failed waiting paused", leads_to="ready failed paused",
         fold=folds.after_step,
-        carries="role agent", steps=1, person="never", has_place=True,
+        carries="role agent cause", steps=1, person="never", has_place=True,
     ),
     "attempt": EventRule(
         after="ready failed waiting paused", leads_to=_GOES_ON, fold=folds.after_attempt,
-        carries="role agent attempt", person="never", has_place=True,
+        carries="role agent attempt cause", person="never", has_place=True,
     ),
     "wait": EventRule(
         after="ready failed waiting", leads_to="waiting", fold=folds.after_wait,
@@ -97,32 +102,32 @@ RULES: Mapping[Event, EventRule] = {
     ),
     "answer": EventRule(
         after="waiting", leads_to="ready failed", fold=folds.after_step,
-        carries="role agent", steps=1, person="only", has_place=True,
+        carries="role agent cause", steps=1, person="only", has_place=True,
     ),
     # Steering: a Signal node has what was asked.
     "pause": EventRule(
         after="ready waiting failed split", leads_to="paused", fold=folds.after_pause,
-        carries="signal", leaves_turn=True,
+        carries="cause", leaves_turn=True,
     ),
     "resume": EventRule(
         after="paused waiting", leads_to="ready waiting failed split", fold=folds.after_resume,
-        carries="signal", leaves_turn=True, keeps_pause=False, person="never",
+        carries="cause", leaves_turn=True, keeps_pause=False, person="never",
     ),
     "retry": EventRule(
         after="failed", leads_to="ready", fold=folds.after_retry,
-        carries="signal", leaves_turn=True,
+        carries="cause", leaves_turn=True,
     ),
     "patch": EventRule(
         after=_OPEN, leads_to=_OPEN, fold=folds.after_patch,
-        carries="signal", leaves_turn=True,
+        carries="cause", leaves_turn=True,
     ),
     "amend": EventRule(
         after=_OPEN, leads_to=_OPEN, fold=folds.after_amend,
-        carries="signal", leaves_turn=True, changes_workflow=True,
+        carries="cause", leaves_turn=True, changes_workflow=True,
     ),
     "poke": EventRule(
         after="ready waiting failed", leads_to="ready", fold=folds.after_poke,
-        carries="signal", steps=-1,
+        carries="cause", steps=-1,
     ),
     # A thread goes on in branches, which are threads of their own, and joins them.
     "split": EventRule(
@@ -131,7 +136,7 @@ RULES: Mapping[Event, EventRule] = {
     ),
     "join": EventRule(
         after="split", leads_to="ready", fold=folds.after_join,
-        steps=1, parents=None, is_derived=True, has_place=True,
+        carries="cause", steps=1, parents=None, is_derived=True, has_place=True,
     ),
     # A thread begins on a commit of another one.
     "fork": EventRule(
@@ -154,7 +159,7 @@ CARRIED: Mapping[str, str] = {
     "agent": "Uwf-Agent",
     "attempt": "Uwf-Attempt",
     "forked_from": "Uwf-Forked-From",
-    "signal": "Uwf-Signal",
+    "cause": "Uwf-Cause",
 }
 """The fields of a record that only some events set, with their trailers."""
 
@@ -185,6 +190,15 @@ def event_of(action: Action) -> Event:
     return "amend" if action == "append" else action
 
 
+SIGNALLED = frozenset(map(event_of, get_args(Action)))
+"""Events whose cause is a Signal."""
+
+
+def signal_of(record: TransitionRecord) -> NodeHash | None:
+    """Return the Signal that a commit is about; None if it is about none."""
+    return record.cause if record.event in SIGNALLED else None
+
+
 _NO_CAUSE = Cause()
 
 
@@ -199,7 +213,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         "agent": cause.agent,
         "attempt": cause.payload.get("attempt", state.attempts),
         "forked_from": before.record.thread,
-        "signal": None if cause.node is None else cause.node.hash,
+        "cause": None if cause.node is None else cause.node.hash,
     }
     record = before.record._replace(
         thread=cause.thread or before.record.thread,
@@ -211,9 +225,28 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
         workflow_name=cause.workflow_name or before.record.workflow_name,
         at=cause.at if RULES[event].has_place else None,
         parent_thread=None if event == "fork" else before.record.parent_thread,
+        turn=_find_turn(before, event, state.workflow),
+        retries_left=_find_retries_left(event, cause),
+        files=cause.files if RULES[event].may_change_files else None,
         **{name: value if carries(event, name) else None for name, value in carried.items()},
     )
     return Standing(record, state)
+
+
+def _find_turn(before: Standing, event: Event, workflow: NodeHash) -> str | None:
+    """Return the commit after which the turn that *event* leaves under way began.
+
+    A change of the workflow begins another turn.
+    """
+    if not RULES[event].leaves_turn or workflow != before.record.workflow:
+        return None
+    return before.record.turn or before.commit
+
+
+def _find_retries_left(event: Event, cause: Cause) -> bool | None:
+    """Return what an attempt, or a verdict that rejects the work, says of the tries left."""
+    is_told = event == "attempt" or cause.verdict == "rejected"
+    return cause.has_retries if is_told else None
 
 
 def begin_thread(
@@ -237,6 +270,7 @@ def begin_thread(
         depth=0,
         workflow=state.workflow,
         workflow_name=name,
+        cause=start.hash,
         parent_thread=parent,
     )
     return Standing(record, state)

@@ -6,7 +6,7 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Event, Status
 from uwf_git.model.thread_id import ThreadId
 
-FORMAT = 1
+FORMAT = 2
 """The format version that this package writes; its history is in store/FORMAT.md."""
 
 
@@ -34,11 +34,20 @@ class TransitionRecord(NamedTuple):
     forked_from: ThreadId | None = None
     """The thread that was forked: the parent commit belongs to it."""
 
-    signal: NodeHash | None = None
-    """The Signal node of an event that steers the thread."""
+    cause: NodeHash | None = None
+    """The node that the event is about: a StartNode, a StepNode, an Attempt or a Signal."""
 
     at: str | None = None
     """The place of a flow at which the role acted, or the person is asked."""
 
     parent_thread: ThreadId | None = None
     """The thread whose agent started this one; a fork drops it."""
+
+    turn: str | None = None
+    """Of an event that leaves a turn under way: the commit after which that turn began."""
+
+    retries_left: bool | None = None
+    """Of an attempt: the agent may try again; of a verdict that rejects work: so may the worker."""
+
+    files: str | None = None
+    """`<before>..<after>`: the commits of the work directory that hold what the turn changed."""

@@ -7,13 +7,9 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import (
     BUILTIN_NODES,
     FLOW,
-    FLOW_2,
-    FLOW_TYPES,
     META,
     MODERATOR,
     ROLE,
-    ROLE_2,
-    ROLE_TYPES,
     WORKFLOW,
 )
 from uwf_git.model.frozen import FrozenDict
@@ -166,9 +162,8 @@ def _build_moves(definition: "Definition", *, timestamp: int) -> Node:
 def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
     """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
-    more = _more_of_role(role)
-    payload = _role_payload(role, schema) | more
-    return build_node(ROLE_2 if more else ROLE, payload, timestamp=timestamp), schema
+    payload = _role_payload(role, schema)
+    return build_node(ROLE, payload, timestamp=timestamp), schema
 
 
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:
@@ -180,18 +175,7 @@ def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
     """Build the Flow node of *flow*."""
     payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
     payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
-    is_second = any(map(_needs_flow_2, flow.nodes.values()))
-    return build_node(FLOW_2 if is_second else FLOW, payload, timestamp=timestamp)
-
-
-_SINCE_FLOW_2 = frozenset({"inputFiles", "verifiedBy"})
-
-
-def _needs_flow_2(fields: Mapping[str, Any]) -> bool:
-    """Check whether a node has what a version that knows Flow alone would misunderstand."""
-    has_templates = any(isinstance(fields.get(name), str) for name in ("retries", "timeout"))
-    has_items = fields["type"] == "loop" and "over" in fields
-    return has_templates or has_items or not fields.keys().isdisjoint(_SINCE_FLOW_2)
+    return build_node(FLOW, payload, timestamp=timestamp)
 
 
 def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
@@ -246,7 +230,7 @@ def parse_role(node: Node) -> Role:
     """
     payload = node.payload
     schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
-    if node.type not in ROLE_TYPES or schema is None:
+    if node.type != ROLE or schema is None:
         raise NotAWorkflow(node, "role")
     return Role(
         name=str(payload.get("name")),
@@ -269,7 +253,7 @@ def parse_flow_node(node: Node) -> "Flow":
     """
     from uwf_git.model.flow import BadFlow, parse_flow  # noqa: PLC0415 (most workflows are graphs)
 
-    if node.type not in FLOW_TYPES:
+    if node.type != FLOW:
         raise NotAWorkflow(node, "flow")
     try:
         return parse_flow(node.payload)
@@ -310,17 +294,12 @@ def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
     payload["outputSchema"] = reference(schema.hash)
     if role.workflow is not None:
         payload["workflow"] = reference(role.workflow)
-    return payload
-
-
-def _more_of_role(role: "RoleDefinition") -> dict[str, Any]:
-    """Return the fields that only a Role2 has, as far as they are set."""
-    fields: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "checks": list(role.checks),
         "outputFile": role.output_file,
         "inputFiles": list(role.input_files),
     }
-    return {name: value for name, value in fields.items() if value}
+    return payload | {name: value for name, value in asked.items() if value}
 
 
 def _graph_payload(graph: Graph) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
 from uwf_git.store.git.fenced import (
-    SETTINGS,
     Kept,
     find_place,
     list_changed_inside,
@@ -15,6 +14,7 @@ from uwf_git.store.git.fenced import (
     run_fenced,
 )
 from uwf_git.store.git.program import ProgramFailed, Ran
+from uwf_git.store.threads.local_files import SETTINGS
 from uwf_git.store.user_files import find_user_file
 
 _TIMEOUT_S = 60.0

@@ -5,7 +5,7 @@ from typing import Any
 
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, TRACE
 from uwf_git.model.event_folds import counts_as_failure
-from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_rules import STEPS, signal_of
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.plan.phases import Happened
@@ -66,8 +66,9 @@ def _tell_end(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
             "counts": counts_as_failure(attempt),
             "notices": _count_notices(snapshot, attempt),
         }
-    if record.signal is not None:
-        return {"reason": get_typed(snapshot, record.signal, SIGNAL).payload.get("reason", "")}
+    signal = signal_of(record)
+    if signal is not None:
+        return {"reason": get_typed(snapshot, signal, SIGNAL).payload.get("reason", "")}
     return {"reason": snapshot.body}
 
 

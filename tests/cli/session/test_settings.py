@@ -48,7 +48,7 @@ class Terminal(io.StringIO):
         (False, {"UWF_FORMAT": "TEXT"}, "json", "text"),
     ],
 )
-def test_variable_counts_then_who_reads_then_the_setting(  # noqa: PLR0913 (a table)
+def test_variable_counts_then_who_reads_then_the_setting(
     *,
     at_terminal: bool,
     environ: dict[str, str],

@@ -93,9 +93,7 @@ def test_agent_without_a_role_plays_them_all(world: World) -> None:
     amended = amend(world, thread, "checker=c", "everybody")
 
     assert amended.agents == {"writer": "everybody", "checker": "c"}
-    assert world.snapshot(thread).subject == (
-        "amend: writer is played by everybody; checker is played by c"
-    )
+    assert world.snapshot(thread).subject == "amend: agent of writer, checker"
     played: list[str] = []
 
     def play(turn: Turn) -> Played:
@@ -311,7 +309,7 @@ def test_roles_that_come_with_a_workflow_are_bound_as_at_a_start(world: World) -
         "editor": "the-override",
     }
     assert not is_trusted(world.store, {"command": "unused"}, world.caller.cwd)
-    assert world.snapshot(thread).subject.endswith("; checker is played by typed")
+    assert world.snapshot(thread).subject.endswith("; agent of editor, checker")
     assert troubles(world) == []
 
 

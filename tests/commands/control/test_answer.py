@@ -31,6 +31,7 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_words import Words
 from uwf_git.model.node import Node
 from uwf_git.model.signal import build_signal
 from uwf_git.model.thread import Amendment
@@ -329,7 +330,7 @@ def test_forged_thread_that_waits_for_nothing_waits_for_no_answer(world: World) 
     thread = world.begun()
     snapshot = world.snapshot(thread)
     record = snapshot.record._replace(event="wait", status="waiting")
-    new = NewCommit(record, "a moment", snapshot.get_present())
+    new = NewCommit(record, Words("a moment"), snapshot.get_present())
     commit = record_next(world.store, snapshot, new, world.caller.signing(world.store))
     assert world.store.refs.advance(f"{ACTIVE}{thread}", seen=snapshot.commit.oid, to=commit)
 
@@ -365,7 +366,7 @@ def amend(world: World, thread: ThreadId, amendment: Amendment, *nodes: Node) ->
     def plan(snapshot: Snapshot) -> NewCommit:
         signal = build_signal("amend", timestamp=world.caller.now_ms(), amendment=amendment)
         before = read_standing(snapshot)
-        return build_signalled(before, Cause(), signal=signal, said="amended", nodes=nodes)
+        return build_signalled(before, Cause(), signal=signal, nodes=nodes)
 
     steer_thread(world.store, world.caller, thread, plan)
 

@@ -89,13 +89,11 @@ def test_commit_says_what_was_added_and_the_signal_asks_for_it(world: World) -> 
 
     snapshot = world.snapshot(thread)
     assert snapshot.record.event == "amend"
-    assert snapshot.record.signal is not None
-    signal = snapshot.get_node(snapshot.record.signal).payload
+    assert snapshot.record.cause is not None
+    signal = snapshot.get_node(snapshot.record.cause).payload
     assert (signal["action"], list(signal["agentBinding"])) == ("append", ["doc-writer"])
-    assert snapshot.subject == (
-        "amend: adds doc-writer; new ways from checker, doc-writer; "
-        "doc-writer is played by uwf-docs"
-    )
+    said = f"amend: adds to the workflow, now {snapshot.record.workflow}; agent of doc-writer"
+    assert snapshot.subject == said
 
 
 def test_agents_of_the_file_play_what_it_says_and_may_run_here(world: World) -> None:

@@ -11,7 +11,6 @@ from uwf_git.commands.control.change_rules import (
     PositionGone,
     RuleChange,
     build_rule_change,
-    describe_agents,
     steer_between_steps,
 )
 from uwf_git.commands.control.pause import pause_thread
@@ -29,15 +28,11 @@ def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world:
     snapshot = world.snapshot(thread)
 
     lost = workflow._replace(roles={"checker": workflow.roles["checker"]})
-    _, amended = build_rule_change(world.caller, snapshot, RuleChange("amend", lost, lost, "x"))
+    _, amended = build_rule_change(world.caller, snapshot, RuleChange("amend", lost, lost))
     assert amended.status == "ready"
     other = lost._replace(hash=snapshot.record.node)
     with pytest.raises(PositionGone):
-        build_rule_change(world.caller, snapshot, RuleChange("amend", other, other, "x"))
-
-
-def test_program_is_described_without_its_arguments() -> None:
-    assert describe_agents({"a": {"command": "/opt/uwf-x --key 1"}}) == ["a is played by uwf-x"]
+        build_rule_change(world.caller, snapshot, RuleChange("amend", other, other))
 
 
 def _never(_snapshot: Snapshot) -> NewCommit:
@@ -60,9 +55,7 @@ def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:
         seen.append(snapshot.record.status)
         if len(seen) == 1:
             pause_thread(world.store, world.caller, thread)
-        return build_rule_change(
-            world.caller, snapshot, RuleChange("amend", workflow, workflow, "x")
-        )[0]
+        return build_rule_change(world.caller, snapshot, RuleChange("amend", workflow, workflow))[0]
 
     assert steer_between_steps(world.store, world.caller, thread, plan).status == "paused"
     assert seen == ["ready", "paused"]

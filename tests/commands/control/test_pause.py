@@ -38,8 +38,8 @@ def test_pause_records_its_author_and_reason(world: World) -> None:
     snapshot = world.snapshot(thread)
     assert (snapshot.subject, snapshot.body) == ("pause: Because.", "Because.\n\nAnd so on.")
     assert snapshot.commit.author.startswith(b"C O Mitter <")
-    assert snapshot.record.signal is not None
-    signal = snapshot.get_node(snapshot.record.signal)
+    assert snapshot.record.cause is not None
+    signal = snapshot.get_node(snapshot.record.cause)
     assert signal.type == SIGNAL
     assert signal.payload == {"action": "pause", "reason": "Because.\n\nAnd so on."}
 

@@ -18,9 +18,10 @@ from uwf_git.commands.control.steer import steer_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.event_words import Words
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import lock_thread
 from uwf_git.store.threads.preserved import list_preserved
 from uwf_git.store.threads.record import NewCommit
@@ -164,7 +165,7 @@ def test_thread_that_moves_on_each_time_is_given_up(
     def plan(snapshot: Snapshot) -> NewCommit:
         tries.append(snapshot.commit.oid)
         patch_thread(world.store, world.caller, thread, {"n": len(tries)})
-        return NewCommit(snapshot.record, said="too late", present=snapshot.get_present())
+        return NewCommit(snapshot.record, Words("too late"), snapshot.get_present())
 
     with pytest.raises(HeadMoved):
         steer_thread(world.store, world.caller, thread, plan)
@@ -221,10 +222,7 @@ def test_work_of_a_dead_engine_is_taken_up_after_a_pause_and_a_resume(world: Wor
     patch_thread(world.store, world.caller, at.thread, {"seen": True})
     finish(at)
     resume(world, at.thread)
-    assert (
-        find_turn_start(world.store, world.snapshot(at.thread))
-        != world.snapshot(at.thread).commit.oid
-    )
+    assert world.snapshot(at.thread).turn_start != world.snapshot(at.thread).commit.oid
 
     step = world.process("thread", "step", at.thread)
 

@@ -253,7 +253,7 @@ def test_since_a_pass_yields_the_turn_that_began_with_it(world: World) -> None:
     base = begin_turn(world, thread, role="coder")
     run = world.store.local_path("run", thread, f"{base}.turn")
     with open(run, "a", encoding="utf-8") as file:
-        file.write("\n{}\n0.1/0.1/0\n")
+        file.write("0.1/0.1/0\n")
     live = follow(world, thread)
     begun = [event["id"] for event in live.read()][-3:]
     assert begun == [f"{base}-enter1", f"{base}-enter2", f"{base}-enter"]

@@ -58,9 +58,8 @@ def amended(world: World, thread: ThreadId) -> Snapshot:
     limits = {"maxSteps": 5, "maxCost": None}
     amendment = Amendment(snapshot.record.workflow, {"writer": agent.hash}, limits)
     signal = build_signal("amend", timestamp=0, amendment=amendment)
-    transition = build_next(
-        read_standing(snapshot), "amend", Cause(signal), said="amended", nodes=(signal, agent)
-    )
+    before, nodes = read_standing(snapshot), (signal, agent)
+    transition = build_next(before, "amend", Cause(signal), nodes=nodes)
     commit = record_next(world.store, snapshot, transition, world.caller.signing(world.store))
     return read_snapshot(world.store, commit)
 

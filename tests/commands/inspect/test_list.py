@@ -191,9 +191,10 @@ DAMAGES: dict[str, Damage] = {
     "ref to a tree": point_at("^{tree}"),
     "ref to a blob": point_at(":now.json"),
     "no trailers": replace_by_message("hello\n"),
+    "older format": replace_by_message("start: x\n\nUwf-Format: 1\n"),
     "newer format": replace_by_message("start: x\n\nUwf-Format: 999\n"),
     "forged trailers": replace_by_message(
-        "start: x\n\nUwf-Format: 1\nUwf-Thread: 01J00000000000000000000001\nUwf-Event: x\n"
+        "start: x\n\nUwf-Format: 2\nUwf-Thread: 01J00000000000000000000001\nUwf-Event: x\n"
     ),
 }
 

@@ -137,7 +137,7 @@ def test_forged_parent_is_reported(world: World) -> None:
     ref = f"refs/threads/{child}"
 
     forge(world.store, ref, {1: says(f"Parent-Thread: {parent}", f"Parent-Thread: {other}")})
-    assert f"Uwf-Parent-Thread is {other}, and was {parent}" in messages(world)
+    assert f"Uwf-Parent-Thread is {other}, and must be {parent}" in messages(world)
 
 
 def test_parent_and_depth_come_together(world: World) -> None:

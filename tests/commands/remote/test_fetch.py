@@ -112,7 +112,7 @@ def test_a_split_out_of_nothing_is_not_taken_over(
     failure = site.fetch().failure()
 
     assert isinstance(failure, RefsRefused)
-    assert "Uwf-Status is ready, and split leads to split" in failure.message
+    assert "there can be no such split" in failure.message
     assert site.find(f"threads/{thread}") == before
 
 

@@ -173,3 +173,21 @@ def test_a_record_that_the_join_could_not_mend_is_mended_by_the_end(
     run(world, thread, writer())
 
     assert left(world, thread) == []
+
+
+def test_a_folder_that_a_record_names_is_not_removed(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    """An agent may write the record where the store is the project's own repository."""
+    begin_project(world, git)
+    thread, _ = split(world)
+    world.step(thread, writer())
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    for each in list_worktrees(world.store, thread):
+        write_worktree(world.store, each._replace(path=str(precious), workdir=str(precious)))
+
+    kill_thread(world.store, world.caller, thread, reason="enough")
+    gc_store(world.store, world.caller.environ)
+
+    assert precious.is_dir()

@@ -11,10 +11,9 @@ from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.record_turn import build_turn
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.builtin import AGENT_EXEC_CONTEXT, STEP, STEP_2
+from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
@@ -40,10 +39,10 @@ def referred(world: World, thread: ThreadId, step: Node, field: str) -> Node:
     return world.snapshot(thread).get_node(NodeHash(step.payload[field]["$ref"]))
 
 
-def test_step_without_anything_to_keep_is_as_it_always_was(world: World) -> None:
+def test_step_without_anything_to_keep_is_two_nodes(world: World) -> None:
     thread, step = stepped(world, "")
 
-    assert step.type == STEP
+    assert not {"stderr", "execContext"} & step.payload.keys()
     snapshot = world.snapshot(thread)
     before = snapshot.commit.parents[0]
     names = world_nodes(world, snapshot.commit.oid) - world_nodes(world, before)
@@ -64,7 +63,6 @@ def world_nodes(world: World, commit: str) -> set[str]:
 def test_log_of_a_step_that_went_well_is_kept(world: World) -> None:
     thread, step = stepped(world, "echo '12 passed' >&2; ")
 
-    assert step.type == STEP_2
     assert referred(world, thread, step, "stderr").payload == "12 passed\n"
     assert view_step(world.snapshot(thread), step)["log"] == step.payload["stderr"]["$ref"]
 
@@ -82,7 +80,7 @@ def test_setting_of_0_keeps_no_log(world: World) -> None:
 
     _, step = stepped(world, "echo '12 passed' >&2; ")
 
-    assert step.type == STEP
+    assert "stderr" not in step.payload
 
 
 def test_more_of_a_log_than_a_failed_try_keeps_can_be_kept(world: World) -> None:
@@ -119,7 +117,7 @@ def test_variables_that_the_setting_names_are_kept_masked(
     thread, step = stepped(world, "")
 
     kept = referred(world, thread, step, "execContext")
-    assert (step.type, kept.type) == (STEP_2, AGENT_EXEC_CONTEXT)
+    assert kept.type == AGENT_EXEC_CONTEXT
     assert kept.payload == {
         "env": {"MY_API_KEY": "[masked]", "MY_LEVEL": "high", "UWF_ROLE": "writer"}
     }
@@ -129,34 +127,18 @@ def test_variables_that_the_setting_names_are_kept_masked(
 def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World) -> None:
     configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
 
-    assert stepped(world, "")[1].type == STEP
+    assert "execContext" not in stepped(world, "")[1].payload
 
 
-def test_thread_of_before_gets_the_schemas_with_its_first_such_step(world: World) -> None:
-    thread = world.begun()
-    added: list[set[NodeHash]] = []
-
-    def play(turn: Turn) -> Played:
-        for stderr in (b"", b"a log"):
-            played = says({"text": "x"})(turn)._replace(stderr=stderr)
-            added.append({node.hash for node in build_turn(turn, played).nodes})
-        return says({"text": "x"})(turn)
-
-    world.step(thread, play)
-
-    schemas = {STEP_2, AGENT_EXEC_CONTEXT}
-    assert schemas.isdisjoint(added[0])
-    assert schemas <= added[1]
-
-
-def test_steps_of_both_kinds_are_one_chain(world: World) -> None:
+def test_steps_with_a_log_and_without_are_one_chain(world: World) -> None:
     """Shown, forked, compared and checked like every step."""
     thread, _ = stepped(world, "echo x >&2; ")
     world.step(thread, says({"ok": False}))
     world.step(thread, agent_player(None))
 
     snapshot = world.snapshot(thread)
-    assert [node.type for node in snapshot.walk_chain()][:3] == [STEP_2, STEP, STEP_2]
+    chain = list(snapshot.walk_chain())[:3]
+    assert ["stderr" in node.payload for node in chain] == [True, False, True]
     steps = show_thread(world.store, thread, full=True)["steps"]
     assert [step["role"] for step in steps] == ["writer", "checker", "writer"]
     request = ForkRequest(thread, from_role="writer")

@@ -58,13 +58,12 @@ def leave(
     *,
     status: str = "0",
     agent: str | None = None,
-    old: bool = False,
+    is_named: bool = True,
 ) -> None:
     """Take a step whose engine dies when its agent has finished."""
 
     def play(turn: Turn) -> Played:
-        text = describe_turn(turn)
-        turn.run_dir.begin(text.partition("\n")[0] if old else text)
+        turn.run_dir.begin(describe_turn(turn) if is_named else "")
         run = Path(turn.run_dir.path)
         run.mkdir()
         for name, content in (
@@ -197,10 +196,10 @@ def test_work_that_a_poke_overtook_is_kept_and_named(world: World) -> None:
     assert world.step(thread).role == "writer"
 
 
-def test_finished_run_that_does_not_name_its_agent_is_never_discarded(
+def test_finished_run_that_does_not_say_whose_it_is_is_never_discarded(
     world: World, thread: ThreadId
 ) -> None:
-    leave(world, thread, agent="adhoc", old=True)
+    leave(world, thread, is_named=False)
     (run,) = list_run_dirs(world.store, thread)
 
     with pytest.raises(OtherAgentFinished) as caught:
@@ -208,7 +207,6 @@ def test_finished_run_that_does_not_name_its_agent_is_never_discarded(
 
     assert run.path in caught.value.message
     assert Path(run.path, STDOUT).read_bytes() == ANSWER
-    assert step(world, thread, agents=("adhoc",)).depth == 1
 
 
 def test_other_agent_does_not_take_over_from_the_one_at_work(
@@ -228,18 +226,6 @@ def test_other_agent_does_not_take_over_from_the_one_at_work(
         assert find("other") is None
     # It was lost: whoever is chosen, that is recorded first.
     assert find("other") is not None
-
-
-def test_agent_at_work_that_its_run_does_not_name_is_no_turn(
-    world: World, thread: ThreadId
-) -> None:
-    leave(world, thread, agent="adhoc", old=True)
-    (run,) = list_run_dirs(world.store, thread)
-    Path(run.path, EXIT).unlink()
-    snapshot, choice = world.snapshot(thread), Choice(("adhoc",))
-
-    with run.hold_alive():
-        assert find_begun_turn(world.store, world.caller, snapshot, choice=choice) is None
 
 
 def test_run_of_a_role_that_the_workflow_does_not_have_is_no_turn(
@@ -328,10 +314,10 @@ def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> 
     assert verify(world.store, []).troubles == ()
 
 
-def test_kill_keeps_the_files_of_a_run_that_does_not_name_its_agent(
+def test_kill_keeps_the_files_of_a_run_that_does_not_say_whose_it_is(
     world: World, thread: ThreadId
 ) -> None:
-    leave(world, thread, agent="adhoc", old=True)
+    leave(world, thread, is_named=False)
     (run,) = list_run_dirs(world.store, thread)
 
     kill_thread(world.store, world.caller, thread)

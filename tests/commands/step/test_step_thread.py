@@ -278,16 +278,19 @@ def test_eight_engines_at_once_on_one_thread_record_each_step_once(world: World)
     assert len(plays) == 1
 
 
-def test_thread_of_another_version_of_the_format_is_not_touched(world: World) -> None:
+@pytest.mark.parametrize(("version", "told"), [("1", "has format 1"), ("3", "newer")])
+def test_thread_of_another_version_of_the_format_is_not_touched(
+    world: World, version: str, told: str
+) -> None:
     thread = world.begun()
     snapshot = world.snapshot(thread)
-    message = snapshot.commit.message.replace(b"Uwf-Format: 1", b"Uwf-Format: 2")
-    newer = rewrite(world, thread, message)
+    message = snapshot.commit.message.replace(b"Format: 2", f"Format: {version}".encode())
+    other = rewrite(world, thread, message)
 
-    with pytest.raises(StoreDamaged, match="newer"):
+    with pytest.raises(StoreDamaged, match=told):
         world.step(thread)
 
-    assert world.store.refs.find(f"refs/threads/{thread}") == newer
+    assert world.store.refs.find(f"refs/threads/{thread}") == other
 
 
 def rewrite(world: World, thread: ThreadId, message: bytes) -> str:

@@ -15,7 +15,7 @@ from uwf_git.model.builtin import TRACE
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
 
 
 def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:

@@ -6,6 +6,7 @@ from commands.world import World, content_player
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.model.event_words import Words
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.heads import AmbiguousThread, NoSuchThread
 from uwf_git.store.threads.record import NewCommit, record_next
@@ -74,7 +75,7 @@ def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(
     snapshot = world.snapshot(thread)
     moved = NewCommit(
         record=snapshot.record._replace(event=event, status=status),
-        said="a moment",
+        words=Words("a moment"),
         present=snapshot.get_present()._replace(**changes),
     )
     commit = record_next(world.store, snapshot, moved, world.caller.signing(world.store))

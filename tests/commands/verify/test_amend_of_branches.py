@@ -44,9 +44,7 @@ def forge(
         signal = build_signal(action, timestamp=world.caller.now_ms(), amendment=amendment)
         cause = Cause(workflow_name=snapshot.record.workflow_name)
         nodes = () if found is None else tuple(found.closure)
-        return build_signalled(
-            read_standing(snapshot), cause, signal=signal, said="changed", nodes=nodes
-        )
+        return build_signalled(read_standing(snapshot), cause, signal=signal, nodes=nodes)
 
     done = record_built(world.store, world.caller, thread, build)
     assert done.commit is not None
@@ -69,7 +67,7 @@ def test_another_workflow_while_split_is_found(world: World) -> None:
 
     told = forge(world, at.thread, workflow)
 
-    assert told == [f"the thread has split, and gets another workflow: {workflow}"]
+    assert told == ["the thread has split, and gets another workflow"]
 
 
 @pytest.mark.parametrize("is_split", [True, False])
@@ -89,7 +87,7 @@ def test_an_append_that_does_not_only_add_is_found(
 
     found = forge(world, thread, workflow, "append")
 
-    said = f"append does more than add to the workflow: {workflow} {told}"
+    said = f"append does more than add to the workflow: it {told}"
     assert found == ([] if told is None else [said])
 
 
@@ -101,7 +99,7 @@ def test_it_is_found_in_a_graph_that_a_workflow_plays_in(world: World) -> None:
 
     told = forge(world, thread, workflow, "append")
 
-    said = f"append does more than add to the workflow: {workflow} has another description"
+    said = "append does more than add to the workflow: it has another description"
     assert told == [said]
 
 

@@ -4,13 +4,17 @@ import pytest
 from commands.flows import CHECKS
 from commands.forging import messages
 from commands.world import World
+from store.story import THREAD
 
 from uwf_git.commands.step.end_thread import end_thread
-from uwf_git.commands.verify.flow import find_way_problem
+from uwf_git.commands.verify.possible import Way
+from uwf_git.engine.append_check import Rules
+from uwf_git.model.event_folds import Standing
 from uwf_git.model.flow import parse_flow
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import parse_position
+from uwf_git.model.position import Position, parse_position
 from uwf_git.model.thread import ThreadState, Try
+from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.threads.heads import get_head
 
 FLOW = {
@@ -28,6 +32,12 @@ def stands(at: str | None) -> ThreadState:
     return ThreadState(NodeHash("A" * 13), {}, started_at=0, at=at)
 
 
+def find_problem(state: ThreadState, at: Position | None) -> str | None:
+    record = TransitionRecord(THREAD, "step", "ready", state.workflow, 1, state.workflow, "demo")
+    rules = Rules({}, parse_flow({"nodes": FLOW}), None)
+    return Way(Standing(record, state), rules, None).find_flow_problem(at)
+
+
 @pytest.mark.parametrize(
     ("last", "at"),
     [
@@ -39,10 +49,7 @@ def stands(at: str | None) -> ThreadState:
     ],
 )
 def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> None:
-    assert (
-        find_way_problem(parse_flow({"nodes": FLOW}), None, stands(last), parse_position(at))
-        is None
-    )
+    assert find_problem(stands(last), parse_position(at)) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +65,7 @@ def test_what_some_answers_allow_is_no_problem(last: str | None, at: str) -> Non
     ],
 )
 def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> None:
-    problem = find_way_problem(parse_flow({"nodes": FLOW}), None, stands(last), parse_position(at))
+    problem = find_problem(stands(last), parse_position(at))
 
     assert problem == f"where no condition leads from {last or 'the beginning'}"
 
@@ -76,26 +83,21 @@ def test_a_way_back_or_past_an_agent_is_a_problem(last: str | None, at: str) -> 
     ],
 )
 def test_a_thread_ends_where_a_way_leads_to_the_end(last: str | None, *, may_end: bool) -> None:
-    flow = parse_flow({"nodes": FLOW})
-
-    problem = find_way_problem(flow, None, stands(last), None)
+    problem = find_problem(stands(last), None)
 
     told = f"where no condition leads from {last or 'the beginning'}"
     assert problem == (None if may_end else told)
 
 
 def test_a_place_that_cannot_be_read_is_a_problem() -> None:
-    flow = parse_flow({"nodes": FLOW})
-
-    assert find_way_problem(flow, None, stands("x"), parse_position("0/0")) == "and now.json said x"
+    assert find_problem(stands("x"), parse_position("0/0")) == "and now.json said x"
 
 
 def test_no_place_may_follow_a_try_that_is_not_over() -> None:
-    flow = parse_flow({"nodes": FLOW})
     tried = stands(None)._replace(tried=Try("0/0"))
 
-    assert find_way_problem(flow, None, tried, parse_position("0/0")) is None
-    told = find_way_problem(flow, None, tried, parse_position("0/1.1/0"))
+    assert find_problem(tried, parse_position("0/0")) is None
+    told = find_problem(tried, parse_position("0/1.1/0"))
     assert told == "and the try at 0/0 was not over"
 
 

@@ -10,13 +10,13 @@ from commands.forging import (
     also,
     forge,
     holds,
-    messages,
     place,
-    troubles,
 )
+from commands.forging import troubles as all_troubles
 from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story
 
+from uwf_git.commands.verify.finding import Finding
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, META, ROLE, STEP, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
@@ -30,6 +30,7 @@ from uwf_git.store.threads.heads import ACTIVE
 REF = ACTIVE + THREAD
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 EARLIER = ThreadId("01J00000000000000000000001")
+UNNEEDED = " was added, and nothing that the event adds refers to it"
 
 
 @pytest.fixture
@@ -41,6 +42,15 @@ def story(store: Store, clock: Callable[[], int]) -> Story:
     return story
 
 
+def troubles(store: Store) -> list[Finding]:
+    """Verify; without that forged nodes are no part of what the event adds (the first test)."""
+    return [each for each in all_troubles(store) if UNNEEDED not in each.message]
+
+
+def messages(store: Store) -> list[str]:
+    return [each.message for each in troubles(store)]
+
+
 def brings(store: Store, *nodes: Node, name: NodeHash | None = None) -> Change:
     """Add the files of nodes, each under its own name or under another."""
     files: list[Change] = []
@@ -48,6 +58,16 @@ def brings(store: Store, *nodes: Node, name: NodeHash | None = None) -> Change:
         suffix, content = encode_node(node)
         files.append(holds(store, place(name or node.hash, suffix), content))
     return also(*files)
+
+
+def test_nodes_that_the_event_does_not_need_are_reported(store: Store, story: Story) -> None:
+    inner = build_node(META, {"title": "Anything"}, timestamp=0)
+    outer = build_node(inner.hash, 1, timestamp=0)
+    forge(store, REF, {-1: brings(store, inner, outer)})
+
+    assert [each.message for each in all_troubles(store)] == [
+        f"node {name}{UNNEEDED}" for name in sorted((inner.hash, outer.hash))
+    ]
 
 
 def test_node_under_another_name_is_reported(store: Store, story: Story) -> None:
@@ -235,8 +255,7 @@ def test_role_that_the_workflow_has_not_is_reported(store: Store, clock: Callabl
     story = Story(store, clock)
     story.step("stranger")
 
-    told = f"step {story.snapshot.record.node} was played by 'stranger', which is no role of the wo"
-    assert [each[: len(told)] for each in messages(store)] == [told]
+    assert messages(store) == ["Uwf-Role is 'stranger', which is no role of the workflow"]
 
 
 def test_two_payloads_of_one_name_are_reported_with_both_refs(

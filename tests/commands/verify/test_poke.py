@@ -4,11 +4,13 @@ from commands.forging import Change, also, commits_of, forge, messages, points, 
 from commands.world import World
 
 from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.verify.finding import Location
-from uwf_git.commands.verify.signal import find_poked
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.signal import build_signal
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
@@ -50,26 +52,19 @@ def test_poke_that_goes_back_to_another_head_is_reported(world: World) -> None:
     forge(world.store, ref, {-1: goes_to(poke, start, world)})
 
     (told,) = messages(world)
-    assert told == (
-        f"Uwf-Node is {start.record.node}, and {step.record.node} was before the step that is "
-        "taken back"
-    )
+    assert told == (f"Uwf-Node is {start.record.node}, and must be {step.record.node}")
     forge(world.store, ref, {-1: goes_to(start, second, world)})
     assert f"Uwf-Node is {second.record.node}, and " in messages(world)[0]
 
 
 def test_poke_that_comes_after_no_step_is_reported(world: World) -> None:
     thread = world.begun()
-    snapshot = world.snapshot(thread)
-    site = Location(f"refs/threads/{thread}", snapshot.commit.oid)
-    finding = find_poked(world.store.objects, site, snapshot.record, snapshot.commit.oid)
 
-    assert [each.message for each in finding] == ["poke comes after no step"]
+    def build(snapshot: Snapshot) -> NewCommit:
+        standing = read_standing(snapshot)
+        signal = build_signal("poke", timestamp=world.caller.now_ms())
+        return build_signalled(standing, Cause(back_to=standing), signal=signal)
 
+    record_built(world.store, world.caller, thread, build)
 
-def test_unreadable_history_is_reported_elsewhere(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
-    site = Location(f"refs/threads/{thread}", snapshot.commit.oid)
-
-    assert list(find_poked(world.store.objects, site, snapshot.record, Oid("1" * 40))) == []
+    assert messages(world) == ["poke comes after no step"]

@@ -12,7 +12,7 @@ from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.puts import Put, PutRules, check_puts
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
 from uwf_git.store.nodes.folders import RAW_TREE_MODE
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -37,7 +37,13 @@ def rules_of(*, may_lose: bool = False) -> PutRules:
         if put.trailers.get("Uwf-Event") == "strange":
             yield put.site.finding("it is strange")
 
-    return PutRules(NODES_REF, "cas", {"nodes": RAW_TREE_MODE}, may_lose=may_lose, judge=judge)
+    return PutRules(
+        NODES_REF,
+        {"nodes": RAW_TREE_MODE},
+        may_lose=may_lose,
+        judge=judge,
+        make=lambda put: None if may_lose else build_put_message(put.added),
+    )
 
 
 def told(store: Store, *, known: Oid | None = None) -> list[str]:
@@ -61,8 +67,8 @@ def test_commit_is_judged_by_the_rules_of_its_ref(store: Store, notes: list[Node
     oids = forge(store, NODES_REF, {1: says("Uwf-Event: put", "Uwf-Event: strange")})
 
     assert [(each.message, each.commit) for each in found(store)] == [
-        ("Uwf-Event is strange, and must be put", oids[1]),
         ("it is strange", oids[1]),
+        ("Uwf-Event is strange, and must be put", oids[1]),
     ]
 
 
@@ -95,7 +101,7 @@ def test_each_thing_that_git_or_uwf_would_not_write_is_reported(
     change = also(
         strange,
         says("\n\nUwf-Event: put", "\n\nhello\n\nUwf-Event: put"),
-        says("Uwf-Format: 1\n", ""),
+        says("Uwf-Format: 2\n", ""),
         holds(store, "junk", b"x"),
     )
     oids = forge(store, NODES_REF, {1: change})
@@ -106,7 +112,7 @@ def test_each_thing_that_git_or_uwf_would_not_write_is_reported(
         "the commit has 2 parents, and may have one",
         messages[2][:50],
         "the commit has junk, which does not belong there",
-        "the commit has no Uwf-Format",
+        "the message of commit C has no number in Uwf-Forma",
     ]
     assert messages[2].startswith("its date, 1, is before that of its parent, ")
 

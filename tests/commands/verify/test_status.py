@@ -28,7 +28,7 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
-from uwf_git.commands.verify.transition import check_person
+from uwf_git.commands.verify.possible import check_person
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
@@ -139,27 +139,29 @@ FORGED = [
     (2, now(hint="something else"), "now.json says hint"),
     (2, now(hint=None), "now.json says hint nothing"),
     (2, now(state={"x": 1}), "now.json says state"),
-    (2, word(READY, FAILED), "Uwf-Status is failed, and poke leads to ready"),
-    (2, word("Uwf-Depth: 0", "Uwf-Depth: 1"), "Uwf-Depth is 1, and must be 0 after 1"),
+    (2, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
+    (2, word("Uwf-Depth: 0", "Uwf-Depth: 1"), "Uwf-Depth is 1, and must be 0"),
     (4, both(word(FAILED, READY), now(failures=None)), "now.json says failures nothing"),
-    (4, word(FAILED, "Uwf-Status: waiting"), "waiting, and attempt leads to failed or ready here"),
-    (5, word(FAILED, READY), "Uwf-Status is ready, and patch leads to failed here"),
+    (4, word("Left: no", "Left: yes"), "Uwf-Status is failed, and must be ready"),
+    (4, word("Uwf-Retries-Left: no\n", ""), "Uwf-Retries-Left is absent, and must be "),
+    (4, word(FAILED, "Uwf-Status: waiting"), "Uwf-Status is waiting, and must be failed"),
+    (5, word(FAILED, READY), "Uwf-Status is ready, and must be failed"),
     (5, now(state={"a": 2}), "now.json says state"),
     (6, now(pausedFrom="ready"), 'now.json says pausedFrom "ready"'),
     (6, now(pausedFrom=None), "now.json says pausedFrom nothing"),
-    (6, word(PAUSED, READY), "Uwf-Status is ready, and pause leads to paused"),
-    (7, word(FAILED, READY), "Uwf-Status is ready, and resume leads to failed here"),
+    (6, word(PAUSED, READY), "Uwf-Status is ready"),
+    (7, word(FAILED, READY), "Uwf-Status is ready, and must be failed"),
     (7, now(pausedFrom="failed"), 'now.json says pausedFrom "failed"'),
     (8, now(hint=None), "now.json says hint nothing"),
     (8, now(failures=1), "now.json says failures 1"),
-    (8, word(READY, FAILED), "Uwf-Status is failed, and retry leads to ready"),
+    (8, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
     (10, word(PAUSED, READY), "Uwf-Status is ready after step, and the thread was paused"),
     (
         10,
         now(pausedFrom="failed"),
         'now.json says pausedFrom "failed", and the history gives "ready"',
     ),
-    (11, word(READY, FAILED), "Uwf-Status is failed, and resume leads to ready here"),
+    (11, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
     (3, word("Uwf-Event: step", "Uwf-Event: retry"), "Uwf-Event is retry, after the thread was re"),
     (9, word("Uwf-Event: pause", "Uwf-Event: resume"), "Uwf-Event is resume, after the thread was"),
 ]
@@ -183,16 +185,16 @@ def test_signal_that_is_missing_is_reported(number: int, event: str, world: Worl
     thread = steered(world)
     ref = f"refs/threads/{thread}"
     commits = commits_of(world.store, tip_of(world.store, ref))
-    signal = read_snapshot(world.store, commits[number].id.decode()).record.signal  # type: ignore[arg-type]  # an id
+    signal = read_snapshot(world.store, commits[number].id.decode()).record.cause  # type: ignore[arg-type]  # an id
     assert signal is not None
 
-    forge(world.store, ref, {number: says(f"Uwf-Signal: {signal}\n", "")})
-    assert f"{event} has no Uwf-Signal" in messages(world)
+    tip = tip_of(world.store, ref)
+    oids = forge(world.store, ref, {number: says(f"Uwf-Cause: {signal}\n", "")})
+    assert f"{event} has no Uwf-Cause" in messages(world)
 
-    forge(world.store, ref, {number: says("Uwf-Event", f"Uwf-Signal: {signal}\nUwf-Event")})
-    assert messages(world) == []
+    world.store.refs.advance(ref, seen=oids[-1], to=tip)
     forge(world.store, ref, {number: holds(world.store, place(signal), None)})
-    assert f"Uwf-Signal is {signal}, which is not in the commit" in messages(world)
+    assert f"Uwf-Cause is {signal}, which is not in the commit" in messages(world)
 
 
 def test_signal_that_asks_for_something_else_is_reported(world: World) -> None:
@@ -200,11 +202,11 @@ def test_signal_that_asks_for_something_else_is_reported(world: World) -> None:
     ref = f"refs/threads/{thread}"
     commits = commits_of(world.store, tip_of(world.store, ref))
     pause, resume = (
-        read_snapshot(world.store, commits[number].id.decode()).record.signal  # type: ignore[arg-type]  # an id
+        read_snapshot(world.store, commits[number].id.decode()).record.cause  # type: ignore[arg-type]  # an id
         for number in (6, 7)
     )
 
-    forge(world.store, ref, {7: says(f"Uwf-Signal: {resume}", f"Uwf-Signal: {pause}")})
+    forge(world.store, ref, {7: says(f"Uwf-Cause: {resume}", f"Uwf-Cause: {pause}")})
 
     assert f"Uwf-Event is resume, and {pause} asks for pause" in messages(world)
 

@@ -19,11 +19,12 @@ from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story, signed, tell_small_story
 
 from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.event_folds import Cause
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
 
 REF = ACTIVE + THREAD
@@ -55,21 +56,9 @@ def told(
 def forked(store: Store, at: Oid, thread: ThreadId, now_ms: int, **changes: object) -> Oid:
     """Write the first commit of a fork."""
     point = read_snapshot(store, at)
-    record = point.record._replace(
-        thread=thread,
-        event="fork",
-        status="ready",
-        role=None,
-        agent=None,
-        attempt=None,
-        forked_from=point.record.thread,
-    )
-    transition = NewCommit(
-        record._replace(**changes),  # type: ignore[arg-type] # the fields of a record
-        said="another way",
-        present=point.get_present(),
-    )
-    return record_next(store, point, transition, signed(now_ms))
+    new = build_next(read_standing(point), "fork", Cause(thread=thread, note="another way"))
+    record = new.record._replace(**changes)  # type: ignore[arg-type] # the fields of a record
+    return record_next(store, point, new._replace(record=record), signed(now_ms))
 
 
 def test_whole_threads_have_no_trouble(store: Store, clock: Callable[[], int]) -> None:
@@ -131,7 +120,7 @@ def test_incomplete_history_is_reported_and_the_rest_checked(store: Store, story
 
     assert told(store, oids[-1]) == [
         f"the history of {REF} breaks off: commit {NOWHERE} is missing",
-        "Uwf-Depth is 4, and must be 3 after 2",
+        "Uwf-Depth is 4, and must be 3",
     ]
 
 
@@ -145,7 +134,8 @@ def test_thread_that_goes_on_from_another_without_a_fork_is_reported(
     known = Oid(commit.parents[0].decode())
 
     assert told(store, forged, thread=OTHER, known=known) == [
-        f"commit {forged} goes on from one of thread {THREAD}, and is no fork"
+        f"commit {forged} goes on from one of thread {THREAD}, and is no fork",
+        f"Uwf-Thread is {OTHER}, and must be {THREAD}",
     ]
 
 
@@ -190,10 +180,10 @@ def test_fork_that_lies_about_its_origin_is_reported(
     lies = forked(store, story.head.commit, OTHER, clock(), forked_from=third)
     own = forked(store, story.head.commit, THREAD, clock())
 
-    assert told(store, lies, thread=OTHER) == [
-        f"Uwf-Forked-From is {third}, and the parent is of {THREAD}"
+    assert told(store, lies, thread=OTHER) == [f"Uwf-Forked-From is {third}, and must be {THREAD}"]
+    assert told(store, own) == [
+        "fork must have a thread of its own, and goes on with the one before"
     ]
-    assert told(store, own) == ["Uwf-Forked-From is the thread itself"]
 
 
 def test_what_lies_behind_a_fork_is_looked_at_as_well(
@@ -215,10 +205,10 @@ def test_node_that_was_lost_or_replaced_is_reported_where_it_was(
     path = place(prev)
     oids = forge(store, REF, {3: holds(store, path, None)})
     found = list(check_thread(store, THREAD, oids[-1], archived=False))
-    assert [(each.message, each.commit) for each in found] == [
+    assert {(each.message, each.commit) for each in found} == {
         (f"node {prev} was in the commit before and is missing", oids[3]),
         (f"node {head.hash} refers to {prev}, which is not in the same commit", oids[3]),
-    ]
+    }
 
     oids = forge(store, REF, {3: holds(store, path, b"{}")})
     messages = told(store, oids[-1])

@@ -158,6 +158,7 @@ def test_chain_that_leads_back_into_itself_is_reported(
                 points(store, "nodes", growth.nodes, mode=FOLDER),
                 points(store, "head.json", growth.blobs[head]),
                 says(f"Uwf-Node: {step}", f"Uwf-Node: {head}"),
+                says(f"Uwf-Cause: {step}", f"Uwf-Cause: {head}"),
             )
         },
     )

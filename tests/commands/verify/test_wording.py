@@ -1,6 +1,5 @@
 """Commits whose author, subject or body are not those of their nodes, with true trailers."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,13 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Turn
-from uwf_git.commands.verify.signatures import verify_signatures
-from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git.config import set_config
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 REF = ACTIVE + THREAD
-# Threads of 16 kinds of events, 11 commits signed, written by commit bc62f3a.
-RECORDED = Path(__file__).parent / "recorded"
-OLD_THREADS, OLD_FLOWS = RECORDED / "bc62f3a.bundle", RECORDED / "321c7c8.bundle"
-OLD_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIbB+4HXy7X5YM06aKeBPI+7St8X9lNBU9o+fVQIu5OH"
+# 12 threads and a workflow of format 1.
+OLD = Path(__file__).parent / "recorded" / "bc62f3a.bundle"
 MALLORY = b"Mallory <m@example.com>"
 
 
@@ -85,16 +79,15 @@ def steered(world: World) -> ThreadId:
         (0, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be 'C O Mitter "),
         (0, run_by(MALLORY), "its author is 'C O Mitter <committer@example.com>', and must be 'Ma"),
         (1, dated(5), "its author's date is 5 +0000, and its committer's 1760000001 +0000"),
-        (0, says("start: Write a haiku.", "start: Write an ode."), "its subject says 'Write an od"),
+        (0, says("start: Write a haiku.", "start: Write an ode."), "its subject is 'start: Write "),
         (1, says("writer: An old", "checker: An old"), "its subject is 'checker: An old silent po"),
-        (1, says("writer: An old", "writerly: An old"), "its subject is 'writerly: An old silent "),
-        (1, says("writer: An old", "writer: A new"), "its subject says 'A new silent pond', which"),
-        (1, says("pond\n\n", "pond\n\n    I approve.\n\n"), "its body is 'I approve.', and its no"),
-        (2, says("luck: none", "luck: all"), "its subject says 'attempt 1 failed: no luck: all', "),
-        (2, says("attempt 1 failed: no luck: none", "went well"), "its subject says 'went well', "),
-        (2, says("attempt 1 failed", "all is well " * 6), "its subject says 'all is well all is w"),
-        (2, says("    KeyError", "    It works"), "its body is 'It works', and its nodes give 'Ke"),
-        (2, says("    KeyError\n\n", ""), "its body is '', and its nodes give 'KeyError"),
+        (1, says("writer: An old", "writer: A new"), "its subject is 'writer: A new silent "),
+        (1, says("pond\n\n", "pond\n\n    I approve.\n\n"), "its body is 'I approve.', and must "),
+        (2, says("luck: none", "luck: all"), "its subject is 'writer: attempt 1 failed: no luck"),
+        (2, says("attempt 1 failed", "try no. 1 failed"), "its subject is 'writer: try no. 1 fail"),
+        (2, says("    KeyError", "    It works"), "its body is 'It works', and must be 'KeyError'"),
+        (2, says("    KeyError\n\n", ""), "its body is '', and must be 'KeyError'"),
+        (2, says("\n\nUwf-Thread", "\n\n\n\nUwf-Thread"), "its body is "),
     ],
 )  # fmt: skip
 def test_words_that_are_not_those_of_the_node_are_reported(
@@ -107,38 +100,35 @@ def test_words_that_are_not_those_of_the_node_are_reported(
     assert "made by hand" in found.hint
 
 
-def test_wording_before_the_error_is_free(store: Store, story: Story) -> None:
-    forge(store, REF, {2: says("attempt 1 failed", "try no. 1 came to nothing")})
-
-    assert messages(store) == []
-
-
 @pytest.mark.parametrize(
     ("number", "change", "told"),
     [
-        (2, says("pause: lunch", "pause: fire"), "its subject says 'fire', which node"),
+        (2, says("pause: lunch", "pause: fire"), "its subject is 'pause: fire', and must be"),
         (
             2,
             says("    back at two", "    back at ten"),
-            "its body is 'lunch\\nback at ten', and its",
+            "its body is 'lunch\\nback at ten', and must",
         ),
         (
             3,
             says("\n\nUwf", "\n\n    It is safe.\n\nUwf"),
-            "its body is 'It is safe.', and its nodes",
+            "its body is 'It is safe.', and must be ''",
         ),
         (
             4,
             says("    Check.", "    Approve!"),
-            "its body is 'Approve!', and its nodes give 'Check.'",
+            "its body is 'Approve!', and must be 'Check.'",
         ),
         (
             5,
             authored(b"checker <human@uwf>"),
             "its author is 'checker <human@uwf>', and must be 'C O",
         ),
-        (5, says("Not yet.", "Go on."), "its subject says 'Go on.', which node"),
-        (6, says("What was said.", "All is well."), "its subject says 'All is well.', which node"),
+        (5, says("Not yet.", "Go on."), "its subject is 'checker: Go on.', and must"),
+        (6, says("What was said.", "All is well."), "its subject is 'writer: All is well.'"),
+        (3, says("resume: resumed", "resume: goes on"), "its subject is 'resume: goes on', and"),
+        (7, says("killed after 3 steps", "stopped"), "its subject is 'kill: stopped', and must"),
+        (7, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be "),
     ],
 )
 def test_words_of_steering_are_those_of_the_signal(
@@ -155,13 +145,11 @@ def test_words_of_steering_are_those_of_the_signal(
 @pytest.mark.parametrize(
     ("number", "change"),
     [
-        (3, says("resume: resumed", "resume: goes on")),
         (5, says("    sorry", "    my fault")),
         (7, says("    enough", "    by order")),
-        (7, says("killed after 3 steps", "stopped after three")),
     ],
 )
-def test_free_wording_and_notes_of_people_are_not_compared(
+def test_notes_of_people_are_free(
     world: World, steered: ThreadId, number: int, change: Change
 ) -> None:
     forge(world.store, ARCHIVE + steered, {number: change})
@@ -183,7 +171,6 @@ def test_free_wording_and_notes_of_people_are_not_compared(
 def test_whatever_a_role_says_is_quoted_as_it_is_stored(
     world: World, meta: dict[str, Any], content: str
 ) -> None:
-    """Also numbers that are stored in another form: versions before this one quoted the first."""
     thread = world.begun()
     world.step(thread, lambda _turn: replied(meta, content))
     with pytest.raises(TurnFailed):
@@ -191,11 +178,14 @@ def test_whatever_a_role_says_is_quoted_as_it_is_stored(
 
     assert messages(world) == []
 
-    def quote_as_typed(commit: Commit) -> None:
-        commit.message = commit.message.replace(b'"x": 1,', b'"x": 1.0,')
 
-    forge(world.store, ACTIVE + thread, {1: quote_as_typed})
-    assert messages(world) == []
+def test_numbers_are_quoted_as_they_are_stored(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, lambda _turn: replied({"text": "", "x": 1.0, "y": 2}, "```"))
+    forge(world.store, ACTIVE + thread, {1: says('"x": 1,', '"x": 1.0,')})
+
+    (found,) = messages(world)
+    assert found.startswith("its subject is ")
 
 
 def test_role_with_any_name_is_the_author(world: World) -> None:
@@ -210,56 +200,18 @@ def test_role_with_any_name_is_the_author(world: World) -> None:
     assert messages(world) == []
 
 
-def fetch(bundle: Path, place: Path, git: Callable[..., str]) -> str:
-    """Return the path of a new store with what is in *bundle*."""
-    path = str(place / "old.git")
-    git("init", "-q", "--bare", path, cwd=place)
-    git("fetch", "-q", str(bundle), "refs/*:refs/*", cwd=path)
-    return path
+def test_an_old_format_is_refused_once_and_the_rest_is_checked(
+    world: World, git: Callable[..., str]
+) -> None:
+    thread = world.begun()
+    places = ["refs/archive/*:refs/archive/*", "refs/threads/*:refs/threads/*"]
+    places.append("refs/workflows/*:refs/workflows/old-*")
+    git("fetch", "-q", str(OLD), *places, cwd=world.store.path)
+    world.reopen()
+    forge(world.store, ACTIVE + thread, {0: says("Uwf-Depth: 0", "Uwf-Depth: 1")})
 
+    told = troubles(world)
 
-@pytest.fixture
-def old(tmp_path: Path, git: Callable[..., str]) -> Store:
-    """Return a store with the recorded threads."""
-    path = fetch(OLD_THREADS, tmp_path, git)
-    signers = tmp_path / "signers"
-    signers.write_text(f"ada@example.com {OLD_KEY}\n")
-    set_config(os.path.join(path, "config"), "gpg.ssh.allowedSignersFile", str(signers))
-    return open_store(path, environ=os.environ)
-
-
-def test_threads_of_an_old_version_are_whole(old: Store) -> None:
-    verified = verify(old, [])
-
-    assert verified.troubles == ()
-    assert verified.checked._asdict() == {
-        "threads": 12, "workflows": 1, "commits": 99, "nodes": 129,
-    }  # fmt: skip
-    tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]
-    signed = list(verify_signatures(old, os.environ, tips))
-    assert {each.event for each in signed} == {
-        "start", "step", "attempt", "wait", "answer", "pause", "resume", "retry", "patch", "amend",
-        "poke", "fork", "end", "kill", "put", "rollback", "remove",
-    }  # fmt: skip
-    assert [each.verdict.status for each in signed].count("good") == 11
-
-
-def test_flows_of_an_old_version_are_whole(tmp_path: Path, git: Callable[..., str]) -> None:
-    store = open_store(fetch(OLD_FLOWS, tmp_path, git), environ=os.environ)
-
-    verified = verify(store, [])
-
-    assert verified.troubles == ()
-    assert verified.checked._asdict() == {
-        "threads": 42, "workflows": 5, "commits": 177, "nodes": 146,
-    }  # fmt: skip
-
-
-def test_each_commit_of_an_old_thread_has_the_author_of_its_nodes(old: Store) -> None:
-    for target in verify(old, []).targets:
-        if target.kind == "archive" and target.tip is not None:
-            forge(old, target.ref, {-2: authored(MALLORY)})
-
-    told = messages(old)
-    assert len(told) == 8
-    assert all(each.startswith("its author is 'Mallory <m@example.com>'") for each in told)
+    old = [each for each in told if "90d8292" in each.message]
+    assert [each.message for each in told if each not in old] == ["Uwf-Depth is 1, and must be 0"]
+    assert len({each.ref for each in old}) == len(old) == 13

@@ -39,7 +39,11 @@ def test_versions_as_they_are_put_are_whole(world: World, workflow: NodeHash) ->
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "is 'other', and the ref is of 'd"),
+        (
+            "Uwf-Workflow-Name: demo",
+            "Uwf-Workflow-Name: other",
+            "is other, and must be demo",
+        ),
         ("Uwf-Workflow: ", "Uwf-Workflow: x", "the commit names no workflow"),
         ("Uwf-Event: put", "Uwf-Event: step", "must be put or rollback or remove"),
         ("Uwf-Event: put", "Uwf-Event: remove", "it removes a version, but its tree differs"),
@@ -51,8 +55,7 @@ def test_trailer_that_lies_is_reported(
 ) -> None:
     forge(world.store, REF, {0: says(old, new)})
 
-    (found,) = told(world.store)
-    assert message in found
+    assert any(message in each for each in told(world.store))
     assert told(world.store, known=Oid(tip_of(world.store, REF))) == []
 
 

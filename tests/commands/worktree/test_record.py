@@ -1,5 +1,9 @@
 """What is recorded of worktrees: what was written is read, for each thread by itself."""
 
+from pathlib import Path
+
+import pytest
+
 from uwf_git.commands.worktree.record import (
     SplitOrigin,
     Worktree,
@@ -8,6 +12,7 @@ from uwf_git.commands.worktree.record import (
     forget_worktrees,
     list_parents,
     list_worktrees,
+    place_of,
     write_origin,
     write_worktree,
 )
@@ -20,15 +25,22 @@ CHILD = ThreadId("01J00000000000000000000002")
 ODD = "/a b\n\udcff/é"
 
 
-def begun(thread: ThreadId = CHILD) -> Worktree:
-    return Worktree(thread, PARENT, ODD, "/repository/.git", "0" * 40, "/path", "/path/part")
+def begun(store: Store) -> Worktree:
+    path = place_of(store, CHILD) or ""
+    return Worktree(CHILD, PARENT, ODD, "/repository/.git", "0" * 40, path, f"{path}/part")
+
+
+@pytest.fixture(name="store")
+def at_home(store: Store, tmp_path: Path) -> Store:
+    """Return a store whose user has a home directory."""
+    return store._replace(trust_file=str(tmp_path / "home" / "trust"))
 
 
 def test_a_record_is_read_as_it_was_written(store: Store) -> None:
     assert find_worktree(store, PARENT, CHILD) is None
     assert list_worktrees(store, PARENT) == []
-    whole = begun()._replace(git_dir="/repository/.git/worktrees/x", commit="1" * 40)
-    write_worktree(store, begun())
+    whole = begun(store)._replace(git_dir="/repository/.git/worktrees/x", commit="1" * 40)
+    write_worktree(store, begun(store))
     write_worktree(store, whole)
 
     assert find_worktree(store, PARENT, CHILD) == whole
@@ -46,11 +58,11 @@ def test_an_origin_is_that_of_one_split(store: Store) -> None:
 
 
 def test_what_has_a_worktree_is_not_forgotten(store: Store) -> None:
-    write_worktree(store, begun())
+    write_worktree(store, begun(store))
     forget_worktrees(store, PARENT)
-    assert list_worktrees(store, PARENT) == [begun()]
+    assert list_worktrees(store, PARENT) == [begun(store)]
 
-    write_worktree(store, begun()._replace(is_removed=True))
+    write_worktree(store, begun(store)._replace(is_removed=True))
     forget_worktrees(store, PARENT)
     assert list(list_parents(store)) == []
     forget_worktrees(store, PARENT)

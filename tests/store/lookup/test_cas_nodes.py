@@ -49,8 +49,8 @@ def test_putting_keeps_the_built_in_nodes_as_well(store: Store) -> None:
 def test_put_nodes_are_listed_and_described(store: Store) -> None:
     assert put_nodes(store, (node for node in (ONE, TWO)), signed(0))
     assert set(list_nodes(store)) == {*BUILTIN, ONE.hash, TWO.hash}
-    assert subject_of(message_of(store)) == f"cas: put {ONE.hash} {TWO.hash}"
-    assert parse_trailers(message_of(store)) == {"Uwf-Event": "put", "Uwf-Format": "1"}
+    assert subject_of(message_of(store)) == f"cas: put {' '.join(sorted([ONE.hash, TWO.hash]))}"
+    assert parse_trailers(message_of(store)) == {"Uwf-Event": "put", "Uwf-Format": "2"}
 
 
 def test_of_what_is_put_twice_the_first_stays(store: Store) -> None:

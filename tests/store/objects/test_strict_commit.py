@@ -20,7 +20,7 @@ Git = Callable[..., str]
 @pytest.fixture
 def content(store: Store, clock: Callable[[], int]) -> bytes:
     """Return a commit as it should be."""
-    head = Story(store, clock).step(body="Because.\n\nTwice.")
+    head = Story(store, clock).step(body="Because.\n\n\nTwice.")
     return store.objects.get_raw(ObjectID(head.commit.encode()))[1]
 
 

@@ -423,13 +423,12 @@ def test_many_refs_are_moved_by_one_write_of_packed_refs(
     assert store.refs.advance(names[1], seen=first, to=second)
     assert store.refs.create(TO_NAME, first)
     written: list[bytes] = []
-    monkeypatch.setattr(
-        Refs, "_replace_packed", lambda _refs, content: written.append(content) or put(content)
-    )
 
-    def put(content: bytes) -> None:
+    def write(_refs: Refs, content: bytes) -> None:
+        written.append(content)
         Path(store.path, "packed-refs").write_bytes(content)
 
+    monkeypatch.setattr(Refs, "_replace_packed", write)
     changes: dict[str, tuple[Oid | None, Oid | None]] = dict.fromkeys(names, (first, None))
     changes |= {names[0]: (second, None), names[1]: (first, second), TO_NAME: (first, second)}
     changes |= {names[2]: (second, None), names[3]: (first, second), names[4]: (None, second)}

@@ -69,7 +69,7 @@ def test_a_ref_is_created_moved_and_deleted(hub: Store, story: Story) -> None:
         *("GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_CONFIG_PARAMETERS"),
     ],
 )
-def test_local_variables_of_git_do_not_reach_the_git_of_the_remote(  # noqa: PLR0913, PLR0917 (fixtures)
+def test_local_variables_of_git_do_not_reach_the_git_of_the_remote(
     hub: Store, story: Story, git: Git, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
 ) -> None:
     ssh = Path(hub.path).parent / "ssh"

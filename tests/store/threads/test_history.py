@@ -1,21 +1,24 @@
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from dulwich.objects import Commit, ObjectID
 from store.loose import lose
 from store.story import THREAD, Story, signed, tell_small_story
 
+from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_words import Words
+from uwf_git.model.node import build_node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.commit import CommitView, DamagedCommit, read_commit
-from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.commit import DamagedCommit, read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads import history
 from uwf_git.store.threads.heads import ACTIVE
-from uwf_git.store.threads.history import find_turn_start, walk_history
-from uwf_git.store.threads.record import NewCommit, record_next
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
@@ -25,7 +28,7 @@ def test_history_is_newest_first(store: Store, clock: Callable[[], int]) -> None
     story = tell_small_story(store, clock)
     told = [each.subject for each in walk_history(store, story.head.commit)]
     assert told == [
-        "end: completed",
+        "end: completed after 2 steps",
         'checker: {"ok": true}',
         "writer: attempt 1 failed: exit status 1",
         "writer: An old silent pond",
@@ -48,18 +51,26 @@ def test_a_childs_story_ends_at_its_own_start(store: Store, clock: Callable[[], 
     before = parent.snapshot
     record = before.record._replace(event="start", thread=OTHER)
     child = record_next(
-        store, before, NewCommit(record, "child", before.get_present()), signed(clock())
+        store, before, NewCommit(record, Words("child"), before.get_present()), signed(clock())
     )
     assert read_commit(store.objects, child).parents == (parent.head.commit,)
     assert [each.record.thread for each in walk_history(store, child)] == [OTHER]
 
 
-def controlled(store: Store, tip: Oid, event: Event, clock: Callable[[], int], **now: Any) -> Oid:
+def controlled(
+    store: Store,
+    tip: Oid,
+    action: Event,
+    clock: Callable[[], int],
+    *,
+    workflow: NodeHash | None = None,
+) -> Oid:
     """Write a commit that only controls the thread, and move nothing."""
     before = read_snapshot(store, tip)
-    record = before.record._replace(event=event, **now)
-    present = before.get_present()._replace(**now)
-    return record_next(store, before, NewCommit(record, "x", present), signed(clock()))
+    payload = {"action": action} | ({} if workflow is None else {"workflow": reference(workflow)})
+    signal = build_node(SIGNAL, payload, timestamp=0)
+    new = build_next(read_standing(before), action, Cause(node=signal), nodes=(signal,))
+    return record_next(store, before, new, signed(clock()))
 
 
 def test_turn_began_before_whatever_only_controlled_it(
@@ -72,7 +83,7 @@ def test_turn_began_before_whatever_only_controlled_it(
     patched = controlled(store, paused, "patch", clock)
 
     for tip, begun in ((start, start), (step, step), (paused, step), (patched, step)):
-        assert find_turn_start(store, read_snapshot(store, tip)) == begun
+        assert read_snapshot(store, tip).turn_start == begun
 
 
 def test_another_workflow_begins_another_turn(store: Store, clock: Callable[[], int]) -> None:
@@ -82,51 +93,16 @@ def test_another_workflow_begins_another_turn(store: Store, clock: Callable[[], 
     amended = controlled(store, paused, "amend", clock, workflow=other)
     patched = controlled(store, amended, "patch", clock)
 
-    assert find_turn_start(store, read_snapshot(store, paused)) == story.head.commit
-    assert find_turn_start(store, read_snapshot(store, amended)) == amended
-    assert find_turn_start(store, read_snapshot(store, patched)) == amended
-
-
-def test_each_control_is_read_once_however_often_its_turn_is_asked_for(
-    store: Store, clock: Callable[[], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    story = Story(store, clock)
-    begun = tip = story.step().commit
-    read: list[Oid] = []
-
-    def read_and_count(objects: ObjectStore, oid: Oid) -> CommitView:
-        read.append(oid)
-        return read_commit(objects, oid)
-
-    monkeypatch.setattr(history, "_STARTS", {})
-    monkeypatch.setattr(history, "read_commit", read_and_count)
-    for _time in range(3):
-        events: tuple[Event, ...] = ("pause", "resume") * 5
-        for event in events:
-            tip = controlled(store, tip, event, clock)
-        for _asked in range(3):
-            assert find_turn_start(store, read_snapshot(store, tip)) == begun
-    assert len(read) == len(set(read)) == 30
-
-
-def test_turn_of_a_forged_thread_without_a_start_begins_at_its_first_commit(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    paused = controlled(store, Story(store, clock).head.commit, "pause", clock)
-    commit = store.objects[ObjectID(paused.encode())]
-    assert isinstance(commit, Commit)
-    commit.parents = []
-    store.objects.add_objects([(commit, None)])
-    forged = Oid(commit.id.decode())
-
-    assert find_turn_start(store, read_snapshot(store, forged)) == forged
+    assert read_snapshot(store, paused).turn_start == story.head.commit
+    assert read_snapshot(store, amended).turn_start == amended
+    assert read_snapshot(store, patched).turn_start == amended
 
 
 def test_only_first_parents_are_followed(store: Store, clock: Callable[[], int]) -> None:
     story = Story(store, clock)
     other = Story(store, clock, OTHER)
     before = story.snapshot
-    merged = NewCommit(before.record._replace(event="pause"), "merged", before.get_present())
+    merged = NewCommit(before.record._replace(event="pause"), Words("merged"), before.get_present())
     oid = record_next(store, before, merged, signed(clock()))
     commit = store.objects[ObjectID(oid.encode())]
     assert isinstance(commit, Commit)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uwf_git.model.event_words import Words
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import Event, Status
 from uwf_git.model.thread_id import ThreadId
@@ -23,6 +24,8 @@ RECORD = TransitionRecord(
     role="developer",
     agent="uwf-cursor --model 'a b'",
     attempt=3,
+    retries_left=True,
+    cause=NodeHash("8FWKR3TN5V1QA"),
 )
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 records = st.builds(
@@ -35,6 +38,8 @@ records = st.builds(
     agent=st.none() | words,
     attempt=st.none() | st.integers(1, 10**9),
     at=st.none() | words,
+    retries_left=st.sampled_from([None, True, False]),
+    files=st.sampled_from([None, f"{'a' * 40}..{'0' * 40}"]),
 )
 
 
@@ -42,25 +47,25 @@ records = st.builds(
 def test_a_record_reads_back_whatever_the_words(
     record: TransitionRecord, said: str, body: str
 ) -> None:
-    assert parse_thread_message(build_thread_message(record, said=said, body=body)) == record
+    assert parse_thread_message(build_thread_message(record, Words(said, body))) == record
 
 
 def test_a_message_is_as_it_was_written_down(golden: Callable[[str, bytes], None]) -> None:
     body = "Traceback:\n  no such file\n\nUwf-Status: completed\n"
-    message = build_thread_message(RECORD, said="attempt 3 failed: exit status 1", body=body)
+    message = build_thread_message(RECORD, Words("attempt 3 failed: exit status 1", body))
     golden("store/message.txt", message)
 
 
 def test_subject_begins_with_the_role_or_the_event() -> None:
-    said = build_thread_message(RECORD, said="hello")
+    said = build_thread_message(RECORD, Words("hello"))
     assert subject_of(said) == "developer: hello"
-    ended = build_thread_message(RECORD._replace(event="end", role=None), said="completed")
+    ended = build_thread_message(RECORD._replace(event="end", role=None), Words("completed"))
     assert subject_of(ended) == "end: completed"
     assert body_of(ended) == ""
 
 
 def test_empty_role_is_no_role() -> None:
-    message = build_thread_message(RECORD._replace(role="", agent=""), said="hello")
+    message = build_thread_message(RECORD._replace(role="", agent=""), Words("hello"))
     assert parse_thread_message(message) == RECORD._replace(role=None, agent=None)
 
 
@@ -73,15 +78,16 @@ def trailers(**changed: str | None) -> bytes:
         "Uwf-Depth": "2",
         "Uwf-Workflow": RECORD.workflow,
         "Uwf-Workflow-Name": "solve-issue",
-        "Uwf-Format": "1",
+        "Uwf-Format": "2",
         **{f"Uwf-{name.replace('_', '-')}": value for name, value in changed.items()},
     }
     kept = [f"{name}: {value}\n" for name, value in lines.items() if value is not None]
     return f"subject\n\n{''.join(kept)}".encode()
 
 
-def test_unknown_trailers_are_ignored() -> None:
-    assert parse_thread_message(trailers(Later="1")).depth == 2
+def test_what_each_turn_says_of_tries_and_files_is_read() -> None:
+    record = parse_thread_message(trailers(Retries_Left="no", Files=f"{'a' * 40}..{'b' * 40}"))
+    assert (record.retries_left, record.files) == (False, f"{'a' * 40}..{'b' * 40}")
 
 
 @pytest.mark.parametrize(
@@ -105,9 +111,14 @@ def test_unknown_trailers_are_ignored() -> None:
         ({"Workflow": "4"}, "has no node in Uwf-Workflow"),
         ({"Workflow_Name": None}, "has no Uwf-Workflow-Name"),
         ({"Attempt": "first"}, "has no number in Uwf-Attempt"),
-        ({"Format": None}, "has no Uwf-Format"),
+        ({"Retries_Left": "maybe"}, "says neither yes nor no in Uwf-Retries-Left"),
+        ({"Files": "a..b"}, "names no two commits in Uwf-Files"),
+        ({"Cause": "4"}, "has no node in Uwf-Cause"),
+        ({"Later": "1"}, "has a trailer that format 2 does not list: Uwf-Later"),
+        ({"Format": None}, "has no number in Uwf-Format"),
         ({"Format": "x"}, "has no number in Uwf-Format"),
-        ({"Format": "2"}, "has format 2, newer than the 1 this uwf knows"),
+        ({"Format": "1"}, "has format 1, and this uwf reads format 2 alone"),
+        ({"Format": "3"}, "has format 3, newer than the 2 that this uwf reads"),
     ],
 )
 def test_invalid_record_is_refused(changed: dict[str, Any], problem: str) -> None:
@@ -119,5 +130,5 @@ def test_invalid_record_is_refused(changed: dict[str, Any], problem: str) -> Non
 
 def test_a_newer_format_asks_for_a_newer_uwf() -> None:
     with pytest.raises(BadMessage) as caught:
-        parse_thread_message(trailers(Format="2"))
+        parse_thread_message(trailers(Format="3"))
     assert caught.value.of_commit("1").hint == "a newer uwf wrote it: upgrade this one"

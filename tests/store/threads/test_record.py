@@ -10,6 +10,7 @@ from store.story import Story, list_tree, signed, tell_small_story
 from uwf_git.model.builtin import STEP
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import apply_event
+from uwf_git.model.event_words import Words
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.blob import DamagedNode
 from uwf_git.store.nodes.tree import NodeCollision
@@ -87,6 +88,7 @@ def test_folding_the_history_gives_the_present(store: Store, clock: Callable[[],
             assert last is not None
             cause = cause._replace(node=snapshot.get_node(last))
         standing = apply_event(standing, record.event, cause)
+        standing = standing._replace(commit=snapshot.commit.oid)
         assert read_standing(snapshot) == standing
 
 
@@ -96,7 +98,7 @@ def test_a_name_with_another_payload_stops_the_step(store: Store, clock: Callabl
     start = before.get_start()
     twin = build_node(start.type, {**start.payload, "prompt": "another"}, timestamp=0)
     transition = NewCommit(
-        before.record, "text", before.get_present(), (twin._replace(hash=start.hash),)
+        before.record, Words("text"), before.get_present(), (twin._replace(hash=start.hash),)
     )
     with pytest.raises(NodeCollision, match=start.hash):
         record_next(store, before, transition, signed(0))
@@ -104,7 +106,7 @@ def test_a_name_with_another_payload_stops_the_step(store: Store, clock: Callabl
 
 def test_a_thread_cannot_begin_without_its_start(store: Store, clock: Callable[[], int]) -> None:
     before = Story(store, clock).snapshot
-    transition = NewCommit(before.record, "text", before.get_present())
+    transition = NewCommit(before.record, Words("text"), before.get_present())
     with pytest.raises(ValueError, match="needs a StartNode"):
         record_start(store, transition, signed(0))
 
@@ -115,7 +117,7 @@ def test_a_node_that_could_not_be_read_again_is_not_recorded(
     story = Story(store, clock)
     wrong = build_node(STEP, {"role": "writer"}, timestamp=0)
     transition = NewCommit(
-        record=story.snapshot.record, said="x", present=story.snapshot.get_present(), nodes=(wrong,)
+        story.snapshot.record, Words("x"), story.snapshot.get_present(), nodes=(wrong,)
     )
     with pytest.raises(DamagedNode, match=wrong.hash):
         record_next(store, story.snapshot, transition, signed(clock()))

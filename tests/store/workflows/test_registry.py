@@ -71,7 +71,7 @@ def test_a_version_says_what_was_put(store: Store, clock: Callable[[], int]) -> 
         "Uwf-Event": "put",
         "Uwf-Workflow": WORKFLOW.hash,
         "Uwf-Workflow-Name": "löse-fall",
-        "Uwf-Format": "1",
+        "Uwf-Format": "2",
     }
     assert find_version(store, "löse-fall") == version
 
@@ -196,10 +196,10 @@ def test_a_version_of_a_newer_format_is_refused_with_what_to_do(
     version = put(store, clock)
     commit = store.objects[ObjectID(version.commit.oid.encode())]
     newer = commit.copy()
-    newer.message = version.commit.message.replace(b"-Format: 1", b"-Format: 2")  # type: ignore[attr-defined]  # a Commit
+    newer.message = version.commit.message.replace(b"-Format: 2", b"-Format: 3")  # type: ignore[attr-defined]  # a Commit
     store.objects.add_objects([(newer, None)])
     oid = Oid(newer.id.decode())
     assert store.refs.advance(WORKFLOWS + "demo", seen=version.commit.oid, to=oid)
-    with pytest.raises(BadMessage, match="has format 2") as caught:
+    with pytest.raises(BadMessage, match="has format 3") as caught:
         find_version(store, "demo")
     assert caught.value.hint == "a newer uwf wrote it: upgrade this one"

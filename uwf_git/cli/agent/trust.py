@@ -38,7 +38,7 @@ def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="The agents that an older uwf wrote into this store's config as trusted.",
 )
-def command(  # noqa: PLR0913 (click passes each option by its name)
+def command(
     session: Session,
     *,
     command: str | None,

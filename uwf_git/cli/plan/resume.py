@@ -45,7 +45,7 @@ class NothingToResume(Refused):
 )
 @port_option
 @background_option
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     directory: str | None,

@@ -43,7 +43,7 @@ from uwf_git.commands.control.change_rules import Amended
 )
 @limit_options
 @reason_option
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     thread: str,

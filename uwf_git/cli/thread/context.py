@@ -38,7 +38,7 @@ from uwf_git.store.threads.heads import get_head, resolve_thread
     help="Only the newest N steps; those before them are not read.",
 )
 @click.option("--prompt", is_flag=True, help="Print it as one text, for a model.")
-def command(  # noqa: PLR0913, PLR0917 (click passes each option)
+def command(
     session: Session,
     thread: str,
     role: str | None,

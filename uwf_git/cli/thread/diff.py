@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, Screen, Style, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.diff import diff_threads
-from uwf_git.engine.subject import count_steps
+from uwf_git.model.event_words import count_steps
 from uwf_git.model.visible import visible_block
 
 _LONGEST_LINE = 200

@@ -29,8 +29,8 @@ from uwf_git.commands.inspect.stop import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Player
-from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.event_words import count_steps, first_line
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.time_text import render_duration

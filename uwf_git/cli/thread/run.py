@@ -33,7 +33,7 @@ from uwf_git.cli.thread.driving import (
     help="Stop after this many steps of this run; one that was stopped counts as well.",
 )
 @drive_options
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     thread: str,

@@ -32,7 +32,7 @@ workdir_option = click.option(
 @agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def command(
     session: Session,
     *,
     workflow: str,

@@ -11,7 +11,6 @@ from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.errors import Conflict
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.run_dir import get_run_dir, list_check_runs
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -43,7 +42,7 @@ def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
         AgentLeftRunning: one is.
     """
     thread = snapshot.record.thread
-    agent = get_run_dir(store, thread, find_turn_start(store, snapshot))
+    agent = get_run_dir(store, thread, snapshot.turn_start)
     for run in (agent, *list_check_runs(store, thread)):
         if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
             raise AgentLeftRunning(thread, find_group(run.path, run.alive))

@@ -22,7 +22,6 @@ from uwf_git.errors import Refused
 from uwf_git.processes import read_process_start
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.heads import HeadMoved, find_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.lock import check_not_stopped
 from uwf_git.store.threads.run_dir import RunDir
 
@@ -142,7 +141,7 @@ class _Waiting:
         head, snapshot = read_active(store, thread)
         if snapshot.record.status == "paused":
             raise ThreadNotReady(store, snapshot)
-        if find_turn_start(store, snapshot) != self._turn.started_after:
+        if snapshot.turn_start != self._turn.started_after:
             raise HeadMoved(thread)
         self._seen = head.commit
 

@@ -72,8 +72,8 @@ from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.error_line import HINT_PREFIX, find_error_line
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.project_paths import find_above
 from uwf_git.store.config_watch import watch_config
@@ -104,7 +104,7 @@ class OtherAgentFinished(Conflict):
     def __init__(self, thread: ThreadId, other: str, run_dir: str) -> None:
         super().__init__(
             f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
-            hint="step with that --agent to record it; `rm -r` of the folder gives it up",
+            hint="read its files there; `rm -r` of the folder gives it up",
             thread=thread,
             agent=other,
             run_dir=run_dir,
@@ -221,7 +221,7 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     """Let only the turn that began a run take it up, and never discard a finished run.
 
     A step takes up the turn of a run whatever it would choose itself (left_work.py), so this
-    refuses only a choice by hand, and runs of older versions that do not name their agent.
+    refuses only a choice by hand, and runs that do not say whose they are.
     """
     if is_run_of(turn):
         return

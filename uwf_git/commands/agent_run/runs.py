@@ -8,7 +8,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
 from uwf_git.agents.stop_run import is_left_behind
 from uwf_git.commands.turn.turn import Turn
-from uwf_git.engine.subject import first_line
+from uwf_git.model.event_words import first_line
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -88,8 +88,8 @@ class BegunTurn(NamedTuple):
     """The name of its AgentConfig."""
 
     program: str
-    payload: Mapping[str, Any] | None
-    """The payload of its AgentConfig; None: the run was begun by an older version."""
+    payload: Mapping[str, Any]
+    """The payload of its AgentConfig."""
 
     at: str | None = None
     """The place of a flow that it plays."""
@@ -112,13 +112,12 @@ def read_begun_turn(run: RunDir) -> BegunTurn | None:
     document, _, place = rest.partition("\n")
     role, _, rest = line.partition(" ")
     name, _, program = rest.partition(" ")
-    if not role or not is_node_hash(name):
-        return None
     try:
-        payload = json.loads(document) if document else None
+        payload = json.loads(document)
     except ValueError:
-        payload = None
-    payload = payload if isinstance(payload, dict) else None
+        return None
+    if not role or not is_node_hash(name) or not isinstance(payload, dict):
+        return None
     return BegunTurn(role, NodeHash(name), program, payload, place.strip() or None)
 
 
@@ -132,5 +131,6 @@ def is_run_of(turn: Turn) -> bool:
 
 def find_player(run: RunDir) -> tuple[str | None, str | None]:
     """Return role and agent name of a run, each None if it is unknown."""
-    begun = read_begun_turn(run)
-    return (None, None) if begun is None else (begun.role, begun.program or None)
+    # That of a check has no agent.
+    role, _, rest = run.read_turn().partition("\n")[0].partition(" ")
+    return role or None, rest.partition(" ")[2] or None

@@ -12,7 +12,7 @@ from uwf_git.agents.group import leave_group
 from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.agents.stop_run import find_group, stop_run
 from uwf_git.commands.caller import Caller
-from uwf_git.engine.subject import first_line
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread

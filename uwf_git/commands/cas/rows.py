@@ -3,8 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.event_words import first_line
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode

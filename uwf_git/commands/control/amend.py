@@ -15,7 +15,6 @@ from uwf_git.commands.control.change_rules import (
     RuleChange,
     bind_new_roles,
     build_rule_change,
-    describe_agents,
     steer_between_steps,
 )
 from uwf_git.commands.control.steer import steer_thread
@@ -25,8 +24,7 @@ from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES
-from uwf_git.model.limit import render_limit
+from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
@@ -143,9 +141,7 @@ def _build(
         return agent in change.trusted or is_trusted(store, agent, workdir)
 
     typed = _bind_typed(snapshot, request, change, may_run=may_run)
-    said = [change.said] if change.said else []
     change = change._replace(
-        said="; ".join([*said, *describe_agents(typed.agents), *_describe_limits(request.limits)]),
         agents={**change.agents, **typed.agents},
         trusted=[*change.trusted, *typed.typed],
         limits=request.limits,
@@ -197,7 +193,7 @@ def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:
 
 def _rules_now(snapshot: Snapshot) -> RuleChange:
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-    return RuleChange("amend", workflow, read_played(snapshot, workflow), said="")
+    return RuleChange("amend", workflow, read_played(snapshot, workflow))
 
 
 def _moved(
@@ -216,13 +212,7 @@ def _moved(
         "amend",
         workflow,
         played,
-        said=f"goes on with {workflow.name} {workflow.hash}",
         agents=bound.agents,
         trusted=bound.typed,
-        # An old thread may lack built-in schemas that were added since.
-        nodes=(*found.closure, *BUILTIN_NODES),
+        nodes=tuple(found.closure),
     )
-
-
-def _describe_limits(limits: Mapping[str, Any]) -> list[str]:
-    return [f"{name} is {render_limit(name, value)}" for name, value in limits.items()]

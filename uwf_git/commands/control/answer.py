@@ -156,7 +156,7 @@ def answer_thread(
                     _check_answer(now, answer)
                     return _record(store, caller, seen, question=now, answer=answer)
                 turn = NextTurn(now.role, now.at)
-                wait_for_person(store, caller, seen, turn=turn, agent=now.agent)
+                wait_for_person(store, caller, seen, turn=turn)
     raise HeadMoved(thread)
 
 
@@ -314,7 +314,7 @@ def _record(
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)
-    new = build_answer(turn, reply, since_ms=since, now_ms=now)._replace(body=answer.note)
+    new = build_answer(turn, reply, since_ms=since, now_ms=now, note=answer.note)
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
     return build_thread_result(new.record, said=new.said, commit=commit)

@@ -15,7 +15,6 @@ from uwf_git.commands.control.change_rules import (
     RuleChange,
     bind_new_roles,
     build_rule_change,
-    describe_agents,
     steer_between_steps,
 )
 from uwf_git.commands.split.plan import read_entry, read_flow
@@ -25,7 +24,6 @@ from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.engine.flow_change import has_left
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import BUILTIN_NODES
 from uwf_git.model.definition.append import Addition, append_addition
 from uwf_git.model.definition.append_flow import (
     FlowAddition,
@@ -152,11 +150,10 @@ def _build(
         "append",
         workflow,
         played,
-        said=_describe(addition),
         agents={**bound.agents, **written},
         trusted=[*bound.typed, *written.values(), *checks],
         reason=request.reason,
-        nodes=(made, *nodes, *BUILTIN_NODES),
+        nodes=(made, *nodes),
     )
     new, amended = build_rule_change(caller, snapshot, change)
     trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
@@ -187,13 +184,3 @@ def _read(
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
     return (*append_flow_addition(node, added, timestamp=now), added)
-
-
-def _describe(addition: Addition | FlowAddition) -> str:
-    if isinstance(addition, FlowAddition):
-        return f"adds {', '.join(addition.added)}"
-    parts = [f"adds {', '.join(addition.roles)}"] if addition.roles else []
-    if addition.sources:
-        parts.append(f"new ways from {', '.join(addition.sources)}")
-    written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
-    return "; ".join([*parts, *describe_agents(written)])

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built
@@ -91,7 +90,6 @@ class RuleChange(NamedTuple):
     played: Workflow
     """The same with all roles that need agents, as ``read_played`` returns it."""
 
-    said: str
     agents: Mapping[str, Mapping[str, Any]] = _NOTHING
     """The AgentConfig payloads of the roles that get an agent."""
 
@@ -159,7 +157,6 @@ def build_rule_change(
         signal=build_signal(
             change.action, timestamp=now, reason=change.reason, amendment=amendment
         ),
-        said=change.said,
         nodes=(*change.nodes, *agents.values()),
     )
     amended = Amended(
@@ -296,8 +293,3 @@ def steer_between_steps(
 
         # A pause or a patch takes no lock and may come in between.
         return record_built(store, caller, thread, build_at_rest)
-
-
-def describe_agents(agents: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return one phrase per role: which program plays it from now on."""
-    return [f"{role} is played by {agent_name(each['command'])}" for role, each in agents.items()]

@@ -53,8 +53,7 @@ def patch_thread(
     def build(snapshot: Snapshot) -> NewCommit:
         _check_flow_state(snapshot, patch)
         signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
-        said = f"changed {', '.join(patch)}"
-        return build_signalled(read_standing(snapshot), Cause(), signal=signal, said=said)
+        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)
 

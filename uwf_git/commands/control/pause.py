@@ -62,4 +62,4 @@ def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
         hint = "`uwf thread resume {thread}` lets it go on"
         raise WrongStatus(snapshot, "is paused already", hint)
     signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
-    return build_signalled(read_standing(snapshot), Cause(), signal=signal, said="paused")
+    return build_signalled(read_standing(snapshot), Cause(), signal=signal)

@@ -66,12 +66,10 @@ def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCo
             snapshot, "has no step to take again", "`uwf thread step {thread}` takes the first"
         )
     before = _before_newest_step(store, snapshot)
-    role = snapshot.get_head_node().payload["role"]
     new = build_signalled(
         read_standing(snapshot),
         Cause(back_to=read_standing(before)),
         signal=build_signal("poke", timestamp=caller.now_ms(), reason=hint),
-        said=f"{role} takes its step again",
         # The thread has this node already; record_next makes it head.json again.
         nodes=(before.get_head_node(),),
     )

@@ -35,6 +35,6 @@ def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") 
         if status != "paused" and not is_limited:
             raise WrongStatus(snapshot, f"is {status}, not paused", _NEXT.get(status, _STEP))
         signal = build_signal("resume", timestamp=caller.now_ms(), reason=reason)
-        return build_signalled(before, Cause(), signal=signal, said="resumed")
+        return build_signalled(before, Cause(), signal=signal)
 
     return steer_thread(store, caller, text, build)

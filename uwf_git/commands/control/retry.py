@@ -45,9 +45,7 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
                 told = told.replace("{", "{{").replace("}", "}}")
             raise WrongStatus(snapshot, problem, told)
         signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
-        return build_signalled(
-            read_standing(snapshot), Cause(), signal=signal, said="may try again"
-        )
+        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
     tip = read_active(store, text)[1]
     if tip.record.status != "split":

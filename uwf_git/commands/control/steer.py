@@ -11,8 +11,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.engine.subject import first_line
-from uwf_git.model.builtin import BUILTIN, SIGNAL
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import event_of
 from uwf_git.model.node import Node
@@ -70,16 +68,8 @@ def record_built(
 
 
 def build_signalled(
-    before: Standing, cause: Cause, *, signal: Node, said: str, nodes: tuple[Node, ...] = ()
+    before: Standing, cause: Cause, *, signal: Node, nodes: tuple[Node, ...] = ()
 ) -> NewCommit:
-    """Build the commit of *signal*; *said* is its subject if the signal has no reason."""
-    reason: str = signal.payload.get("reason", "")
-    new = build_next(
-        before,
-        event_of(signal.payload["action"]),
-        cause._replace(node=signal),
-        said=first_line(reason) or first_line(said),
-        # A thread that began before Signal nodes existed does not have their type yet.
-        nodes=(signal, BUILTIN[SIGNAL], *nodes),
-    )
-    return new._replace(body=reason)
+    """Build the commit of *signal*."""
+    event = event_of(signal.payload["action"])
+    return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))

@@ -14,7 +14,7 @@ from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest,
 from uwf_git.commands.workflow.find import find_shipped_workflow, find_used
 from uwf_git.commands.workflow.local import list_local
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import STEP_TYPES
+from uwf_git.model.builtin import STEP
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.store import Store
@@ -118,7 +118,7 @@ def read_draft(store: Store, cwd: str, text: str) -> Draft:
         raise NoDraftThread(head.thread, f"runs {name}, and drafts no workflow")
     wish = find_wish(str(snapshot.get_start().payload["prompt"]))
     for node in snapshot.walk_chain():
-        if node.type in STEP_TYPES and node.payload["role"] == DRAFTER:
+        if node.type == STEP and node.payload["role"] == DRAFTER:
             meta = node.payload["meta"]
             found = judge(
                 get_text(snapshot, node.payload.get("content")),

@@ -22,7 +22,7 @@ from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
-from uwf_git.engine.subject import first_line
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store

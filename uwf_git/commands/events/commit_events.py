@@ -22,7 +22,7 @@ from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.key_shapes import mask_keys_in
 from uwf_git.engine.masking import mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
-from uwf_git.model.event_rules import carries
+from uwf_git.model.event_rules import carries, signal_of
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -32,7 +32,6 @@ from uwf_git.store.nodes.tree import find_blob
 from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed, read_snapshot
 
 _SIGNAL_FIELDS = ("action", "workflow", "agentBinding", "limits")
@@ -156,8 +155,9 @@ class EventReader:
             return self._read_wait(snapshot, happened)
         if record.event in {"split", "join"}:
             return _read_branches(self._store, snapshot, happened)
-        if record.signal is not None:
-            return _read_signal(snapshot, happened, record.signal)
+        signal = signal_of(record)
+        if signal is not None:
+            return _read_signal(snapshot, happened, signal)
         reason = snapshot.body
         if record.event == "kill":
             why = f"killed: {reason}" if reason else "killed"
@@ -219,7 +219,7 @@ class EventReader:
     def _read_base(self, snapshot: Snapshot) -> _Moment:
         """Return the commit after which the turn began that *snapshot* ended (not a first one)."""
         before = self._look(snapshot.commit.parents[0])
-        oid = find_turn_start(self._store, before.snapshot)
+        oid = before.snapshot.turn_start
         return before if oid == before.snapshot.commit.oid else self._look(oid)
 
 
@@ -311,7 +311,7 @@ def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) 
 def read_base(store: Store, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot after which the turn began that *snapshot* ended (not a first one)."""
     before = read_snapshot(store, snapshot.commit.parents[0])
-    oid = find_turn_start(store, before)
+    oid = before.turn_start
     return before if oid == before.commit.oid else read_snapshot(store, oid)
 
 

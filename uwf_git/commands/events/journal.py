@@ -16,7 +16,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.journal import Journal, Line, hold_journal
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.threads.watch import RefWatch, Tips
@@ -166,11 +165,10 @@ class JournalReader:
             return True
         tip = known.get(turn.record.thread)
         try:
-            return tip is not None and turn.started_after == find_turn_start(
-                self._store, read_snapshot(self._store, tip)
-            )
+            began = None if tip is None else read_snapshot(self._store, tip).turn_start
         except StoreDamaged:
             return False
+        return turn.started_after == began
 
     def report(self, thread: ThreadId, damage: StoreDamaged) -> None:
         """Report damage to *thread*, once."""

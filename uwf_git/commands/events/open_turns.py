@@ -15,7 +15,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.run_dir import get_run_dir, list_run_dirs, list_threads_with_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -35,7 +34,7 @@ def find_open_turn(
         return None
     try:
         head = find_head(store, thread)
-        base = None if head is None else find_turn_start(store, read_snapshot(store, head.commit))
+        base = None if head is None else read_snapshot(store, head.commit).turn_start
         if base is None or base in known:
             return None
         run = get_run_dir(store, thread, base)

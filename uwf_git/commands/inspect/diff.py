@@ -8,7 +8,7 @@ from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.engine.alignment import align
 from uwf_git.engine.structural_diff import diff_values, render_path
 from uwf_git.engine.text_diff import diff_texts
-from uwf_git.model.builtin import STEP, STEP_TYPES
+from uwf_git.model.builtin import STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.objects.commit import read_commit
@@ -47,8 +47,8 @@ def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
     while newest[0].hash != newest[1].hash:
         # Walk the longer chain, or both if they have the same length.
         going = [side for side in (0, 1) if depths[side] == max(depths)]
-        if any(newest[side].type not in STEP_TYPES for side in going):
-            going = [side for side in (0, 1) if newest[side].type in STEP_TYPES]
+        if any(newest[side].type != STEP for side in going):
+            going = [side for side in (0, 1) if newest[side].type == STEP]
         if not going:
             return _parted(parts, None, 0)
         for side in going:
@@ -186,7 +186,7 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[s
     return {
         "depth": parted.depth,
         "hash": parted.node,
-        "role": node.payload["role"] if node.type in STEP_TYPES else None,
+        "role": node.payload["role"] if node.type == STEP else None,
         "thread": thread,
         "commit": commit,
     }

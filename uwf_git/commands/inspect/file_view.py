@@ -8,7 +8,6 @@ from uwf_git.commands.turn.role_files import find_output_path
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import Role
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot
@@ -36,7 +35,7 @@ def find_begun(
     thread = snapshot.record.thread
     if role is None or not has_runs(store, thread):
         return None
-    run = get_run_dir(store, thread, find_turn_start(store, snapshot))
+    run = get_run_dir(store, thread, snapshot.turn_start)
     begun = read_begun_turn(run)
     return (begun, run) if begun is not None and begun.role == role else None
 

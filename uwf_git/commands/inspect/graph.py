@@ -12,8 +12,8 @@ from uwf_git.engine.picture.marks import (
     mark_split,
 )
 from uwf_git.engine.picture.plan import Mark, Subject, ThreadMarks
-from uwf_git.engine.subject import count_steps
 from uwf_git.errors import UwfError
+from uwf_git.model.event_words import count_steps
 from uwf_git.model.flow import Flow
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.thread import ENDED, Split

@@ -27,7 +27,7 @@ from uwf_git.engine.masking import find_secrets
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import find_driver
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
@@ -279,7 +279,7 @@ def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
     # Checked before a commit is read: most threads have no run directory.
     if head is None or not has_runs(store, thread):
         return None
-    started_after = find_turn_start(store, read_snapshot(store, head.commit))
+    started_after = read_snapshot(store, head.commit).turn_start
     run = get_run_dir(store, thread, started_after)
     return run if os.path.exists(run.path) else None
 

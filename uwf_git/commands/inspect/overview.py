@@ -15,8 +15,8 @@ from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.standing import DAMAGED, IN_GROUP, Group, group_active
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import BadUsage, StoreDamaged
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads

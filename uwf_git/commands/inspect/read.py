@@ -11,9 +11,9 @@ from uwf_git.commands.inspect.step_view import Commands, get_text
 from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.plan import find_container
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
-from uwf_git.engine.subject import count_steps, first_line
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
-from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_rules import STEPS, signal_of
+from uwf_git.model.event_words import count_steps, first_line
 from uwf_git.model.limit import render_limit
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
@@ -46,7 +46,8 @@ def describe_control(
     title = _TITLES[record.event]
     if record.role is not None:
         title = f"{record.role}: {title[0].lower()}{title[1:]}"
-    signal = None if record.signal is None else get_typed(tip, record.signal, SIGNAL).payload
+    cause = signal_of(record)
+    signal = None if cause is None else get_typed(tip, cause, SIGNAL).payload
     return ThreadEntry(
         title=title,
         facts=facts,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uwf_git.engine.lazy_list import LazyList, lazy_list
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP, STEP_TYPES
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -107,7 +107,7 @@ def find_verdict(snapshot: Snapshot, present: ThreadState) -> Node | None:
     if tried is None or tried.is_verdict or tried.reason is None:
         return None
     node = snapshot.get_node(tried.reason)
-    return node if node.type in STEP_TYPES else None
+    return node if node.type == STEP else None
 
 
 def get_text(snapshot: Snapshot, ref: Any) -> str:

@@ -6,8 +6,8 @@ That costs two more objects a row, or three, so only lists for people have it.
 from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid

@@ -22,8 +22,8 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.plan import Subject
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.event_words import first_line
 from uwf_git.model.limit import render_limit
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.isolated import find_source
 from uwf_git.commands.turn.workdir import existing_directory
-from uwf_git.engine.subject import count_steps
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import STEP_TYPES
+from uwf_git.model.builtin import STEP
 from uwf_git.model.crockford import fold
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
@@ -139,7 +138,7 @@ def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
     """Return the newest step of *role*; if there is none, the roles that have taken steps."""
     acted: dict[str, None] = {}
     for node in tip.walk_chain():
-        if node.type not in STEP_TYPES:
+        if node.type != STEP:
             break
         if node.payload["role"] == role:
             return node, []
@@ -264,7 +263,5 @@ def _find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
 
 
 def _build(point: Snapshot, thread: ThreadId, request: ForkRequest) -> NewCommit:
-    record = point.record
-    said = f"from {record.thread} after {count_steps(record.depth)}"
-    new = build_next(read_standing(point), "fork", Cause(thread=thread), said=said)
-    return new._replace(body=request.reason)
+    cause = Cause(thread=thread, note=request.reason)
+    return build_next(read_standing(point), "fork", cause)

@@ -18,10 +18,10 @@ from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, START
 from uwf_git.model.event_rules import begin_thread
+from uwf_git.model.event_words import describe_start
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
@@ -265,7 +265,7 @@ def _build(
     )
     return NewCommit(
         begun.record,
-        said=first_line(start.payload["prompt"]),
+        words=describe_start(start.payload["prompt"]),
         present=begun.state,
         # All built-in schemas: a copy of the thread alone must stay readable.
         nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),

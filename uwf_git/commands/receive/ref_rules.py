@@ -90,8 +90,8 @@ def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
 class BranchRules:
     """Which branches the threads of a store, and those in a push, leave room for."""
 
-    def __init__(self, push: Push) -> None:
-        self._push, self._objects = push, push.store.objects
+    def __init__(self, push: Push, objects: ObjectStore) -> None:
+        self._push, self._objects = push, objects
         self._lines: dict[Oid, _Line] = {}
 
     def find_bad_branch(self, update: RefUpdate, new: Oid) -> Refusal | None:

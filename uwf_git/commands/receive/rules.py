@@ -57,8 +57,8 @@ class _Judging:
 
     def __init__(self, push: Push) -> None:
         self._push = push
-        self._branches = BranchRules(push)
         trees = TreeChecks(push.store)
+        self._branches = BranchRules(push, trees.recent)
         self._threads = ThreadChecks(
             trees,
             heads_of_store(push.store),

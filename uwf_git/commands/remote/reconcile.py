@@ -31,7 +31,6 @@ from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.remotes.thread_sides import Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.local_files import forget_workdir
 from uwf_git.store.threads.lock import forget_lock
 from uwf_git.store.threads.run_dir import get_run_dir
@@ -129,7 +128,7 @@ def take_over_steering(
         arrival = Arrival(thread, here, there, archived=False)
         if arrival not in passed and _find_first(store, arrival):
             return None
-        bases = {find_turn_start(store, read_snapshot(store, each)) for each in (here, there)}
+        bases = {read_snapshot(store, each).turn_start for each in (here, there)}
         if len(bases) == 1:
             advance_head(store, Head(thread, here, archived=False), there)
             return Reconciled("moved", arrival.ref, here, there)
@@ -206,7 +205,7 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     """
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
-    run = get_run_dir(store, head.thread, find_turn_start(store, snapshot))
+    run = get_run_dir(store, head.thread, snapshot.turn_start)
     if is_finished(run):
         raise RunUnrecorded(head.thread)
 

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.model.builtin import AGENT_CONFIG, FIRST_NODES, START, STEP, TEXT
+from uwf_git.model.builtin import AGENT_CONFIG, START, STEP, TEXT
 from uwf_git.model.crockford import ALPHABET
 from uwf_git.model.event_folds import Cause, Joined, begin_state
+from uwf_git.model.event_rules import apply_event
+from uwf_git.model.event_words import describe_branch, describe_join, describe_split
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
@@ -23,7 +25,6 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import (
     NewCommit,
-    build_next,
     draft_next,
     read_standing,
     write_draft,
@@ -92,18 +93,10 @@ def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
         Child(_child_id(tip, at, number, date_ms), start.hash)
         for number, start in enumerate(starts)
     )
-    lines = [
-        f"{number} {branch.label} {child.thread}"
-        for number, (branch, child) in enumerate(zip(branches, children, strict=True))
-    ]
-    new = build_next(
-        read_standing(tip),
-        "split",
-        Cause(at=at, split=Split(at, children)),
-        said=f"{plan.label} into {len(branches)}",
-        nodes=(*starts, *plan.nodes, *FIRST_NODES),
-    )._replace(body="\n".join(lines))
-    return _derive([tip], new)
+    pairs = zip(branches, children, strict=True)
+    words = describe_split(plan.label, [(branch.label, child.thread) for branch, child in pairs])
+    after = apply_event(read_standing(tip), "split", Cause(at=at, split=Split(at, children)))
+    return _derive([tip], NewCommit(after.record, words, after.state, (*starts, *plan.nodes)))
 
 
 def draft_start(
@@ -131,9 +124,10 @@ def draft_start(
         depth=0,
         workflow=branch.workflow,
         workflow_name=branch.workflow_name,
+        cause=start.hash,
         parent_thread=split.record.thread,
     )
-    new = NewCommit(record, f"branch {number}, {branch.label}", begun, nodes=(start,))
+    new = NewCommit(record, describe_branch(number, branch.label), begun, nodes=(start,))
     return _derive([split], new, is_own_start=True)
 
 
@@ -177,20 +171,10 @@ def draft_join(tip: Snapshot, tips: Sequence[Snapshot], ending: Ending) -> Deriv
         },
         timestamp=date_ms,
     )
-    statuses = [each.record.status for each in tips]
-    counts = ", ".join(
-        f"{statuses.count(status)} {status}"
-        for status in ("completed", "killed")
-        if statuses.count(status)
-    )
-    joined = _add_up(tip, tips, ending)
-    new = build_next(
-        read_standing(tip),
-        "join",
-        Cause(node=step, role=ending.label, at=at, joined=joined),
-        said=f"{ending.label}: {counts or 'no branch'}",
-        nodes=(step, text, agent),
-    )
+    words = describe_join(ending.label, [each.record.status for each in tips])
+    cause = Cause(node=step, role=ending.label, at=at, joined=_add_up(tip, tips, ending))
+    after = apply_event(read_standing(tip), "join", cause)
+    new = NewCommit(after.record, words, after.state, (step, text, agent))
     return _derive([tip, *tips], new, grown_from=ending.split)
 
 

@@ -17,8 +17,8 @@ from uwf_git.engine.flow_merge import (
     merge_parallel,
 )
 from uwf_git.engine.flow_state import fold_result, result_value
-from uwf_git.engine.subject import first_line
 from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_words import first_line
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import read_commit

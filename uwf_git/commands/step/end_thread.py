@@ -11,7 +11,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.trunk import find_isolation, find_owner
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
-from uwf_git.engine.subject import count_steps
 from uwf_git.errors import UwfError
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.thread_id import ThreadId
@@ -38,10 +37,8 @@ def end_thread(
         ProgramFailed: what a branch left in its worktree cannot be committed; a kill ends it so.
     """
     head, snapshot = seen
-    word = "completed" if event == "end" else "killed"
-    said = f"{word} after {count_steps(snapshot.record.depth)}"
     work = _keep_work(store, caller, snapshot, is_killed=event == "kill")
-    new = build_next(read_standing(snapshot), event, Cause(), said=said)._replace(body=body)
+    new = build_next(read_standing(snapshot), event, Cause(note=body))
     commit = record_next(store, snapshot, new, caller.signing(store))
     archive_head(store, head, commit)
     # A run that could not be recorded stays readable until gc finds it old.
@@ -50,7 +47,7 @@ def end_thread(
     _remove_worktrees(store, caller, snapshot, is_kept=work is not None)
     sweep_worktrees_of(store, caller, head.thread)
     forget_lock(store, head.thread)
-    return build_thread_result(new.record, said=said, commit=commit)._replace(work=work)
+    return build_thread_result(new.record, said=new.said, commit=commit)._replace(work=work)
 
 
 def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None:

@@ -33,7 +33,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, HeadMoved
-from uwf_git.store.threads.history import find_turn_start, walk_history
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import get_run_dir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
@@ -52,7 +52,7 @@ def find_begun_turn(
     Its agent is at work, has ended or was lost. A *choice* of another agent than the one at work
     is not overruled: playing that turn says that the other one works.
     """
-    base = find_turn_start(store, snapshot)
+    base = snapshot.turn_start
     run = get_run_dir(store, snapshot.record.thread, base)
     # Most steps find no folder, and then create no lock file either.
     state = read_state(run) if os.path.isdir(run.path) else RunNotStarted()
@@ -96,9 +96,6 @@ def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -
 def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:
     with suppress(UwfError):
         return get_typed(snapshot, begun.agent, AGENT_CONFIG)
-    if begun.payload is None:
-        # An older version named the agent by its hash alone.
-        return None
     agent = build_agent(dict(begun.payload), timestamp=snapshot.commit.time_s * 1000)
     return agent if agent.hash == begun.agent else None
 
@@ -144,7 +141,7 @@ def keep_overtaken_work(
         WorkKept: there was such a run; the next step is free of it.
     """
     head, snapshot = seen
-    base = find_turn_start(store, snapshot)
+    base = snapshot.turn_start
     for tip in list_finished_runs(store, head.thread):
         if tip == base:
             continue

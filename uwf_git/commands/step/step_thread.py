@@ -46,7 +46,6 @@ from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import parse_thread_id
-from uwf_git.store.threads.history import find_turn_start
 from uwf_git.store.threads.lock import (
     ThreadBusy,
     check_not_stopped,
@@ -170,7 +169,7 @@ def _take_step(
         check_limits(spending.thread, spending.present)
         agent, where = _choose_agent(store, caller, request, now)
         if is_person(agent):
-            return wait_for_person(store, caller, seen, turn=now.turn, agent=agent)
+            return wait_for_person(store, caller, seen, turn=now.turn)
         # Trusted even if the work directory is missing: the user gives the two one by one.
         choice = request.choice._replace(workdir=where)
         checks = choose_checks(store, snapshot, now.present, role=now.role, choice=choice)
@@ -242,7 +241,7 @@ def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: 
         store,
         now.snapshot,
         now.present.begin_tries(now.turn.at),
-        find_turn_start(store, now.snapshot),
+        now.snapshot.turn_start,
         now.role,
         agent,
         caller.environ,

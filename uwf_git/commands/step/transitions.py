@@ -13,14 +13,11 @@ from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.retries import find_work_retries
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
-from uwf_git.engine.subject import describe_step
 from uwf_git.model.builtin import (
     AGENT_EXEC_CONTEXT,
     ATTEMPT,
-    BUILTIN,
     BYTES,
     STEP,
-    STEP_2,
     TEXT,
     TRACE,
 )
@@ -30,14 +27,10 @@ from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
 from uwf_git.model.usage import drop_unfit
 from uwf_git.model.workflow import parse_role, parse_workflow
-from uwf_git.store.objects.message import LONGEST_QUOTE
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot
-
-_SINCE_STEP_2 = frozenset({"stderr", "execContext"})
-"""The fields that a StepNode does not have, and a StepNode2 has."""
 
 
 def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
@@ -52,29 +45,27 @@ def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
     return _build_step(turn, "step", _step_nodes(turn, reply, left, times, now), reply)
 
 
-def build_answer(turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int) -> NewCommit:
+def build_answer(
+    turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int, note: str = ""
+) -> NewCommit:
     """Build the commit of a person's answer to the question that was open since *since_ms*.
 
     It has no ``durationMs``: the time that a question is open counts for no limit.
     """
     nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
-    return _build_step(turn, "answer", nodes, reply)
+    return _build_step(turn, "answer", nodes, reply, note)
 
 
-def _build_step(turn: Turn, event: Event, nodes: list[Node], reply: AgentReply) -> NewCommit:
-    cause = _cause(turn, nodes[0])
+def _build_step(
+    turn: Turn, event: Event, nodes: list[Node], reply: AgentReply, note: str = ""
+) -> NewCommit:
+    cause = _cause(turn, nodes[0])._replace(text=reply.content, note=note)
     if turn.place is not None:
         state = turn.place.fold(turn.present.state, nodes[0].payload, reply.content)
         # The meta as it is stored, for those who check it.
         cause = _add_verdict(turn, nodes[0].payload["meta"], cause._replace(state=state))
-    return build_next(
-        Standing(turn.snapshot.record, turn.present),
-        event,
-        cause,
-        # The meta as it is stored: canonical numbers may look different.
-        said=describe_step(nodes[0].payload["meta"], reply.content),
-        nodes=(*nodes, turn.agent),
-    )
+    before = Standing(turn.snapshot.record, turn.present)
+    return build_next(before, event, cause, nodes=(*nodes, turn.agent))
 
 
 def _step_nodes(
@@ -105,11 +96,7 @@ def _step_nodes(
         "usage": drop_unfit(reply.usage),
     }
     payload |= {name: value for name, value in optional.items() if value}
-    is_second = not _SINCE_STEP_2.isdisjoint(payload)
-    # A thread that began before StepNode2 existed does not have its type yet.
-    types = [BUILTIN[STEP_2], BUILTIN[AGENT_EXEC_CONTEXT]] if is_second else []
-    step = build_node(STEP_2 if is_second else STEP, payload | times, timestamp=now_ms)
-    return [step, *content, *types]
+    return [build_node(STEP, payload | times, timestamp=now_ms), *content]
 
 
 def _kept_nodes(turn: Turn, played: Played, timestamp: int) -> dict[str, list[Node]]:
@@ -154,14 +141,13 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     attempt = build_node(ATTEMPT, payload, timestamp=now)
     has_retries = turn.present.failures < turn.retry.retries
-    new = build_next(
-        Standing(turn.snapshot.record, turn.present),
-        "attempt",
-        _cause(turn, attempt)._replace(has_retries=has_retries, gives_up=_find_given_up(turn)),
-        said=f"attempt {turn.attempt} failed: {error['message']}",
-        nodes=(attempt, *nodes, turn.agent),
+    cause = _cause(turn, attempt)._replace(
+        has_retries=has_retries,
+        gives_up=_find_given_up(turn),
+        text=played.stderr.decode(errors="replace"),
     )
-    return new._replace(body=played.stderr.decode(errors="replace")[-LONGEST_QUOTE:])
+    before = Standing(turn.snapshot.record, turn.present)
+    return build_next(before, "attempt", cause, nodes=(attempt, *nodes, turn.agent))
 
 
 def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
@@ -198,9 +184,7 @@ def _left_nodes(left: StepFiles, timestamp: int) -> dict[str, list[Node]]:
     if left.prompt:
         found["prompt"] = _text_nodes(left.prompt, None, timestamp)
     if left.trace is not None:
-        # A thread that began before Trace nodes existed does not have their type yet.
-        trace = build_node(TRACE, dict(left.trace), timestamp=timestamp)
-        found["trace"] = [trace, BUILTIN[TRACE]]
+        found["trace"] = [build_node(TRACE, dict(left.trace), timestamp=timestamp)]
     return found
 
 
@@ -214,7 +198,7 @@ def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
 
 
 def wait_for_person(
-    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn, agent: Node
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn
 ) -> ThreadResult:
     """Record that the thread waits for a person to play the role of *turn*.
 
@@ -224,13 +208,8 @@ def wait_for_person(
     head, snapshot = seen
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
-    new = build_next(
-        read_standing(snapshot),
-        "wait",
-        Cause(role=turn.role, at=turn.at),
-        said="waits for a person",
-        nodes=(agent,),
-    )._replace(body=(asked.system_prompt or asked.description)[:LONGEST_QUOTE])
+    text = asked.system_prompt or asked.description
+    new = build_next(read_standing(snapshot), "wait", Cause(role=turn.role, at=turn.at, text=text))
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
     return build_thread_result(new.record, said=new.said, commit=commit)

@@ -10,14 +10,13 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.plan import SplitRefused, find_container
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine import flow_state
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.event_words import first_line
 from uwf_git.model.plain_schema import is_plainly_valid
 from uwf_git.model.usage import find_unfit
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.objects.json_file import encode_compact
-from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES, render_size
+from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.threads.definitions import get_role, get_schema
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -120,6 +119,8 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
     content = others.pop("content", "")
     # Bytes that are no UTF-8 take three each, and 9e15 takes sixteen.
     if max(len(content.encode()), len(encode_compact(others))) > MOST_REPLY_BYTES:
+        from uwf_git.store.objects.limited import render_size  # noqa: PLC0415 (start-up time)
+
         return f"its answer would take more than {render_size(MOST_REPLY_BYTES)} in the store"
     return find_problem(schema, fields["meta"])
 

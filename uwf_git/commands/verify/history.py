@@ -6,10 +6,11 @@ Only ids are kept, so that a history of any length fits in memory.
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
+from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import CommitView, read_commit
-from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.objects.message import BadMessage, OldFormat, parse_trailers
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.message import parse_thread_message
@@ -86,6 +87,18 @@ def walk_back(
         beginnings.append(thread_of(view))
     tip_thread = None if first is None else thread_of(first)
     return History(commits, oid, damage, forks, beginnings, tip_thread)
+
+
+def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
+    """Return that *ref* has a format that is not read any more; None if it has not."""
+    try:
+        parse_trailers(read_commit(objects, tip).message)
+    except OldFormat as error:
+        told = error.of_commit(tip)
+        return Finding(f"the history cannot be checked: {told.message}", error.hint or "", ref, tip)
+    except StoreDamaged:
+        return None
+    return None
 
 
 def thread_of(view: CommitView) -> ThreadId | None:

@@ -20,15 +20,12 @@ from uwf_git.model.builtin import (
     META,
     MODERATOR,
     ROLE,
-    ROLE_TYPES,
     SIGNAL,
     START,
     STEP,
-    STEP_2,
     TEXT,
     TRACE,
     WORKFLOW,
-    is_kind,
 )
 from uwf_git.model.canonical import encode
 from uwf_git.model.node import Node
@@ -36,25 +33,25 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.plain_schema import PlainCheck, plain_check
 from uwf_git.model.reference_plan import ReferencePlan, plan_references
 from uwf_git.model.references import find_reference
-from uwf_git.store.nodes.blob import TEXT_SUFFIX, decode_node
+from uwf_git.store.nodes.blob import TEXT_SUFFIX, DamagedNode, decode_node, encode_node
 from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, object_id
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 
-_STEP_FIELDS = {
+_TURN_FIELDS = {
     "content": TEXT,
     "raw": BYTES,
+    "stderr": TEXT,
     "prompt": TEXT,
     "trace": TRACE,
     "agent": AGENT_CONFIG,
 }
 _FIELDS: dict[NodeHash, dict[str, NodeHash]] = {
-    STEP: _STEP_FIELDS,
-    STEP_2: {**_STEP_FIELDS, "stderr": TEXT, "execContext": AGENT_EXEC_CONTEXT},
-    ATTEMPT: {**_STEP_FIELDS, "stderr": TEXT},
+    STEP: {**_TURN_FIELDS, "execContext": AGENT_EXEC_CONTEXT},
+    ATTEMPT: _TURN_FIELDS,
     START: {"workflow": WORKFLOW},
     WORKFLOW: {"moderator": MODERATOR, "flow": FLOW},
-    **{kind: {"outputSchema": META, "workflow": WORKFLOW} for kind in ROLE_TYPES},
+    ROLE: {"outputSchema": META, "workflow": WORKFLOW},
     SIGNAL: {"workflow": WORKFLOW},
 }
 """The type that the target of a field must have; readers of threads and workflows rely on it."""
@@ -206,6 +203,18 @@ class NodeChecks:
             text = decode_node(name, get_blob(self._objects, object_id(blob))).payload
         return str(text)
 
+    def list_targets(self, site: Location, name: NodeHash) -> tuple[NodeHash, ...]:
+        """List what the node *name* of the commit refers to, its type included.
+
+        Raises:
+            StoreDamaged: it is missing or damaged; that is reported elsewhere.
+        """
+        blob = self.find(site, name)
+        if blob is None:
+            raise MissingNode(name)
+        known = self.read(site, name, blob)
+        return (known.node.type, *(known.references or ()))
+
     def read(self, site: Location, name: NodeHash, blob: bytes) -> Known:
         """Read the node *name* from its blob, or raise ``StoreDamaged`` if it does not match."""
         known = self._known.get(blob)
@@ -213,6 +222,8 @@ class NodeChecks:
             return known
         content = get_blob(self._objects, object_id(blob))
         node = decode_node(name, content)
+        if encode_node(node)[1] != content:
+            raise DamagedNode(name, "is not written as uwf writes it")
         is_text = node.type == TEXT
         is_long = is_text and len(content) > _LONGEST_KEPT
         kept = node._replace(payload=None) if is_long else node
@@ -319,7 +330,7 @@ class NodeChecks:
                     yield self._dangling(site, node, target)
                     continue
                 kind = wanted.get(target)
-                if kind is None or is_kind(self.read(site, target, blob).node.type, kind):
+                if kind is None or self.read(site, target, blob).node.type == kind:
                     continue
             except StoreDamaged:
                 continue  # reported for the target

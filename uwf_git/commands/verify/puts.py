@@ -4,15 +4,20 @@ What both have in common: a chain of commits, each with its own `nodes/`. One wa
 ids; one pass from the oldest to the newest checks them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.history import walk_back
+from uwf_git.commands.verify.history import find_old_format, walk_back
+from uwf_git.commands.verify.rebuild import (
+    find_author_problem,
+    list_wrong_trailers,
+    list_wrong_words,
+)
 from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
-from uwf_git.commands.verify.wording import find_author_problem, find_subject_problem
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
 from uwf_git.store.nodes.folders import RAW_TREE_MODE, TreeEntry
 from uwf_git.store.objects.commit import CommitView, read_commit
 from uwf_git.store.objects.message import BadMessage, parse_trailers
@@ -34,15 +39,14 @@ class Put(NamedTuple):
     """The other entries at the top of its tree."""
 
     view: CommitView
+    added: Sequence[NodeHash] = ()
+    """The nodes that it has, and the commit before had not; of a workflow all."""
 
 
 class PutRules(NamedTuple):
     """The rules for the commits of one ref."""
 
     ref: str
-    who: str
-    """The beginning of every subject."""
-
     top: Mapping[str, bytes]
     """The entries at the top of the tree: name to mode."""
 
@@ -51,6 +55,9 @@ class PutRules(NamedTuple):
 
     judge: Callable[[Put], Iterator[Finding]]
     """Checks one commit further."""
+
+    make: Callable[[Put], bytes | None]
+    """Makes the message again; None if that cannot be, which *judge* tells."""
 
     events: tuple[str, ...] = ("put",)
     """The allowed events."""
@@ -63,8 +70,12 @@ def check_puts(
     trees: TreeChecks, rules: PutRules, tip: Oid, *, known: Oid | None
 ) -> Iterator[Finding]:
     """Check the commits of a ref from *tip* back to *known*, exclusive."""
-    history = walk_back(trees.objects, tip, set() if known is None else {known})
     ref = rules.ref
+    old = find_old_format(trees.objects, ref, tip)
+    if old is not None:
+        yield old
+        return
+    history = walk_back(trees.objects, tip, set() if known is None else {known})
     if history.damage is not None:
         damage = history.damage
         message = f"the history of {ref} breaks off: {damage.message}"
@@ -74,8 +85,10 @@ def check_puts(
         message = f"{tip} does not descend from {known}, where {ref} was"
         yield Finding(message, _REWRITTEN, ref, tip)
     before = None if history.behind is None else _nodes_of(trees, history.behind)
-    time_s = 0
+    time_s, is_known = 0, history.damage is None
     for oid in reversed(history.commits):
+        # The message names what was added: it is made again only where the one before is known.
+        make, is_known = rules.make if is_known else lambda _put: None, False
         site = Location(ref, oid)
         try:
             commit = read_strict_commit(trees.objects, oid)
@@ -84,9 +97,6 @@ def check_puts(
             continue
         trees.count(commit)
         yield from _check_commit(site, commit, time_s)
-        problem = find_author_problem(commit) or find_subject_problem(commit, rules.who)
-        if problem is not None:
-            yield site.finding(problem, hint=_BY_HAND)
         time_s = commit.view.time_s
         tree = bytes.fromhex(commit.view.tree.decode())
         others: dict[bytes, TreeEntry] = {}
@@ -98,9 +108,12 @@ def check_puts(
             continue
         site = site._replace(nodes=files[NODES])
         growth = AllowedChange(None if rules.may_lose else before)
-        yield from trees.check_nodes(site, growth)
-        before = files[NODES]
-        yield from _judge(rules, Put(site, {}, files, others, commit.view))
+        added: list[NodeHash] = []
+        yield from trees.check_nodes(site, growth, added)
+        before, is_known = files[NODES], True
+        yield from _judge(
+            rules._replace(make=make), Put(site, {}, files, others, commit.view, added)
+        )
 
 
 def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator[Finding]:
@@ -111,6 +124,9 @@ def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator
         yield site.finding(f"the commit has {len(view.parents)} parents, and may have one")
     if view.time_s < time_s:
         yield site.finding(f"its date, {view.time_s}, is before that of its parent, {time_s}")
+    problem = find_author_problem(commit)
+    if problem is not None:
+        yield site.finding(problem, hint=_BY_HAND)
 
 
 def _judge(rules: PutRules, put: Put) -> Iterator[Finding]:
@@ -122,11 +138,17 @@ def _judge(rules: PutRules, put: Put) -> Iterator[Finding]:
         yield site.finding(told.message, hint=told.hint)
         return
     event = trailers.get("Uwf-Event")
+    put = put._replace(trailers=trailers)
+    yield from rules.judge(put)
     if event not in rules.events:
         yield site.finding(f"Uwf-Event is {event}, and must be {' or '.join(rules.events)}")
-    if "Uwf-Format" not in trailers:
-        yield site.finding("the commit has no Uwf-Format")
-    yield from rules.judge(put._replace(trailers=trailers))
+        return
+    message, right = put.view.message, rules.make(put)
+    if right is None or message == right:
+        return
+    wrong = [*list_wrong_trailers(message, right), *list_wrong_words(message, right)]
+    for each in wrong or ["its message is not written as uwf writes it"]:
+        yield site.finding(each, hint=_BY_HAND)
 
 
 def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
@@ -139,7 +161,11 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
 
 
 _RULES = PutRules(
-    NODES_REF, "cas", {NODES: RAW_TREE_MODE}, may_lose=False, judge=lambda _put: iter(())
+    NODES_REF,
+    {NODES: RAW_TREE_MODE},
+    may_lose=False,
+    judge=lambda _put: iter(()),
+    make=lambda put: build_put_message(put.added),
 )
 
 

@@ -11,7 +11,7 @@ from uwf_git.commands.split.ending import find_split, read_at
 from uwf_git.commands.split.plan import SplitRefused
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.history import Either, History, walk_back
+from uwf_git.commands.verify.history import Either, History, find_old_format, walk_back
 from uwf_git.commands.verify.known_heads import KnownHeads
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
@@ -104,6 +104,10 @@ class ThreadChecks:
 
         So are the branches that it joins. Some findings come only at ``finish``.
         """
+        old = find_old_format(self._objects, claim.ref, claim.tip)
+        if old is not None:
+            yield old
+            return
         waiting = [(claim, known)]
         while waiting:
             each, last = waiting.pop()

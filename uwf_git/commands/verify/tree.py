@@ -4,13 +4,17 @@ Of two trees only the folders that differ are read.
 Format: FORMAT.md, "The tree of a thread commit", "The tree of a workflow commit".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from uwf_git.commands.split.remake import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
+from uwf_git.engine.append_check import Rules
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import BUILTIN
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.position import Position
 from uwf_git.store.nodes.folders import NodeFolders, TreeEntry
 from uwf_git.store.objects.recent import RecentObjects
 from uwf_git.store.objects.strict_commit import StrictCommit
@@ -46,6 +50,10 @@ class TreeChecks:
         """For what many commits refer to."""
         self.folders = NodeFolders(self.recent)
         self.nodes = NodeChecks(self.recent, self.folders)
+        self.rules: dict[NodeHash, Rules] = {}
+        """Of each workflow: what says who is next."""
+        self.entries: dict[bytes, Position | None] = {}
+        """Of each StartNode, by its blob: where its thread begins in a flow."""
         self.remaking = Remaking()
         """What derived commits are compared with."""
         self.commits = 0
@@ -94,8 +102,35 @@ class TreeChecks:
         troubles += [site.finding(f"the commit has no {name}") for name in missing]
         return found, troubles
 
-    def check_nodes(self, site: Location, growth: AllowedChange) -> Iterator[Finding]:
-        """Check the nodes that were added, and that none was lost or replaced."""
+    def check_needed(
+        self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
+    ) -> Iterator[Finding]:
+        """Check that each node that was *added* is *cause*, or one that this reaches."""
+        left, seen = set(added), set[NodeHash]()
+        waiting = [] if cause is None else [cause]
+        left.difference_update(waiting)
+        try:
+            while waiting and left:
+                targets = self.nodes.list_targets(site, waiting.pop())
+                seen.update(targets)
+                found = left.intersection(targets)
+                left -= found
+                waiting += found
+            if left and any(self.nodes.find(site, each) is None for each in seen - BUILTIN.keys()):
+                return  # told as the node was checked: what is missing may refer to others
+        except StoreDamaged:
+            return  # told as the node was checked
+        for name in sorted(left):
+            message = f"node {name} was added, and nothing that the event adds refers to it"
+            yield site.finding(message, node=name)
+
+    def check_nodes(
+        self, site: Location, growth: AllowedChange, added: list[NodeHash] | None = None
+    ) -> Iterator[Finding]:
+        """Check the nodes that were added, and that none was lost or replaced.
+
+        The names of those that came go into *added*.
+        """
         before = growth.before
         if before == site.nodes:
             return
@@ -117,4 +152,6 @@ class TreeChecks:
                     hint=_LOST.format(commit=site.commit),
                     node=change.name,
                 )
+            elif change.kind == "added" and added is not None and change.name is not None:
+                added.append(change.name)
             yield from self.nodes.check(site, change)

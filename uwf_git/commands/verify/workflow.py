@@ -4,13 +4,14 @@ Format: FORMAT.md, "The tree of a workflow commit".
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.puts import Put, PutRules, check_puts
 from uwf_git.commands.verify.tree import NODES, TreeChecks
 from uwf_git.commands.verify.workflow_files import check_files
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import WORKFLOW
+from uwf_git.model.builtin import BUILTIN, WORKFLOW
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.references import find_reference
@@ -18,10 +19,10 @@ from uwf_git.model.workflow import parse_flow_node
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE
 from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.message import subject_of
+from uwf_git.store.objects.message import body_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS
+from uwf_git.store.workflows.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS, build_version_message
 from uwf_git.store.workflows.tree import HEAD_FILE, SOURCE_FILE
 
 _TOP: Mapping[str, bytes] = {
@@ -63,10 +64,10 @@ def check_workflow_in(
 
     rules = PutRules(
         WORKFLOWS + name,
-        name,
         _TOP,
         may_lose=True,
         judge=_Versions(trees, name, known).judge,
+        make=partial(_make_message, name),
         events=(PUT, ROLLBACK, REMOVE),
         may_hold_more=True,
     )
@@ -120,11 +121,17 @@ class _Versions:
             return None
 
 
+def _make_message(name: str, put: Put) -> bytes | None:
+    """Return the message of a version; of a removal and a rollback the reason is free."""
+    event, workflow = put.trailers["Uwf-Event"], put.trailers.get("Uwf-Workflow", "")
+    if not is_node_hash(workflow):
+        return None
+    reason = "" if event == PUT else body_of(put.view.message)
+    return build_version_message(name, event, NodeHash(workflow), reason)
+
+
 def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Finding]:
     site, trailers = put.site, put.trailers
-    if trailers.get("Uwf-Workflow-Name") != name:
-        told = trailers.get("Uwf-Workflow-Name")
-        yield site.finding(f"Uwf-Workflow-Name is {told!r}, and the ref is of {name!r}")
     workflow = trailers.get("Uwf-Workflow", "")
     if not is_node_hash(workflow):
         yield site.finding("the commit names no workflow")
@@ -146,9 +153,9 @@ def _judge(trees: TreeChecks, name: str, put: Put) -> Iterator[Finding]:
         yield from _check_flow(trees, site, node)
     if put.files.get(HEAD_FILE, blob) != blob:
         yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
-    subject = subject_of(put.view.message)
-    if not subject.endswith(f" {workflow}"):
-        yield site.finding(f"its subject is {subject!r}, and must end with {workflow}")
+    yield from trees.check_needed(
+        site, node.hash, [each for each in put.added if each not in BUILTIN]
+    )
 
 
 def _check_flow(trees: TreeChecks, site: Location, workflow: Node) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from uwf_git.commands.worktree.record import (
     Worktree,
     find_split_origin,
     find_worktree,
+    place_of,
     write_origin,
     write_worktree,
 )
@@ -131,12 +132,9 @@ def _plan(store: Store, environ: Mapping[str, str], branch: _Branch, source: str
     origin = find_split_origin(store, branch.parent, branch.at)
     if origin is None or origin.source != source:
         origin = note_origin(store, environ, branch.parent, at=branch.at, source=source)
-    if store.trust_file is None:
+    path = place_of(store, branch.thread)
+    if path is None:
         raise NoPlaceForWorktrees
-    # Not below the store, which may be the user's repository itself, and whose local files anybody
-    # may delete.
-    folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")
-    path = os.path.join(os.path.realpath(folder), branch.thread)
     return Worktree(
         branch.thread,
         branch.parent,

@@ -79,7 +79,21 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
     if found is None:
         return None
     inner = tuple(Inner(*each) for each in found.pop("inner", ()))
-    return Worktree(**found, inner=inner)
+    worktree = Worktree(**found, inner=inner)
+    # Who can write below the store could name any folder, and it would be removed.
+    return worktree if worktree.path == place_of(store, thread) else None
+
+
+def place_of(store: Store, thread: ThreadId) -> str | None:
+    """Return where the worktree of a branch is; None if the user has no home directory.
+
+    Not below the store, which may be the user's repository itself, and whose local files anybody
+    may delete.
+    """
+    if store.trust_file is None:
+        return None
+    folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")
+    return os.path.join(os.path.realpath(folder), thread)
 
 
 def describe_work(worktree: Worktree) -> str:
@@ -150,8 +164,7 @@ def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
     found = []
     for thread in sorted(filter(is_thread_id, _names(folder))):
         told = _read(os.path.join(folder, thread))
-        # An older uwf gave no reason.
-        if told is not None and "reason" in told:
+        if told is not None:
             found.append((ThreadId(thread), str(told["path"]), str(told["reason"])))
             # The empty file says that it is known.
             replace_file(os.path.join(folder, thread), b"")

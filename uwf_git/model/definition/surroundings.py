@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from uwf_git.model.builtin import FLOW_TYPES, WORKFLOW
+from uwf_git.model.builtin import FLOW, WORKFLOW
 from uwf_git.model.flow import MAX_NESTING, SPLITTING, BadFlow, parent, parse_flow
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
@@ -62,7 +62,7 @@ class UsedWorkflow(NamedTuple):
             ]
             deepest = max((1 + of_workflow(inner, level) for inner in roles if inner), default=0)
             flow = find_reference(workflow.payload.get("flow"))
-            if flow is None or flow not in nodes or nodes[flow].type not in FLOW_TYPES:
+            if flow is None or flow not in nodes or nodes[flow].type != FLOW:
                 return deepest
             return max(
                 deepest, _nesting_of_flow(nodes[flow], lambda name: of_workflow(name, level))

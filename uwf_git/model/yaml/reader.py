@@ -32,6 +32,7 @@ __all__ = ["MAX_DEPTH", "MAX_NODES", "MAX_SOURCE_BYTES", "BadYaml", "YamlDocumen
 
 MAX_SOURCE_BYTES = 1024 * 1024
 MAX_DEPTH = 100
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 MAX_NODES = 200_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -136,6 +137,9 @@ def _check_text(text: str) -> str:
 def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> BadYaml:
     mark = error.problem_mark or error.context_mark
     problem = " ".join((error.problem or "not YAML").split())[: 2 * _SHOWN]
+    if "maximum nesting depth" in problem:
+        # PyYAML 6.0.4 on counts levels itself.
+        return BadYaml(_TOO_DEEP, line=None if mark is None else mark.line + 1)
     if error.context:
         problem += f" ({' '.join(error.context.split())})"
     if "cannot start any token" in problem:
@@ -291,7 +295,7 @@ class _Builder:
 
     def _check_depth(self, depth: int, event: Any) -> None:
         if depth > MAX_DEPTH:
-            raise BadYaml(f"nested more than {MAX_DEPTH} levels deep", line=_line(event))
+            raise BadYaml(_TOO_DEEP, line=_line(event))
 
 
 def _is_nothing(event: Any) -> bool:

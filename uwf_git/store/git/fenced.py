@@ -56,9 +56,6 @@ _PATTERNS = "info/sparse-checkout"
 _FORGOTTEN_S = 24 * 3600
 _LONGEST_S = 60.0
 
-SETTINGS = "git-settings"
-"""The folder of the user's own files about a store that has the settings of each thread."""
-
 LINK = "160000"
 """The mode of what a tree or an index has for a repository inside."""
 

@@ -120,6 +120,12 @@ def clean_identity(name: str, email: str) -> bytes:
     return f"{clean_name or 'unknown'} <{clean_email or 'unknown'}>".encode()
 
 
+def is_clean(identity: bytes) -> bool:
+    """Check whether *identity* is as ``find_committer`` makes it."""
+    name, _, email = identity.decode(errors="replace").rpartition(" <")
+    return clean_identity(_MARKS.sub(" ", name), email.removesuffix(">")) == identity
+
+
 def agent_identity(role: str, program: str) -> bytes:
     """Return the author of a step: the role, and the program that played it.
 

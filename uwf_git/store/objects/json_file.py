@@ -4,7 +4,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+DEFAULT_BLOB_BYTES = 32 * 1024 * 1024
+"""The largest blob that a shared store takes, unless it is told otherwise."""
 
 _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

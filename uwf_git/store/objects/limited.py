@@ -14,8 +14,6 @@ from uwf_git.store.objects.size import find_size
 _KIB = 1024
 _MIB = 1024 * _KIB
 
-DEFAULT_BLOB_BYTES = 32 * _MIB
-
 # Two levels of one character keep the trees of a million nodes below 50 KB.
 _TREE_BYTES = 4 * _MIB
 _COMMIT_BYTES = _MIB

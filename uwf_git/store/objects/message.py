@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.event_words import one_line, printable
 from uwf_git.model.transition_record import FORMAT
 
 _HINT = "see it with `git log`; another copy of this store may have it whole: `git fetch`"
 LONGEST_SUBJECT = 200
-LONGEST_QUOTE = 2_000
-"""The most of a text that a body quotes, in characters."""
 
+_LAST_OF_FORMAT_1 = "90d8292"
 _TRAILER = re.compile(r"(Uwf-[A-Z][A-Za-z-]*): ([\x21-\x7e]+)")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _SAFE = "/:@!$&'()*+,;=[]{}|^~<>?#\"\\`"
@@ -40,6 +40,18 @@ class BadMessage(StoreDamaged):
     def of_commit(self, commit: str) -> "BadMessage":
         """Return the same error with the id of the commit."""
         return BadMessage(self.problem, hint=self.hint or _HINT, commit=commit)
+
+
+class OldFormat(BadMessage):
+    """The commit has a format that was never released, which this uwf does not read."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(
+            f"has format {version}, and this uwf reads format {FORMAT} alone: commit "
+            f"{_LAST_OF_FORMAT_1} of this project reads format 1",
+            hint="nothing is lost, and all else in the store goes on; `git update-ref -d REF` "
+            "removes what nobody needs",
+        )
 
 
 def build_message(
@@ -65,7 +77,7 @@ def build_subject(who: str, said: str) -> str:
 
 def build_body(text: str) -> str:
     """Return *text* as a body: every line indented, since git finds trailers at column 0."""
-    lines = [_printable(line).rstrip() for line in _LINE_ENDS.split(text)]
+    lines = [printable(line).rstrip() for line in _LINE_ENDS.split(text)]
     return "\n".join("    " + line if line else "" for line in lines).strip("\n")
 
 
@@ -87,19 +99,21 @@ def parse_trailers(message: bytes) -> dict[str, str]:
             raise BadMessage(f"says {match[1]} twice")
         value = match[2]
         trailers[match[1]] = unquote(value) if "%" in value else value
-    _check_format(trailers.get("Uwf-Format", str(FORMAT)))
+    _check_format(trailers.get("Uwf-Format"))
     return trailers
 
 
-def _check_format(version: str) -> None:
+def _check_format(version: str | None) -> None:
     # At most nine digits: int() of 5,000 digits raises.
-    if re.fullmatch("[0-9]{1,9}", version) is None:
-        raise BadMessage(f"has no number in Uwf-Format: {version[:40]!r}")
+    if version is None or re.fullmatch("[0-9]{1,9}", version) is None:
+        raise BadMessage(f"has no number in Uwf-Format: {str(version or '')[:40]!r}")
     if int(version) > FORMAT:
         raise BadMessage(
-            f"has format {version}, newer than the {FORMAT} this uwf knows",
+            f"has format {version}, newer than the {FORMAT} that this uwf reads",
             hint="a newer uwf wrote it: upgrade this one",
         )
+    if int(version) < FORMAT:
+        raise OldFormat(version)
 
 
 def subject_of(message: bytes) -> str:
@@ -115,12 +129,3 @@ def body_of(message: bytes) -> str:
 def raw_body_of(message: bytes) -> str:
     """Return the body of a commit's message as it is written; "" if it has none."""
     return "\n\n".join(message.decode(errors="replace").split("\n\n")[1:-1])
-
-
-def one_line(text: str) -> str:
-    """Return *text* as one printable line, as a subject must be."""
-    return " ".join(_printable(text).split())
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)

@@ -14,7 +14,12 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
+from dulwich.errors import (
+    ApplyDeltaError,
+    ChecksumMismatch,
+    FileFormatException,
+    ObjectFormatException,
+)
 from dulwich.objects import (
     DEFAULT_LOOSE_OBJECT_SIZE_LIMIT,
     Blob,
@@ -361,6 +366,8 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
         tree = objects[oid]
     except KeyError:
         raise DamagedObject(oid, "is missing") from None
+    except ObjectFormatException:
+        raise DamagedObject(oid, "is not a tree that git would write") from None
     if not isinstance(tree, Tree):
         raise DamagedObject(oid, "is not a tree")
     return tree

@@ -6,7 +6,8 @@ A few kilobytes on the wire can unfold to gigabytes, so each size is judged befo
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES, most_bytes_of, render_size
+from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.limited import most_bytes_of, render_size
 
 MAX_BLOB_SIZE = "uwf.maxBlobSize"
 MAX_FETCH_SIZE = "uwf.maxFetchSize"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.config_size import parse_size
-from uwf_git.store.objects.limited import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
 from uwf_git.store.objects.pack_limits import (
     DEFAULT_OBJECTS,
     DEFAULT_REFS,

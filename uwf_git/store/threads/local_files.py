@@ -9,8 +9,10 @@ import os
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
-from uwf_git.store.git.fenced import SETTINGS, keep_settings
 from uwf_git.store.store import Store
+
+SETTINGS = "git-settings"
+"""The folder of the user's own files about a store that has the settings of each thread."""
 
 STAYS = "worktrees-that-stay"
 """The folder of notes on worktrees of ended branches, below ``Store.local_path``."""
@@ -31,6 +33,8 @@ def give_workdir(store: Store, thread: ThreadId, path: str) -> None:
     """
     kept = settings_file(store, thread)
     if kept is not None:
+        from uwf_git.store.git.fenced import keep_settings  # noqa: PLC0415 (only a start needs it)
+
         keep_settings(kept, path)
     set_workdir(store, thread, path)
 

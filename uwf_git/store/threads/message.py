@@ -3,32 +3,55 @@
 Format: FORMAT.md, "The trailers of a thread commit".
 """
 
+import re
+
+from uwf_git.model.event_words import Words
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.thread import EVENTS, STATUSES, Event, Status
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.transition_record import FORMAT, TransitionRecord
 from uwf_git.store.objects.message import BadMessage, build_message, parse_trailers
+from uwf_git.store.oid import is_oid
 
 _FORKED_FROM = "Uwf-Forked-From"
 _PARENT = "Uwf-Parent-Thread"
+_RETRIES = "Uwf-Retries-Left"
+_LISTED = frozenset(
+    {
+        *(
+            "Uwf-Thread",
+            _PARENT,
+            "Uwf-Event",
+            "Uwf-Status",
+            "Uwf-Node",
+            "Uwf-Depth",
+            "Uwf-Workflow",
+        ),
+        *("Uwf-Workflow-Name", "Uwf-Role", "Uwf-Agent", "Uwf-At", "Uwf-Attempt", _RETRIES),
+        *("Uwf-Turn", "Uwf-Files", _FORKED_FROM, "Uwf-Cause", "Uwf-Format"),
+    }
+)
+_FLAGS = {True: "yes", False: "no"}
+_FILES = re.compile(r"[0-9a-f]{40}\.\.[0-9a-f]{40}")
 _LONGEST_NUMBER = 15
 
 
-def build_thread_message(record: TransitionRecord, *, said: str, body: str = "") -> bytes:
+def build_thread_message(record: TransitionRecord, words: Words) -> bytes:
     """Write the message of a thread commit; the subject is ``<role or event>: <said>``."""
-    return build_message(
-        record.role or record.event, said, body=body, trailers=_build_trailers(record)
-    )
+    who = record.role or record.event
+    return build_message(who, words.said, body=words.body, trailers=_list_trailers(record))
 
 
 def parse_thread_message(message: bytes) -> TransitionRecord:
     """Read the record back from the message of a thread commit.
 
     Raises:
-        BadMessage: it is not a message that uwf writes, or of a newer format.
+        BadMessage: it is not a message that uwf writes, or of another format.
     """
     trailers = parse_trailers(message)
-    _natural(trailers, "Uwf-Format")
+    unlisted = trailers.keys() - _LISTED
+    if unlisted:
+        raise BadMessage(f"has a trailer that format {FORMAT} does not list: {min(unlisted)}")
     return TransitionRecord(
         thread=_thread(_required(trailers, "Uwf-Thread")),
         event=_event(_required(trailers, "Uwf-Event")),
@@ -41,13 +64,17 @@ def parse_thread_message(message: bytes) -> TransitionRecord:
         agent=trailers.get("Uwf-Agent"),
         attempt=_natural(trailers, "Uwf-Attempt") if "Uwf-Attempt" in trailers else None,
         forked_from=_thread(trailers[_FORKED_FROM]) if _FORKED_FROM in trailers else None,
-        signal=_node(trailers, "Uwf-Signal") if "Uwf-Signal" in trailers else None,
+        cause=_node(trailers, "Uwf-Cause") if "Uwf-Cause" in trailers else None,
         at=trailers.get("Uwf-At"),
         parent_thread=_thread(trailers[_PARENT]) if _PARENT in trailers else None,
+        retries_left=_flag(trailers[_RETRIES]) if _RETRIES in trailers else None,
+        turn=_commit(trailers["Uwf-Turn"]) if "Uwf-Turn" in trailers else None,
+        files=_files(trailers["Uwf-Files"]) if "Uwf-Files" in trailers else None,
     )
 
 
-def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
+def _list_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
+    retries = None if record.retries_left is None else _FLAGS[record.retries_left]
     pairs: list[tuple[str, str | int | None]] = [
         ("Uwf-Thread", record.thread),
         (_PARENT, record.parent_thread),
@@ -61,8 +88,11 @@ def _build_trailers(record: TransitionRecord) -> list[tuple[str, str]]:
         ("Uwf-Agent", record.agent),
         ("Uwf-At", record.at),
         ("Uwf-Attempt", record.attempt),
+        (_RETRIES, retries),
+        ("Uwf-Turn", record.turn),
+        ("Uwf-Files", record.files),
         (_FORKED_FROM, record.forked_from),
-        ("Uwf-Signal", record.signal),
+        ("Uwf-Cause", record.cause),
         ("Uwf-Format", FORMAT),
     ]
     return [(name, str(value)) for name, value in pairs if value not in {None, ""}]
@@ -105,3 +135,21 @@ def _natural(trailers: dict[str, str], name: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
         raise BadMessage(f"has no number in {name}: {text[:40]!r}")
     return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in _FLAGS.values():
+        raise BadMessage(f"says neither yes nor no in {_RETRIES}: {text[:40]!r}")
+    return text == _FLAGS[True]
+
+
+def _commit(text: str) -> str:
+    if not is_oid(text):
+        raise BadMessage(f"names no commit in Uwf-Turn: {text[:40]!r}")
+    return text
+
+
+def _files(text: str) -> str:
+    if _FILES.fullmatch(text) is None:
+        raise BadMessage(f"names no two commits in Uwf-Files: {text[:40]!r}")
+    return text

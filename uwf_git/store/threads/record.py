@@ -12,6 +12,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 from uwf_git.debug_log import debug
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event
+from uwf_git.model.event_words import Words, describe_event
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Event, ThreadState
 from uwf_git.model.transition_record import TransitionRecord
@@ -31,29 +32,30 @@ class NewCommit(NamedTuple):
     """A commit of a thread that is ready to be written."""
 
     record: TransitionRecord
-    said: str
-    """The subject, after the role or the event."""
-
+    words: Words
     present: ThreadState
     """The content of its now.json."""
 
     nodes: tuple[Node, ...] = ()
     """The nodes that it adds."""
 
-    body: str = ""
+    @property
+    def said(self) -> str:
+        """The subject, after the role or the event."""
+        return self.words.said
 
 
 def read_standing(snapshot: Snapshot) -> Standing:
     """Return where the thread stands at *snapshot*."""
-    return Standing(snapshot.record, snapshot.get_present())
+    return Standing(snapshot.record, snapshot.get_present(), snapshot.commit.oid)
 
 
 def build_next(
-    before: Standing, event: Event, cause: Cause, *, said: str, nodes: tuple[Node, ...] = ()
+    before: Standing, event: Event, cause: Cause, *, nodes: tuple[Node, ...] = ()
 ) -> NewCommit:
-    """Build the commit of *event*; record and now.json follow from the event's rule."""
+    """Build the commit of *event*; record, words and now.json follow from the event's rule."""
     after = apply_event(before, event, cause)
-    return NewCommit(after.record, said, after.state, nodes)
+    return NewCommit(after.record, describe_event(before, event, cause), after.state, nodes)
 
 
 def record_start(store: Store, new: NewCommit, signing: Signing) -> Oid:
@@ -104,7 +106,7 @@ def draft_next(
     return CommitDraft(
         tree=_tree(start=start, head=head, now=now.id, nodes=growth.nodes),
         parents=tuple(parent.commit for parent in parents),
-        message=build_thread_message(new.record, said=new.said, body=new.body),
+        message=build_thread_message(new.record, new.words),
         objects=[*united.without(growth.outgrown), *growth.objects, now],
     )
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dulwich.objects import ObjectID
 
-from uwf_git.model.builtin import BUILTIN, START, STEP_TYPES, is_kind
+from uwf_git.model.builtin import BUILTIN, START, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -53,6 +53,15 @@ class Snapshot(NamedTuple):
     def nodes(self) -> ObjectID:
         """The tree with the nodes."""
         return self.get_entry(NODES)
+
+    @property
+    def turn_start(self) -> Oid:
+        """The commit after which the turn that the thread is at began.
+
+        That is the snapshot's own, unless it only controlled the thread (``pause``, ``patch``): an
+        agent that is at work meanwhile stays in the same turn.
+        """
+        return Oid(self.record.turn or self.commit.oid)
 
     def get_entry(self, name: str) -> ObjectID:
         """Return the oid of the entry *name* in the commit's tree.
@@ -175,7 +184,7 @@ class Snapshot(NamedTuple):
 
 
 def _previous(node: Node) -> NodeHash | None:
-    if node.type not in STEP_TYPES or not isinstance(node.payload, dict):
+    if node.type != STEP or not isinstance(node.payload, dict):
         return None
     return find_reference(node.payload.get("prev"))
 
@@ -204,12 +213,12 @@ def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
 
 
 def check_type(node: Node, kind: NodeHash) -> Node:
-    """Return *node* if it is of the built-in type *kind* or a later version of it.
+    """Return *node* if it is of the built-in type *kind*.
 
     Raises:
         DamagedNode: it is of another type.
     """
-    if not is_kind(node.type, kind):
+    if node.type != kind:
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")
     return node

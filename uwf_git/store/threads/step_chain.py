@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from threading import Lock
 
-from uwf_git.model.builtin import START, STEP_TYPES
+from uwf_git.model.builtin import START, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -69,7 +69,7 @@ class StepChain:
             return self._nodes[back][0]
         name = self._names[back]
         node = self._snapshot.get_node(name)
-        is_step = node.type in STEP_TYPES and isinstance(node.payload, dict)
+        is_step = node.type == STEP and isinstance(node.payload, dict)
         previous = find_reference(node.payload.get("prev")) if is_step else None
         if previous is None:
             raise self._broken(name)

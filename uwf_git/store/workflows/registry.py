@@ -158,7 +158,7 @@ def add_version(
     draft = CommitDraft(
         tree=tree,
         parents=() if seen is None else (seen.commit,),
-        message=_message(name, f"put {workflow.hash}", event=PUT, workflow=workflow.hash),
+        message=build_version_message(name, PUT, workflow.hash),
         objects=[*growth.objects, *files],
     )
     return _write(store, name, seen, draft, signing)
@@ -172,13 +172,7 @@ def restore_version(
     Raises:
         WorkflowMoved: another version was added meanwhile.
     """
-    message = _message(
-        seen.name,
-        f"rollback to {old.workflow}",
-        event=ROLLBACK,
-        workflow=old.workflow,
-        reason=reason,
-    )
+    message = build_version_message(seen.name, ROLLBACK, old.workflow, reason)
     return _write_again(store, seen, old, message, signing)
 
 
@@ -188,13 +182,7 @@ def remove_version(store: Store, seen: Version, *, reason: str, signing: Signing
     Raises:
         WorkflowMoved: another version was added meanwhile.
     """
-    message = _message(
-        seen.name,
-        f"removed {seen.workflow}",
-        event=REMOVE,
-        workflow=seen.workflow,
-        reason=reason,
-    )
+    message = build_version_message(seen.name, REMOVE, seen.workflow, reason)
     return _write_again(store, seen, seen, message, signing)
 
 
@@ -207,14 +195,16 @@ def _write_again(
     return _write(store, seen.name, seen, draft, signing)
 
 
-def _message(name: str, said: str, *, event: str, workflow: NodeHash, reason: str = "") -> bytes:
+def build_version_message(name: str, event: str, workflow: NodeHash, reason: str = "") -> bytes:
+    """Return the message of a version of the workflow *name*."""
+    said = {PUT: "put", ROLLBACK: "rollback to", REMOVE: "removed"}[event]
     trailers = [
         ("Uwf-Event", event),
         ("Uwf-Workflow", workflow),
         ("Uwf-Workflow-Name", name),
         ("Uwf-Format", str(FORMAT)),
     ]
-    return build_message(name, said, body=reason, trailers=trailers)
+    return build_message(name, f"{said} {workflow}", body=reason, trailers=trailers)
 
 
 def _write(

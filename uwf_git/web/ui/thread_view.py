@@ -18,9 +18,9 @@ from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.engine.picture.svg import render_svg
-from uwf_git.engine.subject import first_line
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import may_follow
+from uwf_git.model.event_words import first_line
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.subject import count_steps, describe_step, first_line
+from uwf_git.model.event_words import count_steps, describe_step, first_line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,305 @@
+"""Make a commit of a thread again: from the thread before, the event's own node, and what is free.
+
+Whoever asks is told why there can be no such commit, or gets the one that there must be.
+Format: FORMAT.md, "What is free".
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.verify.finding import Location
+from uwf_git.commands.verify.possible import Way, check_amend, check_person, find_poked
+from uwf_git.commands.verify.rebuild import Made, make
+from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.engine.append_check import Rules
+from uwf_git.engine.flow_move import find_given_up
+from uwf_git.engine.flow_tries import describe_rejection, fold_turn, is_verdict_due
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, BUILTIN, SIGNAL, START, STEP, WORKFLOW
+from uwf_git.model.event_folds import Cause, Standing
+from uwf_git.model.event_rules import (
+    RULES,
+    SIGNALLED,
+    STEPS,
+    apply_event,
+    begin_thread,
+    event_of,
+)
+from uwf_git.model.event_words import describe_event, describe_start, needs_text
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.position import NotAPosition, Position, parse_position
+from uwf_git.model.references import find_reference
+from uwf_git.model.thread import NotAPresent
+from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.usage import find_unfit
+from uwf_git.model.workflow import NotAWorkflow, parse_flow_node, parse_graph
+from uwf_git.store.git.identity import agent_identity
+from uwf_git.store.nodes.blob import DamagedNode, identify_node
+from uwf_git.store.nodes.folders import object_id
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.commit import CommitView
+from uwf_git.store.objects.message import body_of
+from uwf_git.store.objects.objects import get_blob
+from uwf_git.store.threads.snapshot import Snapshot
+
+# Fields of a StartNode: where a branch begins, which is a derived commit.
+_OF_BRANCHES = frozenset({"entry", "parent"})
+_NOTED = frozenset({"answer", "fork", "kill"})
+"""Events whose body is free: a person's note or reason."""
+
+
+class CannotBe(Exception):
+    """There can be no such commit."""
+
+    def __init__(self, *problems: str, node: str | None = None) -> None:
+        super().__init__(*problems)
+        self.problems, self.node = problems, node
+
+
+class Making(NamedTuple):
+    """A commit that is to be made again."""
+
+    trees: TreeChecks
+    site: Location
+    view: CommitView
+    record: TransitionRecord
+    start: bytes
+    """The blob of its start.json."""
+
+    before: Standing | None
+    """Where the thread stood before; None if that cannot be read, or there is nothing before."""
+
+    def make(self) -> Made | None:
+        """Return the commit; None if nothing can be said of it, which is told elsewhere.
+
+        Raises:
+            CannotBe: there can be no such commit.
+            NotAWorkflow, NotAPosition: what it follows from cannot be parsed.
+            StoreDamaged: a node is missing or damaged, which is told where it was added.
+        """
+        record = self.record
+        node = self._read_cause()
+        if record.event == "start":
+            return None if node is None else self._make_start(node)
+        if self.before is None:
+            return None
+        problems = [*check_person(self.before, record), *self._check_turn(self.before, node)]
+        if problems:
+            raise CannotBe(*problems, node=record.cause)
+        cause = self._find_cause(self.before, node)
+        self._check_way(self.before, cause)
+        cause = self._complete(self.before, cause)
+        after = apply_event(self.before, record.event, cause)
+        played = record.event in {"step", "attempt"}
+        author = agent_identity(cause.role or "", cause.agent or "") if played else None
+        return make(after, describe_event(self.before, record.event, cause), author)
+
+    def _read_cause(self) -> Node | None:
+        """Return the node that the commit is about, of the type of its event."""
+        event, name = self.record.event, self.record.cause
+        if (name is not None) != RULES[event].has_node:
+            raise CannotBe(f"{event} has {'no' if name is None else 'an'} Uwf-Cause")
+        if name is None:
+            return None
+        try:
+            node = self.trees.nodes.get(self.site, name)
+        except MissingNode:
+            raise CannotBe(f"Uwf-Cause is {name}, which is not in the commit", node=name) from None
+        kind = STEP if event in STEPS else {"start": START, "attempt": ATTEMPT}.get(event, SIGNAL)
+        if node.type != kind:
+            title = BUILTIN[kind].payload["title"]
+            raise CannotBe(f"Uwf-Cause is {name}, which is no {title}", node=name)
+        if event in SIGNALLED and event_of(node.payload["action"]) != event:
+            asked = f"{name} asks for {node.payload['action']}"
+            raise CannotBe(f"Uwf-Event is {event}, and {asked}", node=name)
+        return node
+
+    def _make_start(self, start: Node) -> Made | None:
+        workflow = self.trees.nodes.get(self.site, _target(start.payload["workflow"]))
+        if workflow.type != WORKFLOW:
+            return None  # told as the node was checked
+        depth, parent = start.payload.get("depth", 0), self.record.parent_thread
+        problems = [
+            f"start.json has {field}, and the thread began as no branch"
+            for field in sorted(_OF_BRANCHES & start.payload.keys())
+        ]
+        if bool(depth) != (parent is not None):
+            told = f"Uwf-Parent-Thread is {parent or 'absent'}, and start.json has depth {depth}"
+            problems.insert(0, told)
+        if problems:
+            raise CannotBe(*problems, node=start.hash)
+        name, state = workflow.payload["name"], workflow.payload.get("initialState")
+        begun = begin_thread(self.record.thread, start, name, initial_state=state, parent=parent)
+        return make(begun, describe_start(start.payload["prompt"]))
+
+    def _find_cause(self, before: Standing, node: Node | None) -> Cause:
+        """Return what the event brings in, from its node and from what is free."""
+        record = self.record
+        cause = Cause(node=node, role=record.role, at=record.at, files=record.files)
+        if record.event in _NOTED:
+            cause = cause._replace(note=body_of(self.view.message))
+        if record.event == "fork":
+            return cause._replace(thread=record.thread)
+        if record.event == "wait":
+            return cause._replace(text=self._find_question(before))
+        if node is None or not RULES[record.event].may_change_files:
+            return cause
+        agent = self.trees.nodes.get_shared(self.site, _target(node.payload["agent"]))
+        if agent.type != AGENT_CONFIG:
+            raise DamagedNode(agent.hash, "is no AgentConfig")  # told as the turn was checked
+        return cause._replace(
+            role=node.payload["role"],
+            agent=agent_name(agent.payload["command"]),
+            has_retries=record.retries_left is not False,
+            text=self._find_text(before, node),
+        )
+
+    def _find_text(self, before: Standing, turn: Node) -> str:
+        """Return the content of a step or the log of an attempt, if the commit follows from it."""
+        event = self.record.event
+        target = find_reference(turn.payload.get("stderr" if event == "attempt" else "content"))
+        is_flow = "flow" in self._get_payload(before.state.workflow)
+        if target is None or not (is_flow or needs_text(event, turn.payload)):
+            return ""
+        return self.trees.nodes.get_text(self.site, target)
+
+    def _find_question(self, before: Standing) -> str:
+        role = self._get_payload(before.state.workflow).get("roles", {}).get(self.record.role)
+        asked = {} if role is None else self._get_payload(_target(role))
+        return str(asked.get("systemPrompt") or asked.get("description", ""))
+
+    def _check_turn(self, before: Standing, node: Node | None) -> Iterator[str]:
+        """List what is wrong with the StepNode or the Attempt of a turn."""
+        event = self.record.event
+        if node is not None and event in STEPS:
+            prev = find_reference(node.payload["prev"])
+            if prev != before.record.node:
+                head = before.record.node
+                yield f"step {node.hash} goes on from {prev}, and the head before was {head}"
+        if node is not None and RULES[event].may_change_files:
+            usage = node.payload.get("usage") or {}
+            nulls = [f"{name} is null" for name, value in usage.items() if value is None]
+            unfit = find_unfit(usage) or next(iter(nulls), None)
+            if unfit is not None:
+                yield f"in the usage of {node.hash} {unfit}"
+
+    def _check_way(self, before: Standing, cause: Cause) -> None:
+        """Refuse a turn or an end that cannot come next."""
+        event = self.record.event
+        if not RULES[event].has_place and event != "end":
+            return
+        way = Way(before, *self.read_rules(before.state.workflow))
+        turn = self.record._replace(role=cause.role)
+        problem = way.find_end_problem() if event == "end" else way.find_turn_problem(turn)
+        if problem is not None:
+            raise CannotBe(problem, node=self.record.cause)
+
+    def _complete(self, before: Standing, cause: Cause) -> Cause:
+        """Return *cause* with what the history, the place or the new rules add to it."""
+        event = self.record.event
+        if event == "poke":
+            return cause._replace(back_to=self._find_poked())
+        if event == "amend" and cause.node is not None:
+            return self._check_amend(before, cause, cause.node)
+        return self._add_place(before, cause) if RULES[event].has_place else cause
+
+    def _find_poked(self) -> Standing:
+        try:
+            poked = find_poked(self.trees.objects, self.view.parents[0])
+        except NotAPresent as error:
+            raise CannotBe(f"what the poke goes back to cannot be read: {error}") from error
+        if poked is None:
+            raise CannotBe("poke comes after no step", node=self.record.cause)
+        return poked
+
+    def _check_amend(self, before: Standing, cause: Cause, signal: Node) -> Cause:
+        """Return the *cause* with the name of the workflow that is in force afterwards."""
+        try:
+            made = Snapshot(self.trees.recent, self.view, self.record)
+            is_branch = made.get_trunk() is not None
+        except StoreDamaged:
+            is_branch = False  # told for start.json
+        after = apply_event(before, "amend", cause)
+        old, new = (self.read_rules(each.state.workflow)[0] for each in (before, after))
+        wrong = list(check_amend((before, after), (old, new), signal, is_branch=is_branch))
+        if wrong:
+            raise CannotBe(*wrong, node=signal.hash)
+        return cause._replace(workflow_name=str(new.payload["name"]))
+
+    def _add_place(self, before: Standing, cause: Cause) -> Cause:
+        """Return the *cause* of a turn with what its place in a flow adds."""
+        rules, entry = self.read_rules(before.state.workflow)
+        flow, record = rules.flow, self.record
+        if flow is None:
+            return cause
+        at = parse_position(record.at or "")
+        given_up = find_given_up(flow, at, entry=entry)
+        cause = cause._replace(gives_up=None if given_up is None else str(given_up))
+        if record.event not in STEPS:
+            return cause
+        node, state, step = flow.nodes[at.place], before.state, cause.payload
+        is_verdict = is_verdict_due(node, state.tried, str(at))
+        result = fold_turn(node, state.state, step, cause.text, is_verdict=is_verdict)
+        cause = cause._replace(state=result)
+        if node.verifier is None:
+            return cause
+        if not is_verdict:
+            return cause._replace(verdict="due")
+        from uwf_git.engine.verdict_check import judge_again  # noqa: PLC0415 (costs start-up time)
+
+        verdict = judge_again(flow, node, step["meta"])
+        if verdict == "unknown":
+            verdict = "accepted" if record.retries_left is None else "rejected"
+        rejection = describe_rejection(node.verifier, step["meta"])
+        return cause._replace(verdict=verdict, rejection=rejection)
+
+    def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
+        """Return the schema that the meta of *role* must fit; None if it has none."""
+        target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
+        # A role that a whole workflow plays may have no schema of its own.
+        schema = None if target is None else self._get_payload(target).get("outputSchema")
+        name = find_reference(schema)
+        return None if name is None else self.trees.nodes.get_shared(self.site, name)
+
+    def _get_payload(self, name: NodeHash) -> Mapping[str, Any]:
+        payload = self.trees.nodes.get_shared(self.site, name).payload
+        return payload if isinstance(payload, dict) else {}
+
+    def read_rules(self, workflow: NodeHash) -> tuple[Rules, Position | None]:
+        """Return the rules of *workflow*, and where the thread began in its flow.
+
+        Raises:
+            NotAWorkflow, NotAPosition, StoreDamaged: one of them cannot be read.
+        """
+        rules, entries = self.trees.rules, self.trees.entries
+        if workflow not in rules:
+            node = self.trees.nodes.get_shared(self.site, workflow)
+            if node.type != WORKFLOW:
+                raise NotAWorkflow(node, "workflow")
+            flow, graph = (self._find_part(node, each) for each in ("flow", "moderator"))
+            rules[workflow] = Rules(
+                node.payload,
+                None if flow is None else parse_flow_node(flow),
+                None if graph is None else parse_graph(graph),
+            )
+        if rules[workflow].flow is None:
+            return rules[workflow], None
+        if self.start not in entries:
+            try:
+                start = identify_node(get_blob(self.trees.recent, object_id(self.start)))
+            except ValueError as error:
+                raise NotAPosition(f"start.json is not a node: {error}") from error
+            entry = start.payload.get("entry") if start.type == START else None
+            entries[self.start] = None if entry is None else parse_position(entry)
+        return rules[workflow], entries[self.start]
+
+    def _find_part(self, workflow: Node, field: str) -> Node | None:
+        name = find_reference(workflow.payload.get(field))
+        return None if name is None else self.trees.nodes.get_shared(self.site, name)
+
+
+def _target(reference: object) -> NodeHash:
+    """Return the node that *reference* names; its schema was checked."""
+    return find_reference(reference) or NodeHash("")
