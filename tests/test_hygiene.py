@@ -10,13 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-LONG = "def f() -> None:\n" + "    x = 1\n" * 50
+LONG = "def f() -> None:\n" + "    x = 1\n" * 70
 FIELDS = "class A:\n    '''A.'''\n"
 
 BROKEN = [
-    (hygiene.modules_are_short, "uwf_git/a.py", "x = 1\n" * 401, "uwf_git/a.py: 401 lines"),
-    (hygiene.functions_are_short, "uwf_git/a.py", LONG, "uwf_git/a.py:1: f has 51 lines"),
-    (hygiene.functions_are_short, "tests/test_a.py", "async " + LONG, "f has 51 lines"),
+    (hygiene.modules_are_short, "uwf_git/a.py", "x = 1\n" * 701, "uwf_git/a.py: 701 lines"),
+    (hygiene.functions_are_short, "uwf_git/a.py", LONG, "uwf_git/a.py:1: f has 71 lines"),
+    (hygiene.functions_are_short, "tests/test_a.py", "async " + LONG, "f has 71 lines"),
     (hygiene.modules_have_headers, "uwf_git/x/__init__.py", "", "uwf_git/x/__init__.py:1: no"),
     (hygiene.public_names_have_docstrings, "uwf_git/a.py", "def f(): ...", "a.py:1: f has no"),
     (hygiene.public_names_have_docstrings, "uwf_git/a.py", "class A: ...", "a.py:1: A has no"),
@@ -160,7 +160,9 @@ def _trees_for_a_while() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("rule", hygiene.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize(
+    "rule", [*hygiene.RULES, *hygiene.SIZE_RULES], ids=lambda rule: rule.__name__
+)
 def test_rule_is_kept(rule: hygiene.Rule) -> None:
     if complaints := rule(ROOT):
         told = "\n".join(complaints)
@@ -235,11 +237,17 @@ def test_house_is_in_order(house: Callable[[str, str], Path]) -> None:
     assert [each for rule in hygiene.RULES for each in rule(root)] == []
 
 
-def test_many_modules_of_middling_length_are_told(house: Callable[[str, str], Path]) -> None:
-    for name in "abcdef":
-        root = house(f"uwf_git/{name}.py", "x = 1\n" * 105)
-
-    assert hygiene.half_of_the_modules_are_small(root) == ["uwf_git: median module 105 lines"]
+def test_growth_is_told_and_so_is_a_number_that_is_too_high(
+    house: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = house("uwf_git/a.py", "'''A.'''\n\n# one\nx = 1\n" + "y = 1\n" * 300)
+    now = int(hygiene.house_does_not_grow(root)[0].split()[1])
+    for most, told in ((now, 0), (now + 100, 0), (now - 1, 1), (now + 101, 1)):
+        monkeypatch.setitem(hygiene.CODE_LINES, "uwf_git", most)
+        assert (
+            len([each for each in hygiene.house_does_not_grow(root) if "uwf_git" in each]) == told
+        )
+    assert hygiene.count_code("'''A.'''\n\n# one\nx = 1\n", "a.py") == 1
 
 
 def test_dependency_that_nothing_imports_is_told(house: Callable[[str, str], Path]) -> None:
