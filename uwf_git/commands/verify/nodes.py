@@ -183,7 +183,15 @@ class NodeChecks:
         """
         node = self._shared.get(name)
         if node is None:
-            node = self.get(site, name)
+            blob = self.find(site, name)
+            if blob is None:
+                raise MissingNode(name)
+            known = self._known.get(blob)
+            if known is not None and known.node.hash == name:
+                node = known.node
+            else:
+                # What it refers to, and how it is written, was checked when it came.
+                node = decode_node(name, get_blob(self._objects, object_id(blob)))
             if len(self._shared) >= _MOST_SHARED:
                 self._shared.clear()
             self._shared[name] = node
