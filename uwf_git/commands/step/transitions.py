@@ -128,11 +128,13 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     if played.exit_code is not None:
         payload["exitCode"] = played.exit_code
     nodes: list[Node] = []
+    kept: dict[str, str] = {}
     for field, output in (("content", played.stdout), ("stderr", played.stderr)):
         if output:
             # Bytes that are no UTF-8 take three each.
-            text = output.decode(errors="replace").encode()[:MOST_REPLY_BYTES]
-            texts = _text_nodes(text.decode(errors="ignore"), None, now)
+            cut = output.decode(errors="replace").encode()[:MOST_REPLY_BYTES]
+            kept[field] = cut.decode(errors="ignore")
+            texts = _text_nodes(kept[field], None, now)
             payload[field] = reference(texts[0].hash)
             nodes += texts
     for name, left in _left_nodes(played.left, now).items():
@@ -144,7 +146,7 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     cause = _cause(turn, attempt)._replace(
         has_retries=has_retries,
         gives_up=_find_given_up(turn),
-        text=played.stderr.decode(errors="replace"),
+        text=kept.get("stderr", ""),
     )
     before = Standing(turn.snapshot.record, turn.present)
     return build_next(before, "attempt", cause, nodes=(attempt, *nodes, turn.agent))
