@@ -52,7 +52,6 @@ class EventRule(NamedTuple):
     leaves_turn: bool = False
     """A running agent goes on, and its result is recorded on top."""
 
-    changes_workflow: bool = False
     parents: int | None = 1
     """How many commits it follows; None: it says so itself."""
 
@@ -74,11 +73,6 @@ class EventRule(NamedTuple):
     def has_node(self) -> bool:
         """Whether it adds a StartNode, a StepNode, an Attempt or a Signal."""
         return "cause" in self.carries.split()
-
-    @property
-    def may_move_head(self) -> bool:
-        """Whether ``Uwf-Node`` may differ from that of the commit before."""
-        return self.steps != 0
 
 
 RULES: Mapping[Event, EventRule] = {
@@ -123,7 +117,7 @@ RULES: Mapping[Event, EventRule] = {
     ),
     "amend": EventRule(
         after=_OPEN, leads_to=_OPEN, fold=folds.after_amend,
-        carries="cause", leaves_turn=True, changes_workflow=True,
+        carries="cause", leaves_turn=True,
     ),
     "poke": EventRule(
         after="ready waiting failed", leads_to="ready", fold=folds.after_poke,

@@ -16,7 +16,7 @@ from uwf_git.model.flow import Flow
 from uwf_git.model.limit import find_limit_problem
 from uwf_git.model.node import Node
 from uwf_git.model.position import NotAPosition, Position, parse_position
-from uwf_git.model.thread import ThreadState
+from uwf_git.model.thread import Event, ThreadState
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.transition_record import TransitionRecord
@@ -53,9 +53,9 @@ def check_record(
         yield f"Uwf-Agent is {record.agent!r}, and an answer is that of {_PERSON!r}"
 
 
-def check_parents(event: str, count: int) -> str | None:
+def check_parents(event: Event, count: int) -> str | None:
     """Return what is wrong with the number of parents of a commit of this event; None if right."""
-    wanted = RULES[event].parents  # type: ignore[index]  # the caller has parsed it
+    wanted = RULES[event].parents
     if wanted is None:
         return None
     told = "must have one" if wanted else "may have none"

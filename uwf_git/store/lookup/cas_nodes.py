@@ -5,17 +5,16 @@ Format: FORMAT.md, "Refs".
 
 from collections.abc import Iterable, Iterator
 
-from dulwich.objects import ObjectID, Tree
+from dulwich.objects import Tree
 
 from uwf_git.errors import Conflict
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.transition_record import FORMAT
-from uwf_git.store.nodes.tree import NODES, TREE_MODE, add_nodes, find_blob, find_names
+from uwf_git.store.nodes.tree import NODES, TREE_MODE, add_nodes, find_names
 from uwf_git.store.objects.commit import CommitDraft, Signing, find_entry, read_commit, write_commit
 from uwf_git.store.objects.message import build_message
-from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
@@ -51,7 +50,8 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
             return False
         tree = Tree()
         tree[NODES.encode()] = (TREE_MODE, growth.nodes)
-        new = [name for name in growth.blobs if not _has(store.objects, folder, name)]
+        written = {each.id for each in growth.objects}
+        new = [name for name, blob in growth.blobs.items() if blob in written]
         draft = CommitDraft(
             tree=tree,
             parents=() if parent is None else (parent,),
@@ -68,10 +68,6 @@ def build_put_message(new: Iterable[NodeHash]) -> bytes:
     names = " ".join(sorted(name for name in new if name not in BUILTIN))
     trailers = [("Uwf-Event", "put"), ("Uwf-Format", str(FORMAT))]
     return build_message("cas", f"put {names or 'the built-in schemas'}", trailers=trailers)
-
-
-def _has(objects: ObjectStore, folder: ObjectID | None, name: NodeHash) -> bool:
-    return folder is not None and find_blob(objects, folder, name) is not None
 
 
 def list_nodes(store: Store) -> Iterator[NodeHash]:
