@@ -218,6 +218,15 @@ class Torture:
             told = json.loads(command.said.read_text() or "{}")
             self.stores[store].promised |= {told[key] for key in ("commit", "head") if key in told}
 
+    def kill_later(self, command: Command, lines: int, wait_s: float) -> None:
+        """Kill a command some time after agents wrote *lines* more; not if it ends before."""
+        lines += len(self.runs.read_text().splitlines())
+        while not select.select([command.ended], [], [], 0.005)[0]:
+            if len(self.runs.read_text().splitlines()) >= lines:
+                select.select([command.ended], [], [], wait_s)
+                os.kill(command.pid, signal.SIGKILL)
+                return
+
     def kill_an_agent(self) -> None:
         """Kill an agent that is at work, if there is one, as one that runs out of memory."""
         began, finished = self.read_runs()
