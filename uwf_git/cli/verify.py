@@ -8,7 +8,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.verify.changed_settings import note_changed_settings
+from uwf_git.commands.verify.files import note_changed_settings
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify

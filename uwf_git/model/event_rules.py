@@ -46,9 +46,6 @@ class EventRule(NamedTuple):
     person: Literal["", "only", "never"] = ""
     """Whether it may happen in status ``waiting`` for a person: only then, or never then."""
 
-    keeps_pause: bool = True
-    """A paused thread is still paused after it."""
-
     leaves_turn: bool = False
     """A running agent goes on, and its result is recorded on top."""
 
@@ -105,7 +102,7 @@ RULES: Mapping[Event, EventRule] = {
     ),
     "resume": EventRule(
         after="paused waiting", leads_to="ready waiting failed split", fold=folds.after_resume,
-        carries="cause", leaves_turn=True, keeps_pause=False, person="never",
+        carries="cause", leaves_turn=True, person="never",
     ),
     "retry": EventRule(
         after="failed", leads_to="ready", fold=folds.after_retry,
@@ -135,16 +132,16 @@ RULES: Mapping[Event, EventRule] = {
     # A thread begins on a commit of another one.
     "fork": EventRule(
         after=_ANY, leads_to="ready", fold=folds.after_fork,
-        carries="forked_from", keeps_pause=False, tells="start",
+        carries="forked_from", tells="start",
     ),
     # The thread ends.
     "end": EventRule(
         after=_GOES_ON, leads_to="completed", fold=folds.after_end,
-        person="never", keeps_pause=False, tells="complete",
+        person="never", tells="complete",
     ),
     "kill": EventRule(
         after=_NOT_ENDED, leads_to="killed", fold=folds.after_kill,
-        keeps_pause=False, tells="error",
+        tells="error",
     ),
 }  # fmt: skip
 
@@ -167,11 +164,6 @@ CONTROLS = frozenset(event for event, rule in RULES.items() if rule.leaves_turn)
 def may_follow(event: Event, status: str) -> bool:
     """Check whether *event* may happen in *status*."""
     return status in RULES[event].after.split()
-
-
-def may_lead_to(event: Event, status: str) -> bool:
-    """Check whether *event* may lead to *status*."""
-    return status in RULES[event].leads_to.split()
 
 
 def carries(event: Event, field: str) -> bool:

@@ -29,7 +29,7 @@ from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push import PushRefused
 from uwf_git.commands.step.split_thread import list_leaves
-from uwf_git.commands.verify.known_heads import heads_of_refs, list_beginnings
+from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.walk import list_new_objects

@@ -14,6 +14,7 @@ from fresh_store import fresh_store
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.family import (
     Family,
@@ -25,7 +26,6 @@ from uwf_git.commands.split.family import (
 )
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
 from uwf_git.commands.split.remake import read_split
-from uwf_git.commands.verify.arrivals import Arrival, judge_arrivals
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -1,6 +1,6 @@
 from commands.world import World
 
-from uwf_git.commands.verify.changed_settings import note_changed_settings
+from uwf_git.commands.verify.files import note_changed_settings
 from uwf_git.store.config_watch import watch_config
 from uwf_git.store.git.config import set_config
 

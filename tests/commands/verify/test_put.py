@@ -1,7 +1,5 @@
 """The chain of commits with nodes, common to workflows and to nodes put by hand."""
 
-from collections.abc import Iterator
-
 import pytest
 from cas_nodes import new_caller
 from commands.forging import also, commits_of, forge, holds, place, says, tip_of
@@ -9,11 +7,10 @@ from dulwich.objects import Commit, ObjectID
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.puts import Put, PutRules, check_puts
+from uwf_git.commands.verify.puts import check_put_ref, check_puts
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
-from uwf_git.store.nodes.folders import RAW_TREE_MODE
+from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
@@ -25,25 +22,8 @@ def notes(store: Store) -> list[NodeHash]:
     return [put_payload(store, caller, "Text", f"note {number}").hash for number in range(3)]
 
 
-def found(store: Store, *, known: Oid | None = None, may_lose: bool = False) -> list[Finding]:
-    trees = TreeChecks(store)
-    rules = rules_of(may_lose=may_lose)
-    troubles = list(check_puts(trees, rules, tip_of(store, NODES_REF), known=known))
-    return troubles + list(trees.nodes.finish())
-
-
-def rules_of(*, may_lose: bool = False) -> PutRules:
-    def judge(put: Put) -> Iterator[Finding]:
-        if put.trailers.get("Uwf-Event") == "strange":
-            yield put.site.finding("it is strange")
-
-    return PutRules(
-        NODES_REF,
-        {"nodes": RAW_TREE_MODE},
-        may_lose=may_lose,
-        judge=judge,
-        make=lambda put: None if may_lose else build_put_message(put.added),
-    )
+def found(store: Store, *, known: Oid | None = None) -> list[Finding]:
+    return list(check_puts(store, [(NODES_REF, tip_of(store, NODES_REF), known)]))
 
 
 def told(store: Store, *, known: Oid | None = None) -> list[str]:
@@ -55,7 +35,7 @@ def test_puts_are_counted_and_so_is_that_nobody_signed_them(
 ) -> None:
     trees = TreeChecks(store)
 
-    assert list(check_puts(trees, rules_of(), tip_of(store, NODES_REF), known=None)) == []
+    assert list(check_put_ref(trees, NODES_REF, tip_of(store, NODES_REF))) == []
     assert (trees.commits, trees.unsigned) == (len(notes), len(notes))
 
 
@@ -63,11 +43,10 @@ def test_puts_as_they_are_written_are_whole(store: Store, notes: list[NodeHash])
     assert told(store) == []
 
 
-def test_commit_is_judged_by_the_rules_of_its_ref(store: Store, notes: list[NodeHash]) -> None:
+def test_another_event_is_reported(store: Store, notes: list[NodeHash]) -> None:
     oids = forge(store, NODES_REF, {1: says("Uwf-Event: put", "Uwf-Event: strange")})
 
     assert [(each.message, each.commit) for each in found(store)] == [
-        ("it is strange", oids[1]),
         ("Uwf-Event is strange, and must be put", oids[1]),
     ]
 
@@ -76,7 +55,6 @@ def test_removed_node_is_reported_where_none_may_go(store: Store, notes: list[No
     forge(store, NODES_REF, {-1: holds(store, place(notes[0], ".md"), None)})
 
     assert told(store) == [f"node {notes[0]} was in the commit before and is missing"]
-    assert found(store, may_lose=True) == []
 
 
 def test_only_what_is_not_known_is_looked_at(store: Store, notes: list[NodeHash]) -> None:

@@ -3,7 +3,7 @@ from commands.forging import forge, holds, tip_of
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.verify.puts import check_put_nodes
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.oid import Oid
@@ -11,7 +11,7 @@ from uwf_git.store.store import Store
 
 
 def told(store: Store, *, known: Oid | None = None) -> list[str]:
-    found = check_put_nodes(store, tip_of(store, NODES_REF), known=known)
+    found = check_puts(store, [(NODES_REF, tip_of(store, NODES_REF), known)])
     return [each.message for each in found]
 
 

@@ -28,7 +28,7 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
-from uwf_git.commands.verify.possible import check_person
+from uwf_git.commands.verify.making import check_person
 from uwf_git.model.thread import Waiting
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
@@ -155,7 +155,7 @@ FORGED = [
     (8, now(hint=None), "now.json says hint nothing"),
     (8, now(failures=1), "now.json says failures 1"),
     (8, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
-    (10, word(PAUSED, READY), "Uwf-Status is ready after step, and the thread was paused"),
+    (10, word(PAUSED, READY), "Uwf-Status is ready, and must be paused"),
     (
         10,
         now(pausedFrom="failed"),

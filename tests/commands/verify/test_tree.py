@@ -3,7 +3,7 @@
 from dulwich.objects import Blob, ObjectID, Tree
 
 from uwf_git.commands.verify.finding import Location
-from uwf_git.commands.verify.tree import AllowedChange, TreeChecks
+from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE
@@ -64,20 +64,18 @@ def test_missing_top_is_reported(store: Store) -> None:
 def test_added_nodes_are_fine_and_removed_ones_are_reported(store: Store) -> None:
     small, large = nodes_of(store), nodes_of(store, NOTE)
 
-    def told(before: bytes | None, now: bytes, *, may_lose: bool = False) -> list[str]:
-        growth = AllowedChange(before, may_lose=may_lose)
-        found = TreeChecks(store).check_nodes(SITE._replace(nodes=now), growth)
+    def told(before: bytes | None, now: bytes) -> list[str]:
+        found = TreeChecks(store).check_nodes(SITE._replace(nodes=now), before)
         return [each.message for each in found]
 
     assert told(None, small) == told(small, large) == told(large, large) == []
     assert told(large, small) == [f"node {NOTE.hash} was in the commit before and is missing"]
-    assert told(large, small, may_lose=True) == []
 
 
 def test_node_in_another_file_is_reported(store: Store) -> None:
     one, other = nodes_of(store, NOTE), nodes_of(store, NOTE._replace(timestamp=7))
 
-    found = TreeChecks(store).check_nodes(SITE._replace(nodes=other), AllowedChange(one))
+    found = TreeChecks(store).check_nodes(SITE._replace(nodes=other), one)
 
     assert [each.message for each in found] == [
         f"node {NOTE.hash} was replaced: a node keeps the file it had first"

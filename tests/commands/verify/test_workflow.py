@@ -4,7 +4,7 @@ import pytest
 from commands.forging import find_blob, forge, holds, place, says, tip_of
 from commands.world import DEMO, World
 
-from uwf_git.commands.verify.workflow import check_workflow
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.versions import remove_workflow, rollback_workflow
 from uwf_git.model.builtin import BUILTIN_NODES, FLOW, TEXT, WORKFLOW
 from uwf_git.model.node import build_node
@@ -28,7 +28,7 @@ def workflow(world: World) -> NodeHash:
 
 
 def told(store: Store, *, name: str = "demo", known: Oid | None = None) -> list[str]:
-    found = check_workflow(store, name, tip_of(store, REF), known=known)
+    found = check_puts(store, [(f"refs/workflows/{name}", tip_of(store, REF), known)])
     return [each.message for each in found]
 
 

@@ -10,7 +10,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.receive.rules import check_received
-from uwf_git.commands.verify.workflow import check_workflow
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.store.store import Store
 
@@ -29,7 +29,7 @@ def store(world: World, tmp_path: Path) -> Store:
 
 
 def told(store: Store) -> list[str]:
-    return [each.message for each in check_workflow(store, "demo", tip_of(store, REF))]
+    return [each.message for each in check_puts(store, [(REF, tip_of(store, REF), None)])]
 
 
 def test_version_with_the_files_that_it_includes_is_whole(store: Store) -> None:

@@ -19,11 +19,10 @@ from uwf_git.commands.receive.ref_rules import (
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import heads_of_store
-from uwf_git.commands.verify.puts import check_put_nodes
+from uwf_git.commands.verify.history import heads_of_store
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.commands.verify.workflow import check_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.objects.limited import LimitedObjects
@@ -31,7 +30,6 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows.registry import WORKFLOWS
 
 __all__ = ["RefUpdate", "Refusal", "check_received"]
 
@@ -121,7 +119,4 @@ class _Judging:
             thread = ThreadId(name.removeprefix(ARCHIVE))
             claim = Claim(name, thread, tip, "archive")
             return self._threads.check(claim, known=store.refs.find(ACTIVE + thread))
-        if name.startswith(WORKFLOWS):
-            workflow = name.removeprefix(WORKFLOWS)
-            return check_workflow(store, workflow, tip, known=store.refs.find(name))
-        return check_put_nodes(store, tip, known=store.refs.find(name))
+        return check_puts(store, [(name, tip, store.refs.find(name))])

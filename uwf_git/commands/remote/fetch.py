@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
     reconcile_thread,
@@ -23,9 +24,8 @@ from uwf_git.commands.remote.refusals import (
     judge_fetched,
     view_refused,
 )
-from uwf_git.commands.verify.arrivals import Arrival, judge_arrivals
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import heads_of_store, list_beginnings
+from uwf_git.commands.verify.history import heads_of_store, list_beginnings
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name

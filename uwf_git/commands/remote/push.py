@@ -25,9 +25,9 @@ from uwf_git.commands.remote.push_plan import (
     plan_push,
     restrict,
 )
+from uwf_git.commands.verify.files import find_hub_gap
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.hub import find_hub_gap
-from uwf_git.commands.verify.known_heads import heads_of_refs, list_beginnings
+from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.store.git.config import BadConfig
 from uwf_git.store.objects.walk import Needed, list_new_objects

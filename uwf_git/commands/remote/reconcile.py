@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple
 
 from uwf_git.commands.agent_run.check_idle import check_nothing_runs
 from uwf_git.commands.agent_run.runs import forget_run, is_finished
-from uwf_git.commands.verify.arrivals import Arrival, check_arrivals
+from uwf_git.commands.remote.arrivals import Arrival, check_arrivals
+from uwf_git.commands.remote.limited import first_finding
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.limited import first_finding
-from uwf_git.commands.verify.workflow import check_workflow
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
@@ -241,8 +241,8 @@ def reconcile_workflow(
                 _check_is_here(store, ref, here)
             return Reconciled("unchanged" if is_ahead else "diverged", ref, here, there)
         finding = _same_in_another_case(taken, name, ref) if here is None else None
-        if (name, there) not in passed:
-            check = partial(check_workflow, store, name, there, known=here)
+        if (ref, there) not in passed:
+            check = partial(check_puts, store, [(ref, there, here)])
             finding = finding or first_finding(store, check)
     except StoreDamaged as error:
         finding = Finding(error.message, error.hint or "see `git fsck`", ref)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals, judge_together
 from uwf_git.commands.remote.reconcile import Reconciled
-from uwf_git.commands.verify.arrivals import Arrival, judge_arrivals, judge_together
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.workflow import check_workflows
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
@@ -54,17 +54,17 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
         # Of an archived thread, the active ref is not read any more.
         known = _known(received, here.find("threads" if kind == "archive" else kind, name), oid)
         if kind == "workflows":
-            workflows.append((name, oid, known))
+            workflows.append((WORKFLOWS + name, oid, known))
         else:
             arrivals.append(Arrival(ThreadId(name), known, oid, kind == "archive"))
-    bad = judge_together(received, workflows, partial(check_workflows, received))
+    bad = judge_together(received, workflows, partial(check_puts, received))
     passed, refused = judge_arrivals(received, arrivals)
     return Judged(
         passed,
         {each[:2] for each in workflows if each not in bad},
         [
-            Reconciled("refused", WORKFLOWS + name, known, oid, finding)
-            for (name, oid, known), finding in bad.items()
+            Reconciled("refused", ref, known, oid, finding)
+            for (ref, oid, known), finding in bad.items()
         ]
         + view_refused(refused),
     )

@@ -10,10 +10,16 @@ from typing import NamedTuple, TypeVar
 from uwf_git.commands.split.plan import SplitRefused, find_container
 from uwf_git.commands.split.remake import is_derived
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.making import CannotBe, Making
-from uwf_git.commands.verify.possible import Way, check_parents, check_person, check_record
-from uwf_git.commands.verify.rebuild import HAND_MADE, Claimed, Made, compare
-from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
+from uwf_git.commands.verify.making import (
+    CannotBe,
+    Making,
+    Way,
+    check_parents,
+    check_person,
+    check_record,
+)
+from uwf_git.commands.verify.rebuild import HAND_MADE, Made, compare
+from uwf_git.commands.verify.tree import NODES, TreeChecks
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.event_folds import Standing
@@ -61,6 +67,11 @@ class Point(NamedTuple):
     def view(self) -> CommitView:
         """The commit as read."""
         return self.commit.view
+
+    @property
+    def is_start(self) -> bool:
+        """Whether a thread begins with it."""
+        return self.record is not None and self.record.event == "start"
 
     def snapshot(self, objects: ObjectStore) -> Snapshot | None:
         """Return the thread at the commit; None if its message cannot be read."""
@@ -121,11 +132,13 @@ class CommitChecks:
             yield site.finding(f"{told}{before.view.time_s}")
         added: list[NodeHash] = []
         if site.nodes:
-            yield from self._trees.check_nodes(site, _growth(before), added)
+            nodes = None if before is None else before.files.get(NODES)
+            is_young = before is not None and before.is_start
+            yield from self._trees.check_nodes(site, nodes, added, keep_before=is_young)
         if record is None or made is None:
             return None
         wrong = list(check_record(None if before is None else before.record, record, thread))
-        wrong += [each for each in (check_parents(record.event, len(point.view.parents)),) if each]
+        wrong += check_parents(record.event, len(point.view.parents))
         if is_first and record.event != "start":
             wrong.append(f"Uwf-Event is {record.event}, and a history begins with start")
         yield from (site.finding(each) for each in wrong)
@@ -204,7 +217,7 @@ class CommitChecks:
         try:
             container = find_container(made, made.record.at or "")
             way = Way(before, *making.read_rules(before.state.workflow))
-            problem = way.find_split_problem(container.at)
+            problem = way.find_move_problem(container.at)
         except (Refused, StoreDamaged, NotAPosition):
             return  # the split cannot be made again, which is told
         if problem is not None:
@@ -262,7 +275,7 @@ class CommitChecks:
         if made is not None and point.now is not None:
             left = [each for each in added if record.event != "start" or each not in BUILTIN]
             yield from self._trees.check_needed(site, record.cause, left)
-            yield from compare(site, Claimed(point.commit, record, point.now), made)
+            yield from compare(site, point.commit, point.now, made)
         return made
 
     def _check_files(
@@ -304,10 +317,3 @@ def _compare_within(
         yield site.finding(f"Uwf-Depth is {record.depth}, and now.json says {state.depth}")
     if state is not None and record.workflow != state.workflow:
         yield site.finding(f"Uwf-Workflow is {record.workflow}, and now.json says {state.workflow}")
-
-
-def _growth(before: Point | None) -> AllowedChange:
-    if before is None:
-        return AllowedChange(None)
-    is_young = before.record is not None and before.record.event == "start"
-    return AllowedChange(before.files.get(NODES), keep_before=is_young)

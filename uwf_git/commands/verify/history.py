@@ -3,16 +3,20 @@
 Only ids are kept, so that a history of any length fits in memory.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
+from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.objects.commit import CommitView, read_commit
 from uwf_git.store.objects.message import BadMessage, OldFormat, parse_trailers
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 from uwf_git.store.threads.message import parse_thread_message
 
 _FORK = b"\nUwf-Event: fork\n"
@@ -42,23 +46,14 @@ class History(NamedTuple):
     """The thread that the newest commit names; None if its message cannot be read."""
 
 
-class Either:
-    """The ids in one of two sets."""
-
-    def __init__(self, *sets: Container[Oid | None] | Container[Oid]) -> None:
-        self._sets = sets
-
-    def __contains__(self, oid: object) -> bool:
-        return any(oid in each for each in self._sets)
-
-
 def walk_back(
     objects: ObjectStore,
     tip: Oid,
-    trusted: Container[Oid],
+    trusted: Container[Oid | None],
     is_shared: Callable[[Oid], bool] = lambda _oid: False,
+    seen: Container[Oid] = (),
 ) -> History:
-    """Walk from *tip* back to one of the *trusted* commits, or to the beginning.
+    """Walk from *tip* back to a *trusted* commit or one that was *seen*, or to the beginning.
 
     Where a thread began at a commit of another one, *is_shared* says if that one is trusted too.
     """
@@ -69,7 +64,7 @@ def walk_back(
     first: CommitView | None = None
     view: CommitView | None = None
     oid: Oid | None = tip
-    while oid is not None and oid not in trusted:
+    while oid is not None and oid not in trusted and oid not in seen:
         try:
             view = read_commit(objects, oid)
         except StoreDamaged as error:
@@ -81,12 +76,32 @@ def walk_back(
             forks[oid] = thread_of(view)
             beginnings.append(thread_of(view))
         oid = view.parents[0] if view.parents else None
-        if oid is not None and commits[-1] in forks and oid not in trusted and is_shared(oid):
+        if oid is not None and commits[-1] in forks and is_shared(oid):
             break
     if view is not None and (not commits or commits[-1] not in forks):
         beginnings.append(thread_of(view))
     tip_thread = None if first is None else thread_of(first)
     return History(commits, oid, damage, forks, beginnings, tip_thread)
+
+
+def check_end(
+    objects: ObjectStore,
+    history: History,
+    target: tuple[str, Oid],
+    known: Oid | None,
+    hints: tuple[str, str],
+) -> Iterator[Finding]:
+    """Check that the *history* of *target*, a ref and its tip, reaches its beginning or *known*.
+
+    The *hints* are of a history that breaks off, and of a history that is another one.
+    """
+    (ref, tip), damage = target, history.damage
+    if damage is not None:
+        oid = damage.facts.get("commit") or damage.facts.get("object")
+        message = f"the history of {ref} breaks off: {damage.message}"
+        yield Finding(message, (damage.hint or hints[0]).format(commit=oid or tip), ref, oid or tip)
+    elif known is not None and known != history.behind and not is_descendant(objects, tip, known):
+        yield Finding(f"{tip} does not descend from {known}, where {ref} was", hints[1], ref, tip)
 
 
 def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
@@ -107,3 +122,75 @@ def thread_of(view: CommitView) -> ThreadId | None:
         return parse_thread_message(view.message).thread
     except BadMessage:
         return None
+
+
+_NOTHING: Mapping[ThreadId, Oid] = MappingProxyType({})
+
+
+class KnownHeads:
+    """The newest commits of threads, in this store or at a remote."""
+
+    def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
+        self._objects, self.find = objects, find
+        self._known: dict[Oid, bool] = {}
+        self._trusted: set[Oid] = set()
+
+    def trust(self, tip: Oid) -> None:
+        """Count the history of *tip* as well: it was checked."""
+        self._trusted.update(walk_back(self._objects, tip, (), self.has, self._trusted).commits)
+
+    def has(self, oid: Oid) -> bool:
+        """Check whether the commit *oid* is in the history of one of the threads."""
+        if oid in self._trusted:
+            return True
+        if oid not in self._known:
+            self._known[oid] = self._find(oid)
+        return self._known[oid]
+
+    def _find(self, oid: Oid) -> bool:
+        try:
+            thread = thread_of(read_commit(self._objects, oid))
+        except StoreDamaged:
+            return False
+        tip = None if thread is None else self.find(thread)
+        return tip is not None and is_descendant(self._objects, tip, oid)
+
+
+def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] = _NOTHING) -> KnownHeads:
+    """Return the heads of the threads of *store*, and of those that *more* has when it is asked.
+
+    One whose ref is damaged is none.
+    """
+
+    def find(thread: ThreadId) -> Oid | None:
+        if thread in more:
+            return more[thread]
+        try:
+            head = find_head(store, thread)
+        except StoreDamaged:
+            return None
+        return None if head is None else head.commit
+
+    return KnownHeads(store.objects, find)
+
+
+def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
+    """Return the heads of the threads in *refs*, the refs of a remote by their names."""
+    return KnownHeads(
+        objects, lambda thread: refs.get(ARCHIVE + thread) or refs.get(ACTIVE + thread)
+    )
+
+
+def list_beginnings(
+    objects: ObjectStore, tips: Iterable[Oid], had: Container[Oid], heads: KnownHeads
+) -> set[Oid]:
+    """List the commits on which the threads at *tips* began, of threads that are in *heads*."""
+    found: set[Oid] = set()
+    seen: set[Oid] = set()
+    for tip in tips:
+        history = walk_back(objects, tip, had, heads.has, seen)
+        seen.update(history.commits)
+        behind = history.behind
+        if behind is not None and behind not in had and behind not in seen:
+            found.add(behind)
+    return found

@@ -36,6 +36,7 @@ from uwf_git.model.references import find_reference
 from uwf_git.store.nodes.blob import TEXT_SUFFIX, DamagedNode, decode_node, encode_node
 from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, object_id
 from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 
 _TURN_FIELDS = {
@@ -109,8 +110,7 @@ class NodeChecks:
         # From a name to the id of its first blob and the number of that ref, as bytes.
         self._first: dict[NodeHash, bytes] = {}
         self._damaged: set[bytes] = set()
-        self._known: dict[bytes, Known] = {}
-        self._known_bytes = 0
+        self._known: ByteCache[bytes, Known] = ByteCache(_MOST_KNOWN_BYTES)
         self._schemas: dict[NodeHash, _Schema] = {}
         self._shared: dict[NodeHash, Node] = {}
         self._payloads: PayloadChecks[_Origin] = PayloadChecks()
@@ -170,10 +170,7 @@ class NodeChecks:
         Raises:
             StoreDamaged: it is missing or damaged; that is reported for the commit that added it.
         """
-        blob = self.find(site, name)
-        if blob is None:
-            raise MissingNode(name)
-        return self.read(site, name, blob).node
+        return self._read_named(site, name).node
 
     def get_shared(self, site: Location, name: NodeHash) -> Node:
         """Return the node *name*, which many commits share; it need not be in this one.
@@ -183,15 +180,11 @@ class NodeChecks:
         """
         node = self._shared.get(name)
         if node is None:
-            blob = self.find(site, name)
-            if blob is None:
-                raise MissingNode(name)
+            blob = self._find_named(site, name)
             known = self._known.get(blob)
-            if known is not None and known.node.hash == name:
-                node = known.node
-            else:
-                # What it refers to, and how it is written, was checked when it came.
-                node = decode_node(name, get_blob(self._objects, object_id(blob)))
+            # What it refers to, and how it is written, was checked when it came.
+            is_known = known is not None and known.node.hash == name
+            node = known.node if known is not None and is_known else self._decode(name, blob)
             if len(self._shared) >= _MOST_SHARED:
                 self._shared.clear()
             self._shared[name] = node
@@ -203,12 +196,9 @@ class NodeChecks:
         Raises:
             StoreDamaged: it is missing or damaged; that is reported elsewhere.
         """
-        blob = self.find(site, name)
-        if blob is None:
-            raise MissingNode(name)
-        text = self.read(site, name, blob).node.payload
+        text = self._read_named(site, name).node.payload
         if text is None:
-            text = decode_node(name, get_blob(self._objects, object_id(blob))).payload
+            text = self._decode(name, self._find_named(site, name)).payload
         return str(text)
 
     def list_targets(self, site: Location, name: NodeHash) -> tuple[NodeHash, ...]:
@@ -217,11 +207,20 @@ class NodeChecks:
         Raises:
             StoreDamaged: it is missing or damaged; that is reported elsewhere.
         """
+        known = self._read_named(site, name)
+        return (known.node.type, *(known.references or ()))
+
+    def _find_named(self, site: Location, name: NodeHash) -> bytes:
         blob = self.find(site, name)
         if blob is None:
             raise MissingNode(name)
-        known = self.read(site, name, blob)
-        return (known.node.type, *(known.references or ()))
+        return blob
+
+    def _read_named(self, site: Location, name: NodeHash) -> Known:
+        return self.read(site, name, self._find_named(site, name))
+
+    def _decode(self, name: NodeHash, blob: bytes) -> Node:
+        return decode_node(name, get_blob(self._objects, object_id(blob)))
 
     def read(self, site: Location, name: NodeHash, blob: bytes) -> Known:
         """Read the node *name* from its blob, or raise ``StoreDamaged`` if it does not match."""
@@ -242,15 +241,8 @@ class NodeChecks:
             # Without its type its references are unknown. The missing type is reported here;
             # another commit may have it.
             return Known(kept, (), is_text_file)
-        self._remember(blob, known, _KNOWN_BYTES + (0 if is_long else len(content)))
+        self._known.put(blob, known, _KNOWN_BYTES + (0 if is_long else len(content)))
         return known
-
-    def _remember(self, blob: bytes, known: Known, size_bytes: int) -> None:
-        if self._known_bytes > _MOST_KNOWN_BYTES:
-            self._known.clear()
-            self._known_bytes = 0
-        self._known[blob] = known
-        self._known_bytes += size_bytes
 
     def _references(self, site: Location, node: Node) -> tuple[NodeHash, ...] | None:
         schema = node if node.is_self_typed else self._get_type(site, node.type)
@@ -282,9 +274,7 @@ class NodeChecks:
         """Check whether two blobs of one name differ in nothing but the timestamp."""
         if first == blob:
             return True
-        one, other = (
-            decode_node(name, get_blob(self._objects, object_id(each))) for each in (first, blob)
-        )
+        one, other = (self._decode(name, each) for each in (first, blob))
         return (one.type, one.payload) == (other.type, other.payload)
 
     def _number(self, ref: str) -> int:
@@ -313,7 +303,7 @@ class NodeChecks:
     def _check_type(self, site: Location, node: Node) -> Iterator[Finding]:
         try:
             if self.find(site, node.type) is None:
-                yield self._dangling(site, node, f"its type {node.type}")
+                yield _dangling(site, node.hash, f"its type {node.type}")
             elif not self._is_schema(site, node.type):
                 yield site.finding(
                     f"node {node.hash} has the type {node.type}, which is no schema", node=node.hash
@@ -335,7 +325,7 @@ class NodeChecks:
             try:
                 blob = self.find(site, target)
                 if blob is None:
-                    yield self._dangling(site, node, target)
+                    yield _dangling(site, node.hash, target)
                     continue
                 kind = wanted.get(target)
                 if kind is None or self.read(site, target, blob).node.type == kind:
@@ -345,11 +335,6 @@ class NodeChecks:
             title = BUILTIN[kind].payload["title"]
             message = f"node {node.hash} refers to {target} where a node of type {title} belongs"
             yield site.finding(message, node=node.hash)
-
-    def _dangling(self, site: Location, node: Node, target: str) -> Finding:
-        return site.finding(
-            f"node {node.hash} refers to {target}, which is not in the same commit", node=node.hash
-        )
 
     def _check_payload(self, site: Location, known: Known) -> Iterator[Finding]:
         node = known.node
@@ -387,12 +372,14 @@ class NodeChecks:
         for target in answer.references:
             try:
                 if self.find(site, target) is None:
-                    yield site.finding(
-                        f"node {name} refers to {target}, which is not in the same commit",
-                        node=name,
-                    )
+                    yield _dangling(site, name, target)
             except StoreDamaged:
                 continue  # reported for the folder
+
+
+def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
+    message = f"node {name} refers to {target}, which is not in the same commit"
+    return site.finding(message, node=name)
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:

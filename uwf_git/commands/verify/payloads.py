@@ -77,17 +77,16 @@ class PayloadChecks(Generic[Origin]):
         return question.schema.hash not in self._refused and len(self._refused) < _MOST_REFUSED
 
     def _answer_one(self, question: PayloadCheck[Origin]) -> Iterator[PayloadResult[Origin]]:
-        if not self._may_be_tried(question):
-            yield self._not_tried(question)
-            return
-        try:
-            yield from _try([question])
-        except Refused as error:
-            self._refused[question.schema.hash] = error.message
-            yield self._not_tried(question)
-        except LimitedRunBug as bug:
-            self._refused[question.schema.hash] = str(bug).strip().rpartition("\n")[2][:200]
-            yield self._not_tried(question)
+        if self._may_be_tried(question):
+            try:
+                yield from _try([question])
+            except Refused as error:
+                self._refused[question.schema.hash] = error.message
+            except LimitedRunBug as bug:
+                self._refused[question.schema.hash] = str(bug).strip().rpartition("\n")[2][:200]
+            else:
+                return
+        yield self._not_tried(question)
 
     def _not_tried(self, question: PayloadCheck[Origin]) -> PayloadResult[Origin]:
         name = question.schema.hash

@@ -1,32 +1,46 @@
-"""Check the commits of puts: workflows, and nodes put by hand.
+"""Check the commits of puts: versions of workflows with their files, and nodes put by hand.
 
 What both have in common: a chain of commits, each with its own `nodes/`. One walk back collects the
 ids; one pass from the oldest to the newest checks them.
+Format: FORMAT.md, "The tree of a workflow commit".
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.history import find_old_format, walk_back
-from uwf_git.commands.verify.rebuild import (
-    find_author_problem,
-    list_wrong_trailers,
-    list_wrong_words,
-)
-from uwf_git.commands.verify.tree import NODES, AllowedChange, TreeChecks
+from uwf_git.commands.verify.history import check_end, find_old_format, walk_back
+from uwf_git.commands.verify.rebuild import find_author_problem, list_wrong
+from uwf_git.commands.verify.tree import NODES, TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.builtin import BUILTIN, WORKFLOW
+from uwf_git.model.node import Node
+from uwf_git.model.node_hash import NodeHash, is_node_hash
+from uwf_git.model.references import find_reference
+from uwf_git.model.workflow import parse_flow_node
+from uwf_git.model.workflow_name import check_workflow_name
+from uwf_git.model.yaml.bad_yaml import BadYaml
+from uwf_git.model.yaml.include import MAX_FILES, CannotInclude, Includes
+from uwf_git.model.yaml.include_path import MAX_PATH
 from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
-from uwf_git.store.nodes.folders import RAW_TREE_MODE, TreeEntry
+from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
 from uwf_git.store.objects.commit import CommitView, read_commit
-from uwf_git.store.objects.message import BadMessage, parse_trailers
+from uwf_git.store.objects.message import BadMessage, body_of, parse_trailers
+from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.workflows.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS, build_version_message
+from uwf_git.store.workflows.tree import HEAD_FILE, SOURCE_FILE
 
 _BY_HAND = "no version of uwf writes such a commit: it was made by hand"
+_INCLUDED = (
+    "no version of uwf writes such a commit; `uwf workflow put FILE` writes what FILE includes, "
+    "and nothing else"
+)
 _REWRITTEN = "history is never rewritten: fetch, put it again on the newest version, and push that"
+# Each folder takes a name of at least one letter, and a slash.
+_DEEPEST = MAX_PATH // 2
 
 
 class Put(NamedTuple):
@@ -39,81 +53,108 @@ class Put(NamedTuple):
     """The other entries at the top of its tree."""
 
     view: CommitView
-    added: Sequence[NodeHash] = ()
+    added: Sequence[NodeHash]
     """The nodes that it has, and the commit before had not; of a workflow all."""
 
 
-class PutRules(NamedTuple):
-    """The rules for the commits of one ref."""
+def check_puts(store: Store, puts: Iterable[tuple[str, Oid, Oid | None]]) -> Iterator[Finding]:
+    """Check refs of workflows and of nodes: of each its name, its tip, and what is trusted of it.
 
-    ref: str
-    top: Mapping[str, bytes]
+    Without a trusted commit the whole history is checked.
+    """
+    trees = TreeChecks(store)
+    for ref, tip, known in puts:
+        yield from check_put_ref(trees, ref, tip, known=known)
+    yield from trees.nodes.finish()
+
+
+def check_put_ref(
+    trees: TreeChecks, ref: str, tip: Oid, *, known: Oid | None = None
+) -> Iterator[Finding]:
+    """Check one ref within a larger run; some findings come only when *trees* finishes."""
+    checks = _Puts(trees, ref) if ref == NODES_REF else _Versions(trees, ref, known)
+    yield from checks.check(tip, known)
+
+
+class _Puts:
+    """The commits of one ref; of nodes put by hand, unless a subclass says otherwise."""
+
+    top: Mapping[str, bytes] = {NODES: RAW_TREE_MODE}
     """The entries at the top of the tree: name to mode."""
 
-    may_lose: bool
-    """A node of one commit may be missing from the next."""
-
-    judge: Callable[[Put], Iterator[Finding]]
-    """Checks one commit further."""
-
-    make: Callable[[Put], bytes | None]
-    """Makes the message again; None if that cannot be, which *judge* tells."""
-
     events: tuple[str, ...] = ("put",)
-    """The allowed events."""
 
-    may_hold_more: bool = False
-    """The tree may have other entries at the top, which *judge* checks."""
+    is_whole = False
+    """Each tree is whole: it may lose nodes, and have other entries, which *judge* checks."""
 
+    def __init__(self, trees: TreeChecks, ref: str) -> None:
+        self._trees, self._ref = trees, ref
 
-def check_puts(
-    trees: TreeChecks, rules: PutRules, tip: Oid, *, known: Oid | None
-) -> Iterator[Finding]:
-    """Check the commits of a ref from *tip* back to *known*, exclusive."""
-    ref = rules.ref
-    old = find_old_format(trees.objects, ref, tip)
-    if old is not None:
-        yield old
-        return
-    history = walk_back(trees.objects, tip, set() if known is None else {known})
-    if history.damage is not None:
-        damage = history.damage
-        message = f"the history of {ref} breaks off: {damage.message}"
-        oid = damage.facts.get("commit") or damage.facts.get("object")
-        yield Finding(message, damage.hint or _BY_HAND, ref, oid)
-    elif known is not None and history.behind is None:
-        message = f"{tip} does not descend from {known}, where {ref} was"
-        yield Finding(message, _REWRITTEN, ref, tip)
-    before = None if history.behind is None else _nodes_of(trees, history.behind)
-    time_s, is_known = 0, history.damage is None
-    for oid in reversed(history.commits):
-        # The message names what was added: it is made again only where the one before is known.
-        make, is_known = rules.make if is_known else lambda _put: None, False
-        site = Location(ref, oid)
+    def judge(self, _put: Put) -> Iterator[Finding]:
+        """Check one commit further."""
+        return iter(())
+
+    def make_message(self, put: Put) -> bytes | None:
+        """Make the message again; None if that cannot be, which *judge* tells."""
+        return build_put_message(put.added)
+
+    def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
+        """Check the commits from *tip* back to *known*, exclusive."""
+        trees, ref = self._trees, self._ref
+        old = find_old_format(trees.objects, ref, tip)
+        if old is not None:
+            yield old
+            return
+        history = walk_back(trees.objects, tip, set() if known is None else {known})
+        yield from check_end(trees.objects, history, (ref, tip), known, (_BY_HAND, _REWRITTEN))
+        before = None if history.behind is None else _nodes_of(trees, history.behind)
+        time_s, is_known = 0, history.damage is None
+        for oid in reversed(history.commits):
+            # The message names what was added: it is told only where the commit before is known.
+            can_tell, is_known = is_known, False
+            site = Location(ref, oid)
+            try:
+                commit = read_strict_commit(trees.objects, oid)
+            except StoreDamaged as error:
+                yield site.finding(error.message, hint=error.hint)
+                continue
+            trees.count(commit)
+            yield from _check_commit(site, commit, time_s)
+            time_s = commit.view.time_s
+            others: dict[bytes, TreeEntry] = {}
+            files, troubles = trees.open_top(
+                site,
+                bytes.fromhex(commit.view.tree.decode()),
+                self.top,
+                others=others if self.is_whole else None,
+            )
+            yield from troubles
+            if NODES not in files:
+                continue
+            site = site._replace(nodes=files[NODES])
+            added: list[NodeHash] = []
+            yield from trees.check_nodes(site, None if self.is_whole else before, added)
+            before, is_known = files[NODES], True
+            put = Put(site, {}, files, others, commit.view, added)
+            yield from self._check_message(put, can_tell=can_tell)
+
+    def _check_message(self, put: Put, *, can_tell: bool) -> Iterator[Finding]:
+        site, message = put.site, put.view.message
         try:
-            commit = read_strict_commit(trees.objects, oid)
-        except StoreDamaged as error:
-            yield site.finding(error.message, hint=error.hint)
-            continue
-        trees.count(commit)
-        yield from _check_commit(site, commit, time_s)
-        time_s = commit.view.time_s
-        tree = bytes.fromhex(commit.view.tree.decode())
-        others: dict[bytes, TreeEntry] = {}
-        files, troubles = trees.open_top(
-            site, tree, rules.top, others=others if rules.may_hold_more else None
-        )
-        yield from troubles
-        if NODES not in files:
-            continue
-        site = site._replace(nodes=files[NODES])
-        growth = AllowedChange(None if rules.may_lose else before)
-        added: list[NodeHash] = []
-        yield from trees.check_nodes(site, growth, added)
-        before, is_known = files[NODES], True
-        yield from _judge(
-            rules._replace(make=make), Put(site, {}, files, others, commit.view, added)
-        )
+            trailers = parse_trailers(message)
+        except BadMessage as error:
+            told = error.of_commit(site.commit)
+            yield site.finding(told.message, hint=told.hint)
+            return
+        event = trailers.get("Uwf-Event")
+        put = put._replace(trailers=trailers)
+        yield from self.judge(put)
+        if event not in self.events:
+            yield site.finding(f"Uwf-Event is {event}, and must be {' or '.join(self.events)}")
+            return
+        right = self.make_message(put) if can_tell else None
+        if right is not None:
+            yield from (site.finding(each, hint=_BY_HAND) for each in list_wrong(message, right))
 
 
 def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator[Finding]:
@@ -129,28 +170,6 @@ def _check_commit(site: Location, commit: StrictCommit, time_s: int) -> Iterator
         yield site.finding(problem, hint=_BY_HAND)
 
 
-def _judge(rules: PutRules, put: Put) -> Iterator[Finding]:
-    site = put.site
-    try:
-        trailers = parse_trailers(put.view.message)
-    except BadMessage as error:
-        told = error.of_commit(site.commit)
-        yield site.finding(told.message, hint=told.hint)
-        return
-    event = trailers.get("Uwf-Event")
-    put = put._replace(trailers=trailers)
-    yield from rules.judge(put)
-    if event not in rules.events:
-        yield site.finding(f"Uwf-Event is {event}, and must be {' or '.join(rules.events)}")
-        return
-    message, right = put.view.message, rules.make(put)
-    if right is None or message == right:
-        return
-    wrong = [*list_wrong_trailers(message, right), *list_wrong_words(message, right)]
-    for each in wrong or ["its message is not written as uwf writes it"]:
-        yield site.finding(each, hint=_BY_HAND)
-
-
 def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
     try:
         tree = read_commit(trees.objects, oid).tree
@@ -160,27 +179,191 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
     return None if entry is None else entry[1]
 
 
-_RULES = PutRules(
-    NODES_REF,
-    {NODES: RAW_TREE_MODE},
-    may_lose=False,
-    judge=lambda _put: iter(()),
-    make=lambda put: build_put_message(put.added),
-)
+class _Versions(_Puts):
+    """The versions of one workflow, from the oldest on."""
+
+    top: Mapping[str, bytes] = {
+        HEAD_FILE: RAW_FILE_MODE,
+        NODES: RAW_TREE_MODE,
+        SOURCE_FILE: RAW_FILE_MODE,
+    }
+    events = (PUT, ROLLBACK, REMOVE)
+    is_whole = True
+
+    def __init__(self, trees: TreeChecks, ref: str, known: Oid | None) -> None:
+        super().__init__(trees, ref)
+        self._name = ref.removeprefix(WORKFLOWS)
+        self._known = known
+        self._passed: set[bytes] = set()
+        """The trees of the checked versions."""
+
+    def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
+        """Check the name of the workflow as well."""
+        problem = check_workflow_name(self._name)
+        if problem is not None:
+            message = f"{self._ref} cannot name a workflow: {problem}"
+            hint = "put it under another name, then remove this one: `git update-ref -d REF`"
+            yield Finding(message, hint, self._ref, tip)
+        yield from super().check(tip, known)
+
+    def make_message(self, put: Put) -> bytes | None:
+        """Make the message again; of a removal and a rollback the reason is free."""
+        event, workflow = put.trailers["Uwf-Event"], put.trailers.get("Uwf-Workflow", "")
+        if not is_node_hash(workflow):
+            return None
+        reason = "" if event == PUT else body_of(put.view.message)
+        return build_version_message(self._name, event, NodeHash(workflow), reason)
+
+    def judge(self, put: Put) -> Iterator[Finding]:
+        """Check the event, the files and the node of one version."""
+        yield from self._check_event(put, put.trailers.get("Uwf-Event"))
+        if put.view.tree not in self._passed:
+            yield from _check_files(self._trees, put)
+        self._passed.add(put.view.tree)
+        yield from self._check_node(put, put.trailers.get("Uwf-Workflow", ""))
+
+    def _check_event(self, put: Put, event: str | None) -> Iterator[Finding]:
+        """Check that removals and rollbacks add nothing."""
+        if event == REMOVE and self._tree_before(put) != put.view.tree:
+            yield put.site.finding("it removes a version, but its tree differs from the one before")
+        elif event == ROLLBACK and put.view.tree not in self._passed:
+            self._add_known()
+            if put.view.tree not in self._passed:
+                yield put.site.finding("it restores a version that does not exist before it")
+
+    def _add_known(self) -> None:
+        """Collect the trees of the trusted versions: once, and only when needed."""
+        oid, self._known = self._known, None
+        while oid is not None:
+            try:
+                view = read_commit(self._trees.objects, oid)
+            except StoreDamaged:
+                return  # reported where it was found
+            self._passed.add(view.tree)
+            oid = view.parents[0] if view.parents else None
+
+    def _tree_before(self, put: Put) -> bytes | None:
+        try:
+            return read_commit(self._trees.objects, put.view.parents[0]).tree
+        except (IndexError, StoreDamaged):
+            return None
+
+    def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
+        """Check the Workflow node that the commit names, and that it needs all others."""
+        site, nodes = put.site, self._trees.nodes
+        if not is_node_hash(workflow):
+            yield site.finding("the commit names no workflow")
+            return
+        try:
+            node = nodes.get(site, NodeHash(workflow))
+            blob = nodes.find(site, NodeHash(workflow))
+        except StoreDamaged as error:
+            yield site.finding(f"Uwf-Workflow is {workflow}: {error.message}", node=workflow)
+            return
+        if node.type != WORKFLOW:
+            yield site.finding(f"Uwf-Workflow is {workflow}, which is no Workflow", node=workflow)
+        elif node.payload["name"] != self._name:
+            names = f"is named {node.payload['name']!r}, and the ref {self._name!r}"
+            yield site.finding(f"node {workflow} {names}", node=workflow)
+        else:
+            yield from self._check_flow(site, node)
+        if put.files.get(HEAD_FILE, blob) != blob:
+            yield site.finding(f"head.json is not the file of node {workflow}", node=workflow)
+        left = [each for each in put.added if each not in BUILTIN]
+        yield from self._trees.check_needed(site, node.hash, left)
+
+    def _check_flow(self, site: Location, workflow: Node) -> Iterator[Finding]:
+        """Check that the table of a flow is one: its schema says nothing about places."""
+        flow = find_reference(workflow.payload.get("flow"))
+        if flow is None:
+            return
+        try:
+            parse_flow_node(self._trees.nodes.get(site, flow))
+        except StoreDamaged as error:
+            yield site.finding(f"the flow of {workflow.hash}: {error.message}", node=flow)
 
 
-def check_put_nodes(store: Store, tip: Oid, *, known: Oid | None = None) -> Iterator[Finding]:
-    """Check the commits of refs/cas/nodes from *tip* back to *known*, which is trusted.
+def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
+    """Check the source of one version and the files beside it."""
+    if SOURCE_FILE not in put.files:
+        return
+    try:
+        source = get_blob(trees.objects, object_id(put.files[SOURCE_FILE]))
+    except StoreDamaged as error:
+        yield put.site.finding(f"{SOURCE_FILE} cannot be read: {error.message}", hint=error.hint)
+        return
+    # Parse the source only if it may include files: parsing costs more than all the rest.
+    if not put.others and b"!include" not in source:
+        return
+    files: dict[str, bytes] = {}
+    problem = _list_files(trees, put.others, files)
+    if problem is not None:
+        yield put.site.finding(problem, hint=_INCLUDED)
+    else:
+        yield from _check_includes(trees, put, source, files)
 
-    Without *known* all commits are checked.
-    """
-    trees = TreeChecks(store)
-    yield from check_put_nodes_in(trees, tip, known=known)
-    yield from trees.nodes.finish()
 
-
-def check_put_nodes_in(
-    trees: TreeChecks, tip: Oid, *, known: Oid | None = None
+def _check_includes(
+    trees: TreeChecks, put: Put, source: bytes, files: Mapping[str, bytes]
 ) -> Iterator[Finding]:
-    """Check the same within a larger run; some findings come only when *trees* finishes."""
-    yield from check_puts(trees, _RULES, tip, known=known)
+    from uwf_git.model.yaml.reader import (  # noqa: PLC0415 (20 ms, and few workflows include files)
+        parse_yaml,
+    )
+
+    def read(path: str) -> bytes:
+        if path not in files:
+            raise CannotInclude("it is not in the same commit")
+        try:
+            return get_blob(trees.objects, object_id(files[path]))
+        except StoreDamaged as error:
+            raise CannotInclude(error.message) from None
+
+    includes = Includes(read, name=SOURCE_FILE)
+    try:
+        parse_yaml(source, includes=includes)
+    except BadYaml as error:
+        for problem in error.problems:
+            where = f"{problem.file or SOURCE_FILE}:{problem.line}"
+            yield put.site.finding(f"{where}: {problem.message}", hint=_INCLUDED)
+        return
+    for path in files:
+        if path not in includes.files:
+            yield put.site.finding(
+                f"the commit has {path}, which does not belong there: no file includes it",
+                hint=_INCLUDED,
+            )
+
+
+def _list_files(
+    trees: TreeChecks,
+    entries: Mapping[bytes, TreeEntry],
+    files: dict[str, bytes],
+    path: str = "",
+    depth: int = 0,
+) -> str | None:
+    """Add the files below *path* to *files*, by path the 20 bytes of each blob id.
+
+    Return the first problem; no more is read than one version may have.
+    """
+    for key, (mode, raw) in entries.items():
+        name = path + key.decode(errors="backslashreplace")
+        if len(files) >= MAX_FILES:
+            return f"the commit has more than {MAX_FILES} files beside its nodes"
+        if depth >= _DEEPEST:
+            return f"{path[:_DEEPEST]}… is nested too deeply"
+        if mode == RAW_FILE_MODE:
+            files[name] = raw
+            continue
+        if mode != RAW_TREE_MODE:
+            return f"{name} has mode {mode.decode()}, and a file has {RAW_FILE_MODE.decode()}"
+        try:
+            inner = trees.folders.get(raw)
+        except StoreDamaged as error:
+            return f"{name} cannot be read: {error.message}"
+        trees.folders.forget(raw)
+        if not inner:
+            return f"the commit has {name}, an empty folder"
+        problem = _list_files(trees, inner, files, f"{name}/", depth + 1)
+        if problem is not None:
+            return problem
+    return None

@@ -13,7 +13,6 @@ from uwf_git.model.canonical import canonical
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_words import Words
 from uwf_git.model.thread import NotAPresent, ThreadState
-from uwf_git.model.transition_record import TransitionRecord
 from uwf_git.store.git.identity import is_clean
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.objects.message import (
@@ -51,44 +50,36 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
     return Made(standing, words, author, encode_json(standing.state.as_document()))
 
 
-class Claimed(NamedTuple):
-    """What the commit says."""
-
-    commit: StrictCommit
-    record: TransitionRecord
-    now: bytes
-    """The content of its now.json."""
-
-
-def compare(site: Location, claimed: Claimed, made: Made) -> Iterator[Finding]:
-    """List how the commit differs from the one that was made again; the tree's nodes aside."""
-    commit = claimed.commit
+def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
+    """List how a commit and its now.json differ from what was made again."""
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
-    troubles = list(list_wrong_trailers(told, right))
-    if made.now != claimed.now:
-        troubles += _compare_now(claimed.now, made.standing.state)
-    troubles += list_wrong_words(told, right)
+    troubles = list(_list_trailers(told, right))
+    if made.now != now:
+        troubles += _compare_now(now, made.standing.state)
+    troubles += _list_words(told, right)
     problem = find_author_problem(commit, made.author)
     if problem is not None:
         troubles.append(problem)
-    if not troubles and told != right:
-        troubles.append("its message is not written as uwf writes it")
-    node = claimed.record.cause
+    node = made.standing.record.cause
+    troubles = troubles or list(list_wrong(told, right))
     yield from (site.finding(each, hint=HAND_MADE, node=node) for each in troubles)
 
 
-def list_wrong_trailers(message: bytes, expected: bytes) -> Iterator[str]:
-    """List how the trailers of *message* differ from those that it must have."""
-    if message == expected:
-        return
+def list_wrong(message: bytes, expected: bytes) -> Iterator[str]:
+    """List how *message* differs from the one that it must be; nothing if it does not."""
+    if message != expected:
+        wrong = [*_list_trailers(message, expected), *_list_words(message, expected)]
+        yield from wrong or ["its message is not written as uwf writes it"]
+
+
+def _list_trailers(message: bytes, expected: bytes) -> Iterator[str]:
     told, right = parse_trailers(message), parse_trailers(expected)
     for name in dict.fromkeys([*right, *told]):
         if told.get(name) != right.get(name):
             yield f"{name} is {_value(told.get(name))}, and must be {_value(right.get(name))}"
 
 
-def list_wrong_words(message: bytes, expected: bytes) -> Iterator[str]:
-    """List how subject and body of *message* differ from those that it must have."""
+def _list_words(message: bytes, expected: bytes) -> Iterator[str]:
     if subject_of(message) != subject_of(expected):
         subjects = _shown(subject_of(message)), _shown(subject_of(expected))
         yield f"its subject is {subjects[0]}, and must be {subjects[1]}"

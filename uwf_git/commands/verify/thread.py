@@ -11,14 +11,18 @@ from uwf_git.commands.split.ending import find_split, read_at
 from uwf_git.commands.split.plan import SplitRefused
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.history import Either, History, find_old_format, walk_back
-from uwf_git.commands.verify.known_heads import KnownHeads
+from uwf_git.commands.verify.history import (
+    History,
+    KnownHeads,
+    check_end,
+    find_old_format,
+    walk_back,
+)
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
-from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
@@ -68,18 +72,6 @@ def check_thread(
     yield from checks.finish()
 
 
-class JoinedBranch(NamedTuple):
-    """The end of a branch, as the thread has it that joined it."""
-
-    thread: ThreadId
-    tip: Oid
-    split: Oid
-    """Where the thread had split."""
-
-    is_own: bool
-    """The thread of the ref joins it, and not one that it was forked from."""
-
-
 class ThreadChecks:
     """The threads of one run; what two of them share is checked once.
 
@@ -92,7 +84,7 @@ class ThreadChecks:
         self,
         trees: TreeChecks,
         heads: KnownHeads | None = None,
-        judge: Callable[[JoinedBranch], str | None] | None = None,
+        judge: Callable[[Claim], str | None] | None = None,
     ) -> None:
         self._objects, self._trees = trees.recent, trees
         self._heads, self._judge = heads, judge
@@ -115,11 +107,9 @@ class ThreadChecks:
                 if isinstance(joined, Finding):
                     yield joined
                 else:
-                    thread, tip, split, is_own = joined
-                    branch = Claim(claim.ref, thread, tip, "kept", split, is_own)
-                    waiting.append((branch, None))
+                    waiting.append((joined, None))
 
-    def _check_one(self, claim: Claim, known: Oid | None) -> Iterator[Finding | JoinedBranch]:
+    def _check_one(self, claim: Claim, known: Oid | None) -> Iterator[Finding | Claim]:
         """Check one thread; yield the branches that it joins as well."""
         heads = self._heads
         here = None if heads is None else heads.find(claim.thread)
@@ -127,12 +117,20 @@ class ThreadChecks:
             self._objects,
             claim.tip,
             # The split comes before the join, so it was checked, or is trusted.
-            Either({known, here, claim.split}, self._seen),
+            {known, here, claim.split},
             (lambda _oid: False) if heads is None else heads.has,
+            self._seen,
         )
-        yield from _check_end(self._objects, claim, history, known)
-        if claim.split not in {None, history.behind}:
-            yield from _check_split(self._objects, claim)
+        target, hints = (claim.ref, claim.tip), (_FOREIGN, _REWRITTEN)
+        yield from check_end(self._objects, history, target, known, hints)
+        split = claim.split
+        if (
+            split is not None
+            and split != history.behind
+            and not is_descendant(self._objects, claim.tip, split)
+        ):
+            problem = f"it did not begin at {split}, where the thread split"
+            yield _bad_join(claim, claim.thread, claim.tip, problem)
         commits = CommitChecks(self._trees, claim.ref)
         if history.behind is not None:
             self._believe(commits, history.behind)
@@ -171,7 +169,7 @@ class ThreadChecks:
 
     def _find_joined(
         self, claim: Claim, point: Point, *, is_own: bool
-    ) -> Iterator[Finding | JoinedBranch]:
+    ) -> Iterator[Finding | Claim]:
         """Yield the branches that the sound commit at *point* joins, if any, and their troubles."""
         if point.record is None or point.record.event != "join":
             return
@@ -182,7 +180,7 @@ class ThreadChecks:
             return
         for oid in point.view.parents[1:]:
             thread = read_at(self._objects, oid).record.thread
-            joined = JoinedBranch(thread, oid, split, is_own)
+            joined = Claim(claim.ref, thread, oid, "kept", split, is_own)
             problem = self._judge(joined) if is_own and self._judge is not None else None
             if problem is not None:
                 yield _bad_join(claim, joined.thread, oid, problem)
@@ -191,30 +189,6 @@ class ThreadChecks:
     def finish(self) -> Iterator[Finding]:
         """Return the findings that are still due."""
         yield from self._trees.nodes.finish()
-
-
-def _check_end(
-    objects: ObjectStore, claim: Claim, history: History, known: Oid | None
-) -> Iterator[Finding]:
-    damage = history.damage
-    if damage is not None:
-        oid = damage.facts.get("commit") or damage.facts.get("object")
-        message = f"the history of {claim.ref} breaks off: {damage.message}"
-        yield _trouble(claim, message, damage.hint or _FOREIGN, commit=oid)
-    elif known not in {None, history.behind} and not _goes_on(objects, claim.tip, known):
-        message = f"{claim.tip} does not descend from {known}, where {claim.ref} was"
-        yield _trouble(claim, message, _REWRITTEN)
-
-
-def _goes_on(objects: ObjectStore, tip: Oid, known: Oid | None) -> bool:
-    return known is not None and is_descendant(objects, tip, known)
-
-
-def _check_split(objects: ObjectStore, claim: Claim) -> Iterator[Finding]:
-    """Check that a branch that was joined has begun at the split."""
-    if not _goes_on(objects, claim.tip, claim.split):
-        problem = f"it did not begin at {claim.split}, where the thread split"
-        yield _bad_join(claim, claim.thread, claim.tip, problem)
 
 
 def _bad_join(claim: Claim, branch: ThreadId, tip: Oid, problem: str) -> Finding:

@@ -5,7 +5,6 @@ Format: FORMAT.md, "The tree of a thread commit", "The tree of a workflow commit
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from uwf_git.commands.split.remake import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
@@ -26,19 +25,6 @@ _LOST = (
     "a thread never loses a node: `git show {commit}` names the lost one; the commit before it is "
     "whole"
 )
-
-
-class AllowedChange(NamedTuple):
-    """How `nodes/` may differ from that of the commit before."""
-
-    before: bytes | None
-    """The 20 bytes of the id of the `nodes/` before; None if there is none."""
-
-    may_lose: bool = False
-    """Nodes may go away, as from one version of a workflow to the next."""
-
-    keep_before: bool = False
-    """Many threads share the folders before: cache them."""
 
 
 class TreeChecks:
@@ -125,22 +111,27 @@ class TreeChecks:
             yield site.finding(message, node=name)
 
     def check_nodes(
-        self, site: Location, growth: AllowedChange, added: list[NodeHash] | None = None
+        self,
+        site: Location,
+        before: bytes | None,
+        added: list[NodeHash] | None = None,
+        *,
+        keep_before: bool = False,
     ) -> Iterator[Finding]:
-        """Check the nodes that were added, and that none was lost or replaced.
+        """Check what came since *before*, another `nodes/`, and that nothing was lost or replaced.
 
-        The names of those that came go into *added*.
+        The names of the nodes that came go into *added*. With *keep_before*, many threads share
+        the folders before: they are cached.
         """
-        before = growth.before
         if before == site.nodes:
             return
-        for change in self.folders.compare(before, site.nodes, keep_old=growth.keep_before):
+        for change in self.folders.compare(before, site.nodes, keep_old=keep_before):
             if change.kind in {"odd", "damaged"}:
                 message = (
                     f"{change.path} {change.problem}" if change.kind == "odd" else change.problem
                 )
                 yield site.finding(message, hint=change.hint or None, node=change.name)
-            elif change.kind == "lost" and not growth.may_lose:
+            elif change.kind == "lost":
                 yield site.finding(
                     f"node {change.name} was in the commit before and is missing",
                     hint=_LOST.format(commit=site.commit),

@@ -9,14 +9,12 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
-from uwf_git.commands.verify.files import check_files
+from uwf_git.commands.verify.files import check_files, find_hub_gap
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.hub import find_hub_gap
-from uwf_git.commands.verify.puts import check_put_nodes_in
+from uwf_git.commands.verify.puts import check_put_ref
 from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.commands.verify.workflow import check_workflow_in
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.ancestry import is_descendant
@@ -69,7 +67,7 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     gap = None if texts else find_hub_gap(store.path)
     if gap is not None:
         run.notes.append(gap)
-    return VerifyResult(run.checked(), troubles, tuple(run.notes), tuple(targets), run.unsigned)
+    return run.conclude(troubles)
 
 
 class _Run:
@@ -85,14 +83,13 @@ class _Run:
         )
         self.notes: list[Finding] = []
 
-    def checked(self) -> Counts:
-        threads = {each.name for each in self._targets if each.kind in {"active", "archive"}}
-        workflows = sum(each.kind == "workflow" for each in self._targets)
-        return Counts(len(threads), workflows, self._trees.commits, self._trees.nodes.count)
-
-    @property
-    def unsigned(self) -> int:
-        return self._trees.unsigned
+    def conclude(self, troubles: tuple[Finding, ...]) -> VerifyResult:
+        """Return what was found, with the counts."""
+        trees, targets = self._trees, self._targets
+        threads = {each.name for each in targets if each.kind in {"active", "archive"}}
+        workflows = sum(each.kind == "workflow" for each in targets)
+        checked = Counts(len(threads), workflows, trees.commits, trees.nodes.count)
+        return VerifyResult(checked, troubles, tuple(self.notes), tuple(targets), trees.unsigned)
 
     def check(self) -> Iterator[Finding]:
         for target in self._targets:
@@ -108,10 +105,8 @@ class _Run:
         if tip is None:
             error = BadRef(target.ref)
             yield Finding(error.message, error.hint or "", target.ref)
-        elif target.kind == "workflow":
-            yield from check_workflow_in(self._trees, target.name, tip)
-        elif target.kind == "nodes":
-            yield from check_put_nodes_in(self._trees, tip)
+        elif target.kind in {"workflow", "nodes"}:
+            yield from check_put_ref(self._trees, target.ref, tip)
         else:
             yield from self._check_thread(target, tip)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from uwf_git.commands.remote.limited import first_finding
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.known_heads import KnownHeads, heads_of_store
-from uwf_git.commands.verify.limited import first_finding
+from uwf_git.commands.verify.history import KnownHeads, heads_of_store
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged

@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from commands.world import World
 
-from uwf_git.commands.verify import arrivals as arrivals_module
-from uwf_git.commands.verify.arrivals import (
+from uwf_git.commands.remote import arrivals as arrivals_module
+from uwf_git.commands.remote.arrivals import (
     MOST_FAILED,
     Arrival,
     judge_arrivals,
