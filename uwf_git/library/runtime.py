@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.inspect.standing import DAMAGED
+from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
 from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.library.agents import AgentsByRole
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from uwf_git.library.drafting import TaskDraft
 
 
-_STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED})
+_STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED, UNREADABLE})
 
 _MOST_ROWS = 2**31
 

@@ -18,6 +18,7 @@ _SIGNS = {
     "paused": ("wait", "‖"),
     "split": ("soft", "⑂"),
     "damaged": ("bad", "✗"),
+    "unreadable": ("bad", "✗"),
 }
 
 

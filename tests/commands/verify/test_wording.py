@@ -15,6 +15,7 @@ from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_qu
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.thread_id import ThreadId
@@ -215,3 +216,7 @@ def test_an_old_format_is_refused_once_and_the_rest_is_checked(
     old = [each for each in told if "90d8292" in each.message]
     assert [each.message for each in told if each not in old] == ["Uwf-Depth is 1, and must be 0"]
     assert len({each.ref for each in old}) == len(old) == 13
+    rows = list_thread_rows(world.store, ListRequest(statuses=frozenset({"unreadable"})))
+    assert {f"refs/threads/{row['thread']}" for row in rows} <= {each.ref for each in old}
+    assert rows
+    assert all("90d8292" in row["error"] for row in rows)

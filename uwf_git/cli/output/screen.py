@@ -30,6 +30,7 @@ _MARKS: Mapping[str, tuple[str, str, Style | None]] = {
     "killed": ("×", "x", "magenta"),  # noqa: RUF001 (it is no letter)
     "split": ("▶", ">", "cyan"),
     "damaged": ("!", "#", "red"),
+    "unreadable": ("!", "#", "red"),
 }
 _UNKNOWN: tuple[str, str, Style | None] = ("·", ".", None)
 

@@ -13,7 +13,7 @@ from uwf_git.cli.output.time_words import MOMENT, Moment
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
-from uwf_git.commands.inspect.standing import DAMAGED
+from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
@@ -59,7 +59,7 @@ class NoTimeBetween(BadUsage):
     "--status",
     "statuses",
     multiple=True,
-    type=click.Choice([*STATUSES, RUNNING, DAMAGED, *FROM_TASK_WORDS]),
+    type=click.Choice([*STATUSES, RUNNING, DAMAGED, UNREADABLE, *FROM_TASK_WORDS]),
     help="Only threads with this status; may be repeated. pending is ready, cancelled is killed.",
 )
 @click.option(

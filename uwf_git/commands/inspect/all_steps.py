@@ -3,6 +3,7 @@
 from typing import Any
 
 from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
+from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import view_steps
 from uwf_git.commands.split.ending import label_branch, read_at
 from uwf_git.commands.split.plan import find_container
@@ -36,7 +37,7 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
     """Add to each row of ``view_branches`` the steps of that branch, and of its own branches."""
     for row in rows:
         head = find_head(store, row["thread"])
-        if head is not None and row["status"] != "damaged":
+        if head is not None and row["status"] not in {DAMAGED, UNREADABLE}:
             row["steps"] = view_all_steps(store, read_snapshot(store, head.commit))
         add_steps(store, row.get("branches", []))
 

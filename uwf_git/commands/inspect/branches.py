@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.standing import DAMAGED, HOLDING, sort_counts
+from uwf_git.commands.inspect.standing import HOLDING, name_damage, sort_counts
 from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.family import Branch, list_branches
@@ -69,7 +69,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
         error = view_failure(snapshot, snapshot.get_present())
         inner = view_branches(store, snapshot)
     except StoreDamaged as damage:
-        return {**view, "status": DAMAGED, "error": damage.message}
+        return {**view, "status": name_damage(damage), "error": damage.message}
     view |= {
         "status": find_status(store, record),
         "depth": record.depth,

@@ -11,7 +11,7 @@ from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.branches import count_branches, find_status
-from uwf_git.commands.inspect.standing import DAMAGED
+from uwf_git.commands.inspect.standing import name_damage
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
 from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
@@ -180,7 +180,7 @@ def view_thread_row(
         has_split = snapshot.record.status in {"split", "paused"}
         counts = count_branches(store, snapshot) if has_split else {}
     except StoreDamaged as error:
-        return {"thread": thread, "status": DAMAGED, "error": error.message}
+        return {"thread": thread, "status": name_damage(error), "error": error.message}
     record = snapshot.record
     status = find_status(store, record)
     return {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.list import walk_threads
-from uwf_git.commands.inspect.standing import DAMAGED
+from uwf_git.commands.inspect.standing import name_damage
 from uwf_git.commands.inspect.step_view import get_text
 from uwf_git.engine.structural_diff import render_path
 from uwf_git.engine.text_search import find_in, walk_texts
@@ -84,7 +84,7 @@ class _Search:
         except StoreDamaged as error:
             if thread not in self._damaged:
                 self._damaged.add(thread)
-                yield {"thread": thread, "status": DAMAGED, "error": error.message}
+                yield {"thread": thread, "status": name_damage(error), "error": error.message}
 
     def _search(self, thread: ThreadId) -> Iterator[dict[str, Any]]:
         head = find_head(self._store, thread)

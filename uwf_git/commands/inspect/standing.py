@@ -8,14 +8,17 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.errors import StoreDamaged
 
 Group = Literal["needs", "running", "others", "ended"]
 
 DAMAGED = "damaged"
+UNREADABLE = "unreadable"
+"""Of a format that this uwf does not read; nothing is wrong with it."""
 
 IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
     {
-        "needs": ("waiting", "failed", DAMAGED),
+        "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
         "running": (RUNNING,),
         "others": ("paused", "ready", "split"),
         "ended": ("completed", "killed"),
@@ -25,6 +28,11 @@ IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
 
 HOLDING = frozenset({*IN_GROUP["needs"], "paused"})
 """The statuses in which a branch goes on only when somebody does something."""
+
+
+def name_damage(error: StoreDamaged) -> str:
+    """Return the status of a thread that cannot be read."""
+    return UNREADABLE if "format" in error.facts else DAMAGED
 
 
 def order_statuses(*first: Group) -> tuple[str, ...]:

@@ -29,17 +29,19 @@ class BadMessage(StoreDamaged):
 
     code = "bad-message"
 
-    def __init__(self, problem: str, *, hint: str = _HINT, commit: str | None = None) -> None:
+    def __init__(
+        self, problem: str, *, hint: str = _HINT, commit: str | None = None, **facts: str
+    ) -> None:
         self.problem = problem
         super().__init__(
             f"the message of {f'commit {commit}' if commit else 'a commit'} {problem}",
             hint=hint,
-            commit=commit,
+            **{**facts, "commit": commit},
         )
 
     def of_commit(self, commit: str) -> "BadMessage":
         """Return the same error with the id of the commit."""
-        return BadMessage(self.problem, hint=self.hint or _HINT, commit=commit)
+        return BadMessage(self.problem, hint=self.hint or _HINT, **{**self.facts, "commit": commit})
 
 
 class OldFormat(BadMessage):
@@ -51,6 +53,7 @@ class OldFormat(BadMessage):
             f"{_LAST_OF_FORMAT_1} of this project reads format 1",
             hint="nothing is lost, and all else in the store goes on; `git update-ref -d REF` "
             "removes what nobody needs",
+            format=version,
         )
 
 

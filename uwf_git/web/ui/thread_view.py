@@ -8,6 +8,7 @@ from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.excerpt import CONTENT_BYTES, cut_text
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.standing import name_damage
 from uwf_git.commands.inspect.thread_report import (
     add_up,
     find_problems,
@@ -55,7 +56,7 @@ def view_thread(site: Site, asked: Asked) -> dict[str, Any]:
         present = _view_present(site, store, head)
     except StoreDamaged as error:
         problems.insert(0, site.mask(error.message))
-        present = {"status": "damaged", "title": f"Thread {head.thread}", "can": []}
+        present = {"status": name_damage(error), "title": f"Thread {head.thread}", "can": []}
     return {
         "thread": head.thread,
         "tip": head.commit,

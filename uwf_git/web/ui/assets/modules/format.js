@@ -7,6 +7,7 @@ const SIGNS = {
   failed: ["bad", "✗"],
   killed: ["bad", "✗"],
   damaged: ["bad", "✗"],
+  unreadable: ["bad", "✗"],
   waiting: ["wait", "?"],
   paused: ["wait", "‖"],
   split: ["now", "⇉"],
