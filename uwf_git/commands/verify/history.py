@@ -4,7 +4,6 @@ Only ids are kept, so that a history of any length fits in memory.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
@@ -124,9 +123,6 @@ def thread_of(view: CommitView) -> ThreadId | None:
         return None
 
 
-_NOTHING: Mapping[ThreadId, Oid] = MappingProxyType({})
-
-
 class KnownHeads:
     """The newest commits of threads, in this store or at a remote."""
 
@@ -156,14 +152,14 @@ class KnownHeads:
         return tip is not None and is_descendant(self._objects, tip, oid)
 
 
-def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] = _NOTHING) -> KnownHeads:
+def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> KnownHeads:
     """Return the heads of the threads of *store*, and of those that *more* has when it is asked.
 
     One whose ref is damaged is none.
     """
 
     def find(thread: ThreadId) -> Oid | None:
-        if thread in more:
+        if more is not None and thread in more:
             return more[thread]
         try:
             head = find_head(store, thread)

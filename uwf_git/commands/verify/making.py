@@ -35,7 +35,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import Event, NotAPresent, ThreadState
+from uwf_git.model.thread import Event, NotAPresent
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 from uwf_git.model.transition_record import TransitionRecord
@@ -466,29 +466,19 @@ def check_amend(
     if is_branch:
         yield f"amend gives a branch another workflow than its split: {workflow}"
         return
-    is_append = signal.payload["action"] == "append"
-    problem = _find_rules_problem(*rules, before.state, is_append=is_append)
-    if problem is not None:
-        yield problem
-
-
-def _find_rules_problem(
-    old: Rules, new: Rules, before: ThreadState, *, is_append: bool
-) -> str | None:
-    if before.split is not None and not is_append:
-        return "the thread has split, and gets another workflow"
+    (old, new), is_append = rules, signal.payload["action"] == "append"
     other = find_other_change(old, new) if is_append else None
-    if other is not None:
-        return f"append does more than add to the workflow: it {other}"
-    lost = find_lost_place(old.flow, new.flow, before)
-    if lost is not None:
-        return f"the thread stands at {lost}, and the new workflow differs on the way"
-    gone = None
-    if old.flow is None:
-        gone = before.find_gone_role(new.payload["roles"] if new.flow is None else ())
-    if gone is not None:
-        return f"the thread stands at {gone!r}, which is no role of the new workflow"
-    return None
+    lost = find_lost_place(old.flow, new.flow, before.state)
+    roles = new.payload["roles"] if new.flow is None else ()
+    gone = before.state.find_gone_role(roles) if old.flow is None else None
+    if before.state.split is not None and not is_append:
+        yield "the thread has split, and gets another workflow"
+    elif other is not None:
+        yield f"append does more than add to the workflow: it {other}"
+    elif lost is not None:
+        yield f"the thread stands at {lost}, and the new workflow differs on the way"
+    elif gone is not None:
+        yield f"the thread stands at {gone!r}, which is no role of the new workflow"
 
 
 def find_poked(objects: ObjectStore, before: Oid) -> Standing | None:

@@ -68,10 +68,9 @@ def verify_signatures(
     checker = SignatureChecker(store, environ)
     seen: set[Oid] = set()
     for ref, tip in tips:
-        walk = _walk_thread if ref.startswith((ACTIVE, ARCHIVE, KEPT)) else _walk_versions
         # The walk goes back: the commits before the damage are listed already.
         with suppress(StoreDamaged):
-            for commit, record in walk(store, tip):
+            for commit, record in _walk(store, ref, tip):
                 if commit.oid in seen:
                     break
                 seen.add(commit.oid)
@@ -117,12 +116,10 @@ def _check(
     return Verdict("derived") if follows and verdict.status == "unsigned" else verdict
 
 
-def _walk_thread(store: Store, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
-    for snapshot in walk_history(store, tip):
-        yield snapshot.commit, snapshot.record
-
-
-def _walk_versions(store: Store, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
+def _walk(store: Store, ref: str, tip: Oid) -> Iterator[tuple[CommitView, TransitionRecord | None]]:
+    if ref.startswith((ACTIVE, ARCHIVE, KEPT)):
+        yield from ((each.commit, each.record) for each in walk_history(store, tip))
+        return
     oid: Oid | None = tip
     while oid is not None:
         commit = read_commit(store.objects, oid)
