@@ -10,11 +10,13 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from unittest import mock
 
 import click
 from cli.tables import entries, load
+from error_codes import list_codes
 
 from uwf_git.cli.app.help_page import EXIT_STATUS
 from uwf_git.cli.app.lazy_group import LazyGroup
@@ -43,6 +45,15 @@ This page is written from the code: it is what `--help` prints; do not edit it.
 
 SETTINGS_HEAD = """They are in git config: `uwf config set` writes those of a store, `git
 config --global` those of all your stores. Each adapter has its own: `uwf-claude --help`."""
+
+
+ERRORS_HEAD = """# Reference of all errors
+
+This page is written from the code; do not edit it. The code of an error is stable: it stands in
+what a failed command prints as JSON (`error.code`), and in `UwfError.code` of the library. In a
+message or hint, braces hold words of the case.
+[Exit statuses](reference.md#exit-status) mean the same everywhere.
+"""
 
 
 def reference() -> str:
@@ -75,6 +86,22 @@ def agents_reference() -> str:
         if ".adapters." in module:
             lines += [f"## {name}", "", "```text", _help_of(module, function), "```", ""]
     return "\n".join(lines)
+
+
+def errors_reference() -> str:
+    """Return the page of errors: of each code the exit status, the message and the hint."""
+    parts = [ERRORS_HEAD.rstrip()]
+    for code, found in groupby(list_codes(), lambda each: each.code):
+        parts.append(f"## {code}")
+        for number, each in enumerate(found):
+            parts += [] if number else [f"Exit status {each.exit_status}."]
+            parts += [f"> {_escaped(each.message)}"] if _is_said(each.message) else []
+            parts += [f"Hint: {_escaped(each.hint)}"] if _is_said(each.hint) else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _is_said(words: str) -> bool:
+    return bool(re.sub(r"\{[^}]*\}|\W", "", words))
 
 
 def _help_of(module: str, function: str) -> str:

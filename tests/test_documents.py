@@ -14,6 +14,7 @@ REFERENCE = ROOT / "docs" / "reference.md"
 WRITTEN = {
     REFERENCE: reference.reference,
     ROOT / "docs" / "reference-agents.md": reference.agents_reference,
+    ROOT / "docs" / "reference-errors.md": reference.errors_reference,
 }
 
 # Those that tell a user what to type; the others also name what was or what is stored.

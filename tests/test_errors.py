@@ -1,3 +1,7 @@
+from collections import Counter
+
+from error_codes import list_codes
+
 from uwf_git.errors import (
     AgentFailed,
     BadUsage,
@@ -45,6 +49,14 @@ def test_every_base_has_a_code_of_its_own() -> None:
     kinds: list[type[UwfError]] = [UwfError, *BASES]
     codes = [kind.code for kind in kinds]
     assert len(set(codes)) == len(codes)
+
+
+def test_a_code_belongs_to_one_module() -> None:
+    places = {(each.code, each.path) for each in list_codes()}
+    counts = Counter(code for code, _path in places)
+
+    assert [code for code, count in counts.items() if count > 1] == []
+    assert len(counts) > 100
 
 
 def test_names_beyond_the_most_are_counted() -> None:

@@ -1,4 +1,7 @@
-"""Base classes of errors, with exit statuses; each error is defined where it is raised.
+"""Base classes of errors, with exit statuses: what happened has a code, and rarely a class.
+
+An error that somebody catches by name has a class, defined where it is raised; any other is raised
+as ``Refused("...", code="no-such-step", hint="...")``.
 
 A message is one line, lower case, and names the id of its subject; the hint says what to type next.
 """
@@ -28,12 +31,15 @@ class UwfError(Exception):
     tell people the same as the message, where that would be one long line.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
     exit_status: ClassVar[int] = 1
     lines: Sequence[str] = ()
 
-    def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, hint: str | None = None, **facts: Any
+    ) -> None:
         super().__init__(message)
+        self.code = code or self.code
         self.message = message
         self.hint = hint
         self.facts = facts

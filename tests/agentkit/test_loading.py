@@ -4,8 +4,9 @@ import sys
 
 import pytest
 from agentkit.conftest import Turn
+from refusing import refuses
 
-from uwf_git.agentkit.loading import ThreadMoved, load_context
+from uwf_git.agentkit.loading import load_context
 from uwf_git.errors import BadUsage, UwfError
 
 
@@ -26,7 +27,7 @@ def test_context_is_read_from_the_store(turn: Turn) -> None:
 def test_thread_that_has_moved_on_is_refused(turn: Turn) -> None:
     environ = {"UWF_REPO": f"{turn.place}/store.git", "UWF_HEAD": "2MXBG6PN4A8JR"}
 
-    with pytest.raises(ThreadMoved, match=r"not 2MXBG6PN4A8JR"):
+    with refuses("thread-moved", match=r"not 2MXBG6PN4A8JR"):
         load_context(environ, [turn.thread])
 
 

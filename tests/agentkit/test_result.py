@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
-from uwf_git.agentkit.result import AgentResult, UnprintableResult, print_result, render_result
+from uwf_git.agentkit.result import AgentResult, print_result, render_result
 from uwf_git.agents.reply import parse_reply
 
 
@@ -53,7 +54,7 @@ def test_bytes_that_were_no_text_become_marks_not_failures() -> None:
 def test_value_that_json_does_not_have_is_reported_and_not_printed(meta: Any, problem: str) -> None:
     stream = io.BytesIO()
 
-    with pytest.raises(UnprintableResult, match=problem):
+    with refuses("unprintable-result", match=problem):
         print_result(AgentResult(meta, ""), stream)
 
     assert stream.getvalue() == b""
@@ -63,5 +64,5 @@ def test_meta_that_holds_itself_is_reported() -> None:
     meta: list[Any] = []
     meta.append(meta)
 
-    with pytest.raises(UnprintableResult, match="cannot be written as JSON"):
+    with refuses("unprintable-result", match="cannot be written as JSON"):
         render_result(AgentResult(meta, ""))

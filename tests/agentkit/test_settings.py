@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from uwf_git.agentkit.llm.endpoint import get_setting
 from uwf_git.agentkit.settings import (
@@ -15,7 +16,7 @@ from uwf_git.agentkit.settings import (
 from uwf_git.errors import BadUsage
 from uwf_git.store.git.config import normal_name, set_config
 from uwf_git.store.store import Store, create_store
-from uwf_git.store.trust import SettingNotTrusted, describe_command, trust_agents
+from uwf_git.store.trust import describe_command, trust_agents
 
 CONFIG = """\
 [uwf "claude"]
@@ -115,7 +116,7 @@ def load_of(store: Store, name: str, value: str, **environ: str) -> dict[str, st
     ],
 )
 def test_store_alone_does_not_say_what_runs_or_where_a_key_goes(store: Store, name: str) -> None:
-    with pytest.raises(SettingNotTrusted) as caught:
+    with refuses("setting-not-trusted") as caught:
         load_of(store, name, "evil --all")
 
     assert "evil --all" in caught.value.message
@@ -123,7 +124,7 @@ def test_store_alone_does_not_say_what_runs_or_where_a_key_goes(store: Store, na
     assert caught.value.exit_status == 1
     trust_agents(store, [describe_command(name, "evil --all")], os.getcwd())
     assert "evil --all" in load_of(store, name, "evil --all").values()
-    with pytest.raises(SettingNotTrusted):
+    with refuses("setting-not-trusted"):
         load_of(store, name, "evil --other")
 
 
@@ -157,7 +158,7 @@ def test_program_is_trusted_for_the_file_that_it_means(
     monkeypatch.chdir(tmp_path / "here")
     assert load_of(store, "uwf.claude.program", "./claude") == {"program": "./claude"}
     monkeypatch.chdir(tmp_path / "there")
-    with pytest.raises(SettingNotTrusted):
+    with refuses("setting-not-trusted"):
         load_of(store, "uwf.claude.program", "./claude")
 
 

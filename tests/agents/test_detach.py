@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from agents.conftest import Lives, Program, WaitFor
+from refusing import refuses
 
-from uwf_git.agents.detach import _LET_GO, DetachRequest, NotDetached, spawn_detached
+from uwf_git.agents.detach import _LET_GO, DetachRequest, spawn_detached
 
 STARTER = """
 import sys
@@ -78,19 +79,19 @@ def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
 
 
 def test_missing_program_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(NotDetached, match="/no/such: No such file"):
+    with refuses("not-detached", match="/no/such: No such file"):
         spawn_detached(request(tmp_path, "/no/such"))
 
 
 def test_impossible_argument_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(NotDetached, match="embedded null byte"):
+    with refuses("not-detached", match="embedded null byte"):
         spawn_detached(request(tmp_path, "/bin/echo", "a\0b"))
 
 
 def test_unwritable_log_is_reported(program: Program, tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("no folder")
 
-    with pytest.raises(NotDetached, match="log"):
+    with refuses("not-detached", match="log"):
         spawn_detached(request(tmp_path, program("true")))
 
 
@@ -99,7 +100,7 @@ def test_log_is_not_written_through_a_link(program: Program, tmp_path: Path) -> 
     (tmp_path / "logs").mkdir()
     Path(asked.log).symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(NotDetached):
+    with refuses("not-detached"):
         spawn_detached(asked)
 
     assert not (tmp_path / "elsewhere").exists()

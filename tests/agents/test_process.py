@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from agents.conftest import Lives, Program, WaitFor
+from refusing import refuses
 
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, OnOutput
-from uwf_git.agents.run_files import AlreadyBegun, RunDirUnusable
+from uwf_git.agents.run_files import RunDirUnusable
 
 pytestmark = pytest.mark.usefixtures("tidy")
 
@@ -175,7 +176,7 @@ def test_nothing_runs_twice_in_one_run_directory(run: Run, program: Program) -> 
     count = program("echo x >>count; exit 3")
     run(count)
 
-    with pytest.raises(AlreadyBegun):
+    with refuses("already-begun"):
         run(count)
 
     assert Path(count).with_name("count").read_text() == "x\n"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from agents.conftest import Program, WaitFor
+from refusing import refuses
 
 from uwf_git.agents.request import AgentRun
 from uwf_git.agents.run_files import (
-    AlreadyBegun,
     RunAlive,
     RunDirUnusable,
     RunFinished,
@@ -175,7 +175,7 @@ def test_endless_output_is_read_up_to_the_limit(place: Place) -> None:
 def test_run_that_began_is_never_begun_again(place: Place, name: str) -> None:
     run_dir = place(**{name: b"0\n", "stdout": b"paid for"})
 
-    with pytest.raises(AlreadyBegun, match=f"already begun in {run_dir}"):
+    with refuses("already-begun", match=f"already begun in {run_dir}"):
         create_run_outputs(run_dir)
 
     assert Path(run_dir, "stdout").read_bytes() == b"paid for"

@@ -10,6 +10,7 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, commit_all
 from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
@@ -17,7 +18,7 @@ from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.make import make_worktree
 from uwf_git.commands.worktree.record import Worktree
-from uwf_git.commands.worktree.repository import NotClean, find_origin
+from uwf_git.commands.worktree.repository import find_origin
 from uwf_git.commands.worktree.tree import write_tree
 from uwf_git.errors import UwfError
 from uwf_git.model.thread_id import ThreadId
@@ -103,7 +104,7 @@ def git_dirs(place: Place) -> dict[str, Path]:
 
 
 def ask_origin(place: Place) -> None:
-    with pytest.raises(NotClean) as raised:
+    with refuses("not-clean") as raised:
         find_origin(os.environ, str(place.project))
     assert {"text", "inner/", "lib"} <= set(raised.value.facts["changed"])
 

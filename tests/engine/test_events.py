@@ -1,12 +1,12 @@
 from typing import Any
 
 import pytest
+from refusing import refuses
 
 from uwf_git.engine.events import (
     EventId,
     LoopPass,
     Node,
-    NotAnEventId,
     TransitionFacts,
     TurnStarted,
     build_events,
@@ -147,7 +147,7 @@ def test_id_reads_back(event: EventId) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", COMMIT[1:], f"{COMMIT}-", f"{COMMIT}-leave", "C" * 40])
 def test_other_text_is_no_id(text: str) -> None:
-    with pytest.raises(NotAnEventId, match="is not the id of an event"):
+    with refuses("not-an-event-id", match="is not the id of an event"):
         parse_event_id(text)
 
 

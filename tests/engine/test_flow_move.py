@@ -5,11 +5,11 @@ import pytest
 from flow_trees import Tree, as_flow, entries, interpret, trees
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.engine.flow_move import (
     MOST_NODES,
     LoopExhausted,
-    NoStop,
     PlaceGone,
     count_passes,
     find_given_up,
@@ -153,7 +153,7 @@ def test_a_flow_that_reaches_no_agent_is_an_error() -> None:
         def count_bound(self, _node: FlowNode, _iteration: int, _at: Position) -> int:
             raise AssertionError("it is literal")
 
-    with pytest.raises(NoStop, match="reached no agent"):
+    with refuses("flow-goes-round", match="reached no agent"):
         next_move(flow, None, Round())
 
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from flow_trees import Tree, as_flow
+from refusing import refuses
 
 from uwf_git.engine.flow_move import next_move
-from uwf_git.engine.flow_words import BadFlowValue, FlowWords
+from uwf_git.engine.flow_words import FlowWords
 from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode
 from uwf_git.model.position import parse_position
@@ -84,7 +85,7 @@ def test_a_bound_is_a_number_or_a_template(bound: Any, count: int) -> None:
 
 @pytest.mark.parametrize("bound", ["${state.name}", "${state.n / 2}", "${state.n - 3}", "${true}"])
 def test_a_bound_that_is_no_count_is_an_error(bound: str) -> None:
-    with pytest.raises(BadFlowValue, match="maxIterations"):
+    with refuses("flow-value", match="maxIterations"):
         words().count_bound(node(maxIterations=bound), 0, HERE)
 
 
@@ -95,7 +96,7 @@ def test_a_map_goes_over_a_list(language: str, over: str) -> None:
 
 
 def test_a_map_over_something_else_is_an_error() -> None:
-    with pytest.raises(BadFlowValue, match="no list"):
+    with refuses("flow-value", match="no list"):
         words().list_items(node(over="state.name"), 0, HERE)
 
 
@@ -145,7 +146,7 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
 )
 def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
     here = FlowWords("javascript", {"plans": value}, "", 0, flow=PLANS)
-    with pytest.raises(BadFlowValue) as raised:
+    with refuses("flow-value") as raised:
         here.count_bound(PLANS.nodes["0"], 0, HERE)
     assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
 
@@ -153,7 +154,7 @@ def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
 @pytest.mark.parametrize("over", ["state.list[$ > 1]", "state.list[$ > 9]"])
 def test_a_jsonata_result_that_is_no_list_is_told_with_a_remedy(over: str) -> None:
     """JSONata gives one value as itself, and none as nothing."""
-    with pytest.raises(BadFlowValue, match="no list; brackets around the expression make it one"):
+    with refuses("flow-value", match="no list; brackets around the expression make it one"):
         words("jsonata").list_items(node(over=over), 0, HERE)
     remedy = words("jsonata").list_items(node(over=f"[{over}]"), 0, HERE)
     assert remedy == [each for each in STATE["list"] if each > int(over[-2])]
@@ -168,9 +169,9 @@ def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
         )
 
     assert (count([]), count([0] * 3), count([0] * 1000)) == (0, 3, 1000)
-    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+    with refuses("flow-value", match="has 1,001 items, of at most 1,000"):
         count([0] * 1001)
-    with pytest.raises(BadFlowValue, match="has 1,001 items, of at most 1,000"):
+    with refuses("flow-value", match="has 1,001 items, of at most 1,000"):
         FlowWords("javascript", {"list": [0] * 1001}, "", 0).list_items(
             FlowNode("0", "map", {"over": "state.list"}), 0, HERE
         )
@@ -199,7 +200,7 @@ def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> 
         return words().find_timeout_ms(named, template, 0, HERE)
 
     if isinstance(value, str):
-        with pytest.raises(BadFlowValue, match=f"{field} of loop .0. is .*{value}"):
+        with refuses("flow-value", match=f"{field} of loop .0. is .*{value}"):
             read()
     else:
         assert read() == value

@@ -3,16 +3,10 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.engine.expression import evaluate_condition
-from uwf_git.engine.moderator import (
-    NoTransition,
-    Position,
-    StepSummary,
-    UnknownPosition,
-    build_context,
-    next_role,
-)
+from uwf_git.engine.moderator import NoTransition, Position, StepSummary, build_context, next_role
 from uwf_git.model.transition import END, START, Graph, Transition
 
 SOLVE_ISSUE: Graph = {
@@ -96,7 +90,7 @@ def test_a_role_without_any_way_out_has_no_transition() -> None:
 
 @pytest.mark.parametrize("graph", [SOLVE_ISSUE, {}])
 def test_a_position_outside_the_graph_is_refused(graph: Graph) -> None:
-    with pytest.raises(UnknownPosition, match="no transitions from tester") as caught:
+    with refuses("unknown-position", match="no transitions from tester") as caught:
         next_role(graph, "tester", never_asked)
     assert caught.value.facts["known"] == list(graph)
 

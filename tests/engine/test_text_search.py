@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.engine.masking import MASK
-from uwf_git.engine.text_search import BadPattern, Found, compile_pattern, find_in, walk_texts
+from uwf_git.engine.text_search import Found, compile_pattern, find_in, walk_texts
 
 
 def found(text: str, within: str, **how: Any) -> Found | None:
@@ -54,13 +55,13 @@ def test_regular_expression_has_ends_of_lines() -> None:
 
 @pytest.mark.parametrize("text", ["(", "a{99999999999}", "(?P<a>x)(?P<a>y)", "*"])
 def test_invalid_regular_expression_is_reported(text: str) -> None:
-    with pytest.raises(BadPattern, match="cannot be searched for"):
+    with refuses("bad-pattern", match="cannot be searched for"):
         compile_pattern(text, ignore_case=False, is_regex=True)
     assert found(text, f"- {text} -") is not None
 
 
 def test_nothing_is_not_looked_for() -> None:
-    with pytest.raises(BadPattern):
+    with refuses("bad-pattern"):
         compile_pattern("", ignore_case=True, is_regex=False)
 
 

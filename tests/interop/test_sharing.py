@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from commands.world import World, read_thread, says
 from interop.told import Told
+from refusing import refuses
 
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.choose_agent import AgentNotTrusted
-from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.closure import walk_closure
 from uwf_git.model.node_hash import NodeHash
@@ -78,9 +77,9 @@ def test_a_thread_from_elsewhere_goes_on_with_a_command_and_a_workdir(
     told: Told, git: Git, elsewhere: Path
 ) -> None:
     there = push(git, told, f"refs/threads/{told.active}", elsewhere)
-    with pytest.raises(AgentNotTrusted):
+    with refuses("agent-not-trusted"):
         there.step(told.active)
-    with pytest.raises(WorkdirUnknown):
+    with refuses("workdir-unknown"):
         there.step(told.active, command="mine")
     there.step(told.active, command="mine", workdir=str(there.place))
     there.step(told.active, says({"ok": True}), command="mine")

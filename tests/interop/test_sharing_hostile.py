@@ -19,10 +19,10 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.pack import write_pack_objects
 from interop.bombs import BLOB, Entry, delta_bomb, many_large, pack
 from interop.liar import advertised, liar, line
+from refusing import refuses
 
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.pack_limits import TransferTooLarge
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
@@ -126,7 +126,7 @@ def test_a_pack_that_unfolds_to_gigabytes_is_refused_and_not_kept(bomb: bytes, s
     refs = {f"refs/threads/{OTHER}": "1" * 40}
     with (
         liar(advertised(refs), line(b"NAK\n") + bomb) as url,
-        pytest.raises(TransferTooLarge) as refused,
+        refuses("transfer-too-large") as refused,
     ):
         redirected(site, url).fetch()
     assert "\n" not in refused.value.message
@@ -141,7 +141,7 @@ def test_refs_and_messages_without_end_are_cut_off(site: Site) -> None:
     band = advertised(refs, b"side-band-64k")
     endless = line(b"\2" + b"x" * 60000) * 500
     for greeting, answer in ((many, b""), (band, line(b"NAK\n") + endless)):
-        with liar(greeting, answer) as url, pytest.raises(TransferTooLarge, match="more than 24m"):
+        with liar(greeting, answer) as url, refuses("transfer-too-large", match="more than 24m"):
             redirected(site, url).fetch()
 
 

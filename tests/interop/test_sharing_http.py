@@ -12,7 +12,7 @@ from commands.world import World, says
 from interop.servers import git_over_http, redirecting
 
 from uwf_git.commands.admin.init_shared import init_shared
-from uwf_git.commands.remote.push import PushRefused
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.remotes.transport_errors import RemoteFailed
@@ -48,7 +48,8 @@ def test_hub_on_the_web_is_told_of_a_thread_and_says_what_is_wrong(
         assert tip is not None
         assert world.store.refs.create(f"refs/threads/{BAD}", tip)
         failure = site.push().failure()
-        assert isinstance(failure, PushRefused)
+        assert isinstance(failure, Refused)
+        assert failure.code == "push-refused"
         assert TOLD in failure.message
         plain = ["git", "push", f"{url}/hub.git", f"{tip}:refs/threads/{BAD}"]
         ran = subprocess.run(plain, cwd=site.path, capture_output=True, text=True, check=False)

@@ -11,7 +11,8 @@ from commands.world import World
 from interop.servers import git_daemon, git_over_http
 
 from uwf_git.commands.admin.init_shared import init_shared
-from uwf_git.commands.remote.push import FetchFirst, PushDiverged, PushRefused
+from uwf_git.commands.remote.push import FetchFirst, PushDiverged
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.transport_errors import RemoteFailed
@@ -34,7 +35,8 @@ def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
     refuse(hub, f"if grep {bad}; then echo 'we do not like it' >&2; exit 1; fi")
     pushed = site.push()
     failure = pushed.failure()
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     assert failure.exit_status == 1
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert "we do not like it" in failure.message
@@ -245,7 +247,8 @@ def test_a_hub_with_our_hooks_says_what_is_wrong_and_takes_the_rest(
     bad = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
     assert world.store.refs.create(f"refs/threads/{bad}", tip)
     failure = site.push().failure()
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert "points at a commit of thread" in failure.message
     assert set(refs_of(guarded)) == {f"threads/{thread}", "workflows/demo"}

@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 from commands.sharing import Site, another, make_hub, refs_of
 from commands.world import World, read_thread
+from refusing import refuses
 
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
 from uwf_git.commands.remote.remotes import repair_remotes
-from uwf_git.commands.turn.choose_agent import AgentNotTrusted
-from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.remotes.mirror import MirrorStore
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]
@@ -122,9 +120,9 @@ def test_one_thread_pushed_into_an_empty_repository_is_enough(
         receiver = there(world, path)
         assert read_thread(receiver.world.store, thread) == read_thread(world.store, thread)
         assert show_thread(receiver.world.store, thread)["depth"] == 1
-        with pytest.raises(AgentNotTrusted):
+        with refuses("agent-not-trusted"):
             receiver.world.step(thread)
-        with pytest.raises(WorkdirUnknown):
+        with refuses("workdir-unknown"):
             receiver.world.step(thread, command="mine")
         receiver.end(thread)
         assert git("fsck", "--strict", cwd=path) == ""
@@ -143,7 +141,7 @@ def test_what_git_clones_goes_on_when_it_is_repaired(
     clone = there(world, path)
     records: list[Callable[[], object]] = [lambda: clone.step(thread), clone.push, clone.fetch]
     for record in records:
-        with pytest.raises(MirrorStore):
+        with refuses("mirror-store"):
             record()
     assert read_thread(clone.world.store, thread) == read_thread(world.store, thread)
 

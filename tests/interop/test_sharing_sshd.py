@@ -15,7 +15,7 @@ from commands.world import World
 from store.signing_keys import make_ssh_key, public_half
 
 from uwf_git.commands.admin.init_shared import init_shared
-from uwf_git.commands.remote.push import PushRefused
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 
@@ -106,7 +106,8 @@ def test_thread_goes_over_ssh_and_what_is_wrong_comes_back(
     assert tip is not None
     assert world.store.refs.create(f"refs/threads/{BAD}", tip)
     failure = site.push().failure()
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     assert "points at a commit of thread" in failure.message
     assert set(refs_of(hub)) == {f"archive/{thread}", "workflows/demo"}
     assert git("fsck", "--strict", cwd=hub) == ""

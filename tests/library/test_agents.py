@@ -1,9 +1,10 @@
 """Agents of tasks: written as they are typed, and functions as agents."""
 
 import pytest
+from refusing import refuses
 
 from uwf_git import AgentContext, TaskRuntime
-from uwf_git.library.agents import BadSettings, to_agent_words
+from uwf_git.library.agents import to_agent_words
 from uwf_git.library.players import PlayerFunction
 
 INNER = """\
@@ -55,7 +56,7 @@ def test_agents_are_written_as_they_are_typed() -> None:
     assert to_agent_words({"a": {"command": "ü", "timeout": 1}}) == (
         'a={"command": "ü", "timeout": 1}',
     )
-    with pytest.raises(BadSettings, match="the agent of a cannot be written as JSON"):
+    with refuses("bad-settings", match="the agent of a cannot be written as JSON"):
         to_agent_words({"a": {"command": object()}})
 
 

@@ -5,16 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from uwf_git.plan.hook_forms import TOOLS
-from uwf_git.plan.plugin import (
-    Plugin,
-    SettingsRefused,
-    find_plugin,
-    install_hooks,
-    uninstall_hooks,
-    write_plugin,
-)
+from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, uninstall_hooks, write_plugin
 from uwf_git.plan.state_file import STATE_FILE
 from uwf_git.plan.whole_file import keep_out_of_git, replace_whole
 
@@ -121,7 +115,7 @@ def test_settings_behind_a_link_are_refused(tmp_path: Path, plugin: Plugin) -> N
     (tmp_path / "project/.qwen").symlink_to(home)
 
     for tool in ("claude", "qwen"):
-        with pytest.raises(SettingsRefused):
+        with refuses("settings-refused"):
             install_hooks(str(tmp_path / "project"), tool, plugin, "1.0")
     assert files(home) == {"settings.json": "{}"}
 
@@ -134,14 +128,14 @@ def test_settings_that_would_lose_something_are_refused(
     (tmp_path / ".gemini/settings.json").write_bytes(content)
 
     for change in (install_hooks, uninstall_hooks):
-        with pytest.raises(SettingsRefused) as refused:
+        with refuses("settings-refused") as refused:
             change(str(tmp_path), "gemini", plugin, "1.0")
         assert refused.value.message.startswith(".gemini/settings.json ")
     assert (tmp_path / ".gemini/settings.json").read_bytes() == content
 
 
 def test_plugin_folder_outside_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsRefused):
+    with refuses("settings-refused"):
         find_plugin(str(tmp_path), plugin_dir="../elsewhere")
 
 
@@ -151,7 +145,7 @@ def test_link_that_leads_out_of_the_plugin_folder_is_refused(tmp_path: Path, fol
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path)
 
-    with pytest.raises(SettingsRefused):
+    with refuses("settings-refused"):
         find_plugin(str(tmp_path / "project"))
 
 

@@ -1,18 +1,18 @@
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from uwf_git.plan.settings import (
     DEFAULTS,
     MEANINGS,
     TRUSTED,
-    BadPlanSetting,
     load_plan_settings,
     read_plan_settings,
 )
 from uwf_git.store.git.config import GitConfig, set_config
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.trust import SettingNotTrusted, describe_command, trust_agents
+from uwf_git.store.trust import describe_command, trust_agents
 
 SET = {
     "planDir": "plans",
@@ -82,7 +82,7 @@ def test_without_settings_the_defaults_count() -> None:
     ],
 )
 def test_wrong_value_is_refused_by_its_name(name: str, value: str) -> None:
-    with pytest.raises(BadPlanSetting, match=rf"uwf\.plan\.{name} is") as refused:
+    with refuses("bad-plan-setting", match=rf"uwf\.plan\.{name} is") as refused:
         read_plan_settings(config_of(**{name: value}))
 
     assert f"uwf config set uwf.plan.{name}" in (refused.value.hint or "")
@@ -94,7 +94,7 @@ def test_what_a_store_sets_has_to_be_trusted(store: Store, tmp_path: Path, name:
     set_config(f"{store.path}/config", name, value)
     opened = open_store(store.path, environ={"HOME": str(tmp_path)})
 
-    with pytest.raises(SettingNotTrusted, match=name):
+    with refuses("setting-not-trusted", match=name):
         load_plan_settings(opened, str(tmp_path))
     trust_agents(opened, [describe_command(name, value)], str(tmp_path))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
+from refusing import refuses
 from store.loose import loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
@@ -17,7 +18,7 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.nodes.blob import DamagedNode, encode_node
 from uwf_git.store.nodes.tree import MissingNode, add_nodes
-from uwf_git.store.objects.commit import CommitDraft, DamagedCommit, read_commit, write_commit
+from uwf_git.store.objects.commit import CommitDraft, read_commit, write_commit
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import DamagedObject, get_tree
@@ -158,7 +159,7 @@ def test_invalid_now_json_names_its_commit(
     store: Store, clock: Callable[[], int], content: bytes
 ) -> None:
     snapshot = rewritten(Story(store, clock), with_file("now.json", content))
-    with pytest.raises(DamagedCommit) as caught:
+    with refuses("damaged-commit") as caught:
         snapshot.get_present()
     assert snapshot.commit.oid in caught.value.message
     assert "now.json" in caught.value.message
@@ -172,7 +173,7 @@ def test_a_present_with_a_text_that_nothing_can_print_is_damage(
     document = {**story.snapshot.get_present().as_document(), "state": {"a": "SURROGATE"}}
     content = encode_json(document).replace(b"SURROGATE", b"\\ud800")
     snapshot = rewritten(story, with_file("now.json", content))
-    with pytest.raises(DamagedCommit, match="lone surrogate"):
+    with refuses("damaged-commit", match="lone surrogate"):
         snapshot.get_present()
 
 
@@ -181,23 +182,21 @@ def test_invalid_start_json_names_its_commit(
     store: Store, clock: Callable[[], int], content: bytes
 ) -> None:
     snapshot = rewritten(Story(store, clock), with_file("start.json", content))
-    with pytest.raises(
-        DamagedCommit, match=rf"{snapshot.commit.oid} has a start\.json that is not"
-    ):
+    with refuses("damaged-commit", match=rf"{snapshot.commit.oid} has a start\.json that is not"):
         snapshot.get_start()
 
 
 def test_start_json_of_another_type_is_damage(store: Store, clock: Callable[[], int]) -> None:
     content = encode_node(WORKFLOW)[1]
     snapshot = rewritten(Story(store, clock), with_file("start.json", content))
-    with pytest.raises(DamagedCommit, match=r"start\.json that is not a StartNode"):
+    with refuses("damaged-commit", match=r"start\.json that is not a StartNode"):
         snapshot.get_start()
 
 
 @pytest.mark.parametrize("name", ["now.json", "start.json", "nodes"])
 def test_missing_part_is_damage(store: Store, clock: Callable[[], int], name: str) -> None:
     snapshot = rewritten(Story(store, clock), without(name))
-    with pytest.raises(DamagedCommit) as caught:
+    with refuses("damaged-commit") as caught:
         assert [snapshot.get_present(), snapshot.get_start(), snapshot.get_head_node()]
     assert f"{snapshot.commit.oid} has no {name}" in caught.value.message
 
@@ -253,7 +252,7 @@ def test_broken_chain_is_damage(store: Store, clock: Callable[[], int], prev: st
     }
     step = build_node(STEP, payload, timestamp=0)
     snapshot = grown(story, step, text)
-    with pytest.raises((MissingNode, DamagedCommit), match=target):
+    with refuses(MissingNode, "damaged-commit", match=target):
         list(snapshot.walk_chain())
 
 
@@ -297,7 +296,7 @@ def test_a_thread_whose_ref_is_broken_does_not_hide_the_others(
     name = f"{store.path}/{ACTIVE}{THREAD}"
     Path(name).write_bytes(content)
     assert list_threads(store, archived=False) == [OTHER, THREAD]
-    with pytest.raises((BadRef, DamagedCommit)):
+    with refuses(BadRef, "damaged-commit"):
         read_snapshot(store, get_head(store, THREAD).commit)
     step = whole.snapshot.get_head_node()
     assert NodeLookup(store).get(step.hash) == step
@@ -351,6 +350,6 @@ def test_nothing_is_added_to_a_thread_that_has_lost_a_part(
     story = Story(store, clock)
     story.step()
     damaged = rewritten(story, without(name))
-    with pytest.raises(DamagedCommit, match=f"{damaged.commit.oid} has no {name}"):
+    with refuses("damaged-commit", match=f"{damaged.commit.oid} has no {name}"):
         story.step(text="more")
     assert get_head(store, THREAD).commit == damaged.commit.oid

@@ -2,17 +2,11 @@ import os
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 from store.conftest import Git
 
-from uwf_git.store.discover import (
-    ForeignRepository,
-    NoHome,
-    default_path,
-    find_bare_around,
-    find_enclosing,
-    find_store,
-)
-from uwf_git.store.store import NotAStore, UnsupportedRepository, create_store
+from uwf_git.store.discover import default_path, find_bare_around, find_enclosing, find_store
+from uwf_git.store.store import NotAStore, create_store
 
 
 @pytest.fixture
@@ -126,14 +120,14 @@ def test_a_named_store_is_never_made_by_accident(tmp_path: Path, home: Path) -> 
 
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
 def test_without_a_home_there_is_no_default_store(tmp_path: Path, environ: dict[str, str]) -> None:
-    with pytest.raises(NoHome) as caught:
+    with refuses("no-home") as caught:
         find_store(None, str(tmp_path), environ, create=True)
     assert caught.value.exit_status == 2
 
 
 def test_a_store_of_another_kind_is_refused(project: Path, home: Path, git: Git) -> None:
     git("config", "extensions.objectFormat", "sha256", cwd=project)
-    with pytest.raises(UnsupportedRepository):
+    with refuses("unsupported-repository"):
         found(None, project, home)
 
 
@@ -148,7 +142,7 @@ def test_enclosing_store_of_another_user_is_refused(
     project: Path, home: Path, somebody_else: None
 ) -> None:
     """Its config says which commands may run as agents."""
-    with pytest.raises(ForeignRepository) as caught:
+    with refuses("foreign-repository") as caught:
         found(None, project, home)
     assert str(project / ".git") in caught.value.message
     assert "--repo" in str(caught.value.hint)
@@ -171,7 +165,7 @@ def test_git_file_of_another_user_is_refused(
     monkeypatch.setattr(os, "lstat", lstat_of_another)
 
     assert found(None, project, home) == str(project / ".git")
-    with pytest.raises(ForeignRepository):
+    with refuses("foreign-repository"):
         found(None, place, home)
 
 
@@ -194,7 +188,7 @@ def test_safe_directory_is_trusted(
     value = values.get(safe, safe)
     git("config", "--file", home / ".gitconfig", "safe.directory", value, cwd=home)
     if safe == "elsewhere":
-        with pytest.raises(ForeignRepository):
+        with refuses("foreign-repository"):
             found(None, project, home)
     else:
         assert found(None, project, home) == str(project / ".git")

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 from store.loose import lose
 from store.story import CLOSURE, WORKFLOW, put_raw, signed
 
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store, open_store
@@ -125,7 +125,7 @@ def test_a_version_whose_parent_is_gone_is_listed_before_the_damage(
     lose(store, one.commit.oid)
     versions = list_versions(open_store(store.path))
     assert next(versions) == two
-    with pytest.raises(DamagedCommit, match=f"{one.commit.oid} is missing"):
+    with refuses("damaged-commit", match=f"{one.commit.oid} is missing"):
         next(versions)
 
 
@@ -133,5 +133,5 @@ def test_a_version_whose_parent_is_gone_is_listed_before_the_damage(
 def test_a_ref_to_something_else_is_damage(store: Store, kind: str) -> None:
     oid = put_raw(store, kind, b"").decode()
     assert store.refs.create("refs/workflows/demo", Oid(oid))
-    with pytest.raises(DamagedCommit, match=f"{oid} is not a commit"):
+    with refuses("damaged-commit", match=f"{oid} is not a commit"):
         find_version(store, "demo")

@@ -6,20 +6,14 @@ from pathlib import Path
 
 import pytest
 from fresh_store import fresh_store
+from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
 from uwf_git.store.git.config import BadConfig
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
-from uwf_git.store.store import (
-    BrokenHead,
-    NotAStore,
-    UnsupportedRepository,
-    create_store,
-    find_git_dir,
-    open_store,
-)
+from uwf_git.store.store import NotAStore, create_store, find_git_dir, open_store
 
 ONE = Oid("1" * 40)
 
@@ -141,13 +135,13 @@ def test_a_repository_of_another_kind_is_refused(tmp_path: Path, setting: str, w
     create_store(str(tmp_path))
     with open(tmp_path / "config", "a") as file:
         file.write(f"[extensions]\n\t{setting}\n")
-    with pytest.raises(UnsupportedRepository, match=words):
+    with refuses("unsupported-repository", match=words):
         open_store(str(tmp_path))
 
 
 def test_a_sha256_repository_of_gits_own_is_refused(tmp_path: Path, git: Git) -> None:
     git("init", "--quiet", "--bare", "--object-format=sha256", ".", cwd=tmp_path)
-    with pytest.raises(UnsupportedRepository, match=str(tmp_path)):
+    with refuses("unsupported-repository", match=str(tmp_path)):
         open_store(str(tmp_path))
 
 
@@ -195,7 +189,7 @@ def test_a_broken_head_is_refused_as_git_refuses_it(content: str, git: Git) -> N
     Path(store.path, "HEAD").write_text(content)
     with pytest.raises(subprocess.CalledProcessError, match="128"):
         git("--git-dir", store.path, "rev-parse", cwd=Path(store.path))
-    with pytest.raises(BrokenHead, match="HEAD names no branch") as caught:
+    with refuses("broken-head", match="HEAD names no branch") as caught:
         open_store(store.path)
     assert caught.value.exit_status == 5
     command = (caught.value.hint or "").partition(": ")[2]

@@ -5,18 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 from store.conftest import Git
 from store.story import THREAD, Story
 
 from uwf_git.store.git.config import BadConfig, set_config
-from uwf_git.store.store import (
-    NotAStore,
-    Store,
-    UnsupportedRepository,
-    create_store,
-    find_git_dir,
-    open_store,
-)
+from uwf_git.store.store import NotAStore, Store, create_store, find_git_dir, open_store
 
 
 @pytest.fixture
@@ -189,7 +183,7 @@ def test_a_whole_repository_with_a_commondir_is_refused(tmp_path: Path, git: Git
     git("init", "--quiet", "tree", cwd=tmp_path)
     (tmp_path / "tree" / ".git" / "commondir").write_text("../../mine.git\n")
 
-    with pytest.raises(UnsupportedRepository, match="commondir"):
+    with refuses("unsupported-repository", match="commondir"):
         open_store(str(tmp_path / "tree"))
 
 

@@ -11,6 +11,7 @@ import pytest
 from fresh_store import fresh_store
 from hypothesis import example, given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.conftest import Git
 from store.story import AGENT, Story, signed
 
@@ -19,8 +20,6 @@ from uwf_git.store.store import Store, open_store
 from uwf_git.store.trust import (
     NAME,
     OLD_NAME,
-    NoPlaceForTrust,
-    StillTrusted,
     describe_command,
     is_set_by_store,
     is_trusted,
@@ -239,7 +238,7 @@ def test_invalid_old_value_is_passed_over(store: Store) -> None:
 def test_without_a_home_nothing_is_trusted(store: Store) -> None:
     homeless = open_store(store.path)
     assert not is_trusted(homeless, AGENT_CONFIG, None)
-    with pytest.raises(NoPlaceForTrust):
+    with refuses("no-place-for-trust"):
         trust_agents(homeless, [AGENT_CONFIG], None)
     assert untrust_agents(homeless, agents=[AGENT_CONFIG]) == []
 
@@ -347,7 +346,7 @@ def test_trust_of_the_user_is_reported_and_unchanged(store: Store, git: Git) -> 
     ]
     trust_agents(store, [{"command": "everywhere"}], None)
     for _again in range(2):
-        with pytest.raises(StillTrusted):
+        with refuses("still-trusted"):
             untrust_agents(reopened(store), command="everywhere")
     assert not list_file(store).exists() or not list_file(store).read_text().count("everywhere")
 

@@ -9,21 +9,6 @@ from uwf_git.agentkit.context import AgentContext, parse_context
 from uwf_git.errors import BadUsage, Refused
 
 
-class ThreadMoved(Refused):
-    """The thread's head is not the one in UWF_HEAD."""
-
-    code = "thread-moved"
-
-    def __init__(self, thread_id: str, *, head: str, now: str) -> None:
-        super().__init__(
-            f"thread {thread_id} has moved on: its head is {now}, not {head}",
-            hint="let `uwf thread step` call the agent",
-            thread=thread_id,
-            head=head,
-            now=now,
-        )
-
-
 def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContext:
     """Load the context of the turn for which this process was called.
 
@@ -33,7 +18,7 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
 
     Raises:
         BadUsage: there is no thread id, or no UWF_REPO.
-        ThreadMoved: the thread's head is not UWF_HEAD.
+        Refused: the thread's head is not UWF_HEAD.
         BadContext: the store and this kit are of different versions.
         UwfError: the store has no such thread or role.
     """
@@ -51,6 +36,13 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
     context = parse_context(load_thread_context(repo, arguments.thread_id, role=role))
     head = environ.get("UWF_HEAD") or context.head
     if head != context.head:
-        raise ThreadMoved(context.thread_id, head=head, now=context.head)
+        raise Refused(
+            f"thread {context.thread_id} has moved on: its head is {context.head}, not {head}",
+            code="thread-moved",
+            hint="let `uwf thread step` call the agent",
+            thread=context.thread_id,
+            head=head,
+            now=context.head,
+        )
     # The engine has changed to the work directory, whatever is recorded for the thread.
     return replace(context, workdir=str(Path.cwd()))

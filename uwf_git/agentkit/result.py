@@ -7,13 +7,12 @@ from typing import IO, Any
 from uwf_git.errors import AgentFailed
 
 
-class UnprintableResult(AgentFailed):
-    """The result holds a value that JSON does not have."""
-
-    code = "unprintable-result"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"the result cannot be written as JSON: {problem}", problem=problem)
+def _unprintable_result(problem: str) -> AgentFailed:
+    return AgentFailed(
+        f"the result cannot be written as JSON: {problem}",
+        code="unprintable-result",
+        problem=problem,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +51,14 @@ def render_result(result: AgentResult) -> bytes:
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnprintableResult(" ".join(str(error).split())[:200]) from error
+        raise _unprintable_result(" ".join(str(error).split())[:200]) from error
 
 
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:
     """Print *result* on *stream*, and flush it.
 
     Raises:
-        UnprintableResult: it holds a value that JSON does not have; nothing was printed.
+        AgentFailed: it holds a value that JSON does not have; nothing was printed.
     """
     stream.write(render_result(result))
     stream.flush()

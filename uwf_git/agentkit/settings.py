@@ -57,7 +57,7 @@ def load_settings(
     """Return the settings of *adapter* for *role*; *words* are those of its command line.
 
     Raises:
-        SettingNotTrusted: the store's own config decides what runs, and is not trusted.
+        Refused: the store's own config decides what runs, and is not trusted.
     """
     # Part of the store, which is imported only when a context is loaded.
     from uwf_git.store.git.config import read_config_file  # noqa: PLC0415

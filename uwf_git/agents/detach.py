@@ -12,17 +12,13 @@ from typing import NamedTuple
 from uwf_git.errors import Refused
 
 
-class NotDetached(Refused):
-    """The program could not be started, or its log could not be written."""
-
-    code = "not-detached"
-
-    def __init__(self, what: str, problem: str) -> None:
-        super().__init__(
-            f"cannot start in the background: {what}: {problem}",
-            hint="check free disk space, and the permissions of the store",
-            path=what,
-        )
+def _not_detached(what: str, problem: str) -> Refused:
+    return Refused(
+        f"cannot start in the background: {what}: {problem}",
+        code="not-detached",
+        hint="check free disk space, and the permissions of the store",
+        path=what,
+    )
 
 
 # Pids of children that were let go. An ended one stays a zombie until it is reaped.
@@ -62,7 +58,7 @@ def spawn_detached(request: DetachRequest) -> Detached:
     """Start a program that goes on when we end.
 
     Raises:
-        NotDetached
+        Refused
     """
     _reap_ended()
     try:
@@ -71,12 +67,12 @@ def spawn_detached(request: DetachRequest) -> Detached:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         log = os.open(request.log, flags, 0o600)
     except OSError as error:
-        raise NotDetached(request.log, error.strerror or str(error)) from error
+        raise _not_detached(request.log, error.strerror or str(error)) from error
     try:
         return Detached(_spawn(request, log))
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else None
-        raise NotDetached(request.argv[0], problem or str(error)) from error
+        raise _not_detached(request.argv[0], problem or str(error)) from error
     finally:
         os.close(log)
 

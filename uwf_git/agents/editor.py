@@ -13,7 +13,7 @@ def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> s
     """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown.
 
     Raises:
-        TerminalClosed
+        Refused
     """
     editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:

@@ -117,7 +117,7 @@ def run_agent(
 
     Raises:
         WorkdirMissing, SpawnFailed: nothing has run.
-        AlreadyBegun, RunDirUnusable: the run directory is not new, or cannot be written.
+        Refused, RunDirUnusable: the run directory is not new, or cannot be written.
         AgentInterrupted: Ctrl-C; it carries the run.
     """
     _check_workdir(request.workdir)

@@ -34,19 +34,6 @@ _LONGEST_NUMBER = 32
 _RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 
 
-class AlreadyBegun(Refused):
-    """An agent has run, or still runs, in the run directory."""
-
-    code = "already-begun"
-
-    def __init__(self, run_dir: str) -> None:
-        super().__init__(
-            f"an agent has already begun in {run_dir}",
-            hint="its result is still there; remove the directory to run the agent again",
-            run_dir=run_dir,
-        )
-
-
 class RunDirUnusable(AgentFailed):
     """The run directory cannot be read or written."""
 
@@ -165,13 +152,18 @@ def create_run_outputs(run_dir: str) -> RunOutputs:
     Outputs of an engine that died before it started the agent are replaced.
 
     Raises:
-        AlreadyBegun: an agent began there. It may have finished work that must not be paid for
+        Refused: an agent began there. It may have finished work that must not be paid for
             twice; see ``read_run_state``.
         RunDirUnusable: it cannot be written, or the disk is full.
     """
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):
-        raise AlreadyBegun(run_dir)
+        raise Refused(
+            f"an agent has already begun in {run_dir}",
+            code="already-begun",
+            hint="its result is still there; remove the directory to run the agent again",
+            run_dir=run_dir,
+        )
     files: dict[str, OutputFile] = {}
     with ExitStack() as on_failure:
         try:

@@ -34,13 +34,8 @@ class NoTerminal(Refused):
         )
 
 
-class TerminalClosed(Refused):
-    """The terminal was closed before an answer."""
-
-    code = "left"
-
-    def __init__(self) -> None:
-        super().__init__("no answer: the terminal was closed", kind="interrupted")
+def _terminal_closed() -> Refused:
+    return Refused("no answer: the terminal was closed", code="left", kind="interrupted")
 
 
 def visible(text: str) -> str:
@@ -92,32 +87,32 @@ class Terminal:
         """Write *text*, control characters replaced.
 
         Raises:
-            TerminalClosed
+            Refused
         """
         left = visible(text).encode(errors="replace")
         try:
             while left:
                 left = left[os.write(self._file, left) :]
         except OSError as error:
-            raise TerminalClosed from error
+            raise _terminal_closed() from error
 
     def read_line(self, prompt: str = "> ") -> str | None:
         """Return a line without its line feed; None for Ctrl-D.
 
         Raises:
-            TerminalClosed
+            Refused
         """
         self.say(prompt)
         try:
             line = os.read(self._file, _LONGEST_LINE)
         except OSError as error:
-            raise TerminalClosed from error
+            raise _terminal_closed() from error
         if line:
             self._ends = 0
             return line.decode(errors="replace").rstrip("\r\n")
         # A closed terminal returns end of file for ever; a person types Ctrl-D once or twice.
         self._ends += 1
         if self._ends > _MOST_ENDS:
-            raise TerminalClosed
+            raise _terminal_closed()
         self.say("\n")
         return None

@@ -25,7 +25,7 @@ from uwf_git.commands.draft.draft import (
     DRAFTER,
     Draft,
     DraftRequest,
-    DraftStopped,
+    draft_stopped,
     read_draft,
     start_draft,
 )
@@ -40,39 +40,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
 
 _HOW = DriveOptions(None, trust=False, wait=False, stream=False, background=False, timestamps=False)
-
-
-class DraftAsks(Refused):
-    """The agent has questions before it can write the workflow."""
-
-    code = "draft-asks"
-
-    def __init__(self, draft: Draft) -> None:
-        count = len(draft.questions)
-        some = "a question" if count == 1 else f"{count} questions"
-        super().__init__(
-            f"the agent has {some}: {'; '.join(draft.questions)}",
-            hint="answer in the wish, and draft again",
-            thread=draft.thread,
-            questions=list(draft.questions),
-        )
-
-
-class DraftUnfit(AgentFailed):
-    """The last try of the agent is no workflow that can be put."""
-
-    code = "draft-unfit"
-
-    def __init__(self, draft: Draft) -> None:
-        problems = draft.judgement.problems
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
-        super().__init__(
-            f"the last draft has {count}: {describe_problem(problems[0])}",
-            hint=f"`uwf thread read {draft.thread}` shows the tries; say more in the wish, or name "
-            "another agent",
-            thread=draft.thread,
-            problems=[each.as_document() for each in problems],
-        )
 
 
 @verb(
@@ -151,7 +118,7 @@ def _write(
         raise_if_failed(driven)
         if driven.stopped != "end":
             tell_stop(session, stop_after(session, store, driven.last))
-            raise DraftStopped(head.thread, driven.last.status)
+            raise draft_stopped(head.thread, driven.last.status)
     return read_draft(store, session.cwd, head.thread)
 
 
@@ -218,6 +185,23 @@ def _text(document: Mapping[str, Any]) -> str:
 
 def _raise_if_unfit(draft: Draft) -> None:
     if draft.questions:
-        raise DraftAsks(draft)
+        asked = len(draft.questions)
+        some = "a question" if asked == 1 else f"{asked} questions"
+        raise Refused(
+            f"the agent has {some}: {'; '.join(draft.questions)}",
+            code="draft-asks",
+            hint="answer in the wish, and draft again",
+            thread=draft.thread,
+            questions=list(draft.questions),
+        )
     if draft.judgement.problems:
-        raise DraftUnfit(draft)
+        problems = draft.judgement.problems
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
+        raise AgentFailed(
+            f"the last draft has {count}: {describe_problem(problems[0])}",
+            code="draft-unfit",
+            hint=f"`uwf thread read {draft.thread}` shows the tries; say more in the wish, or name "
+            "another agent",
+            thread=draft.thread,
+            problems=[each.as_document() for each in problems],
+        )

@@ -12,15 +12,6 @@ from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.errors import BadUsage
 
 
-class NoPath(BadUsage):
-    """The path is empty, like that of a script whose variable is not set."""
-
-    code = "no-path"
-
-    def __init__(self) -> None:
-        super().__init__("the path is empty", hint="give a path, or leave it out")
-
-
 @verb("uwf init", "uwf init .", "uwf init --shared /srv/threads.git")
 @click.option(
     "--shared",
@@ -40,7 +31,7 @@ def command(session: Session, path: str | None, shared: bool) -> None:  # noqa: 
     pre-receive hook refuses pushes that would damage threads. Repeat it after uwf has moved.
     """
     if path == "":
-        raise NoPath
+        raise BadUsage("the path is empty", code="no-path", hint="give a path, or leave it out")
     place = path or session.repo
     if shared:
         python = sys.executable or ""

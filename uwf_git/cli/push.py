@@ -15,33 +15,6 @@ from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.errors import BadUsage, Refused
 
 
-class FirstPushUnconfirmed(BadUsage):
-    """The first push from a project's repository, and no terminal to confirm it at."""
-
-    code = "first-push-unconfirmed"
-
-    def __init__(self, first: FirstPush) -> None:
-        super().__init__(
-            f"the first push from this project's repository to {first.remote.name} would send "
-            f"{_describe(first)}",
-            hint=f"if its readers may see them: `uwf push --yes {first.remote.name}`; else add "
-            "another remote: `uwf remote add NAME URL`",
-            remote=first.remote.name,
-            url=first.url,
-            threads=first.threads,
-            workflows=first.workflows,
-        )
-
-
-class PushNotConfirmed(Refused):
-    """The user did not confirm the push."""
-
-    code = "push-not-confirmed"
-
-    def __init__(self) -> None:
-        super().__init__("nothing was pushed")
-
-
 @verb(
     "uwf push",
     "uwf push origin 01J7K9M2 --format text",
@@ -84,14 +57,24 @@ def command(
 
 def _announce(session: Session, first: FirstPush, *, yes: bool) -> None:
     if not yes and not (session.stdin_is_tty and session.stderr_is_tty):
-        raise FirstPushUnconfirmed(first)
+        raise BadUsage(
+            f"the first push from this project's repository to {first.remote.name} would send "
+            f"{_describe(first)}",
+            code="first-push-unconfirmed",
+            hint=f"if its readers may see them: `uwf push --yes {first.remote.name}`; else add "
+            "another remote: `uwf remote add NAME URL`",
+            remote=first.remote.name,
+            url=first.url,
+            threads=first.threads,
+            workflows=first.workflows,
+        )
     note(f"The first push from this project's repository to {first.remote.name} sends")
     note(f"{_describe(first)}")
     if yes:
         return
     write_stderr("Push them? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise PushNotConfirmed
+        raise Refused("nothing was pushed", code="push-not-confirmed")
 
 
 def _describe(first: FirstPush) -> str:

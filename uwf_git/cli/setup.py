@@ -19,31 +19,14 @@ from uwf_git.store.git.user_config import set_user_config
 from uwf_git.store.store import NotAStore
 
 
-class NoAgentHere(Refused):
-    """No agent program that uwf knows is on this machine."""
-
-    code = "no-agent-here"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no agent program was found on the PATH",
-            hint="`uwf agent list --all` says how to get one; any command will do: "
-            "`uwf setup --agent CMD`",
-        )
-
-
-class CannotAsk(BadUsage):
-    """There is a choice, and no terminal to ask at."""
-
-    code = "nobody-to-ask"
-
-    def __init__(self, found: list[FoundAgent]) -> None:
-        commands = [each.agent.command for each in found]
-        super().__init__(
-            "there is no terminal to ask at",
-            hint=f"choose one: `uwf setup --agent {commands[0]}`; there are {', '.join(commands)}",
-            agents=commands,
-        )
+def _cannot_ask(found: list[FoundAgent]) -> BadUsage:
+    commands = [each.agent.command for each in found]
+    return BadUsage(
+        "there is no terminal to ask at",
+        code="nobody-to-ask",
+        hint=f"choose one: `uwf setup --agent {commands[0]}`; there are {', '.join(commands)}",
+        agents=commands,
+    )
 
 
 @verb(
@@ -86,9 +69,14 @@ def _choose(session: Session) -> str:
         each for each in find_agents(session.environ, with_versions=False) if each.path is not None
     ]
     if not found:
-        raise NoAgentHere
+        raise Refused(
+            "no agent program was found on the PATH",
+            code="no-agent-here",
+            hint="`uwf agent list --all` says how to get one; any command will do: "
+            "`uwf setup --agent CMD`",
+        )
     if not (session.stdin_is_tty and session.stderr_is_tty):
-        raise CannotAsk(found)
+        raise _cannot_ask(found)
     for number, each in enumerate(found, 1):
         note(f"{number}  {each.agent.command:<14} {each.agent.about} ({each.path})")
     while True:

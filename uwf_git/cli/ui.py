@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
 
 
-class UiMissing(Refused):
-    """The packages of the page are not installed."""
-
-    code = "ui-missing"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the page needs a package that is not installed: {name}",
-            hint="`pip install 'uwf-git[ui]'` installs what it needs",
-            package=name,
-        )
-
-
 @verb(
     "uwf ui",
     "uwf ui --port 8400 --no-open",
@@ -71,7 +58,12 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _PARTS:
             raise
-        raise UiMissing(error.name) from error
+        raise Refused(
+            f"the page needs a package that is not installed: {error.name}",
+            code="ui-missing",
+            hint="`pip install 'uwf-git[ui]'` installs what it needs",
+            package=error.name,
+        ) from error
     store = session.open_store(create=True)
     request = ServeRequest(
         store,

@@ -18,18 +18,14 @@ from uwf_git.model.visible import one_line
 _WHERE = ("commit", "node", "path")
 
 
-class StoreHasProblems(StoreDamaged):
-    """Problems were found; all of them are listed on standard output."""
-
-    code = "store-has-problems"
-
-    def __init__(self, count: int) -> None:
-        some = "1 problem was" if count == 1 else f"{count} problems were"
-        super().__init__(
-            f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
-            hint="each has a hint; copy the store before you change anything in it",
-            count=count,
-        )
+def _store_has_problems(count: int) -> StoreDamaged:
+    some = "1 problem was" if count == 1 else f"{count} problems were"
+    return StoreDamaged(
+        f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
+        code="store-has-problems",
+        hint="each has a hint; copy the store before you change anything in it",
+        count=count,
+    )
 
 
 @verb(
@@ -84,7 +80,7 @@ def command(
     for each in verified.notes:
         note(f"note: {each.message}; {each.hint}")
     if verified.troubles:
-        raise StoreHasProblems(len(verified.troubles))
+        raise _store_has_problems(len(verified.troubles))
 
 
 def _document(verified: VerifyResult) -> dict[str, Any]:

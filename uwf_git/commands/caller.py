@@ -25,9 +25,9 @@ class Caller(NamedTuple):
         """Return who makes a commit, when, and the signer; by default the committer is the author.
 
         Raises:
-            MirrorStore: a remote of the store is a mirror.
+            Refused: a remote of the store is a mirror.
             NoIdentity: no identity is set, and git may not guess one.
-            CannotSign, UnfitSetting: commits have to be signed, and cannot be.
+            CannotSign, Refused: commits have to be signed, and cannot be.
         """
         refuse_mirror(store.config)
         committer = committer_identity(store, self.environ)
@@ -39,7 +39,7 @@ class Caller(NamedTuple):
         A locked key is found only by signing.
 
         Raises:
-            MirrorStore, NoIdentity, CannotSign, UnfitSetting: they cannot be made or signed.
+            Refused, NoIdentity, CannotSign: they cannot be made or signed.
         """
         refuse_mirror(store.config)
         self._sign(store, committer_identity(store, self.environ))

@@ -56,19 +56,6 @@ _LIFE = frozenset({"start", "end", "kill"})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class NotAnEventId(BadUsage):
-    """The text is not the id of an event."""
-
-    code = "not-an-event-id"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{text[:60]!r} is not the id of an event",
-            hint="an event's id is in its `id`: a full commit, a dash, and a word",
-            event=text[:60],
-        )
-
-
 class EventId(NamedTuple):
     """The parts of an event's id."""
 
@@ -209,11 +196,16 @@ def parse_event_id(text: str) -> EventId:
     """Parse an event's id, or the id of a commit.
 
     Raises:
-        NotAnEventId: it is neither.
+        BadUsage: it is neither.
     """
     found = _ID.fullmatch(text)
     if found is None:
-        raise NotAnEventId(text)
+        raise BadUsage(
+            f"{text[:60]!r} is not the id of an event",
+            code="not-an-event-id",
+            hint="an event's id is in its `id`: a full commit, a dash, and a word",
+            event=text[:60],
+        )
     return EventId(found[1], found[2])
 
 

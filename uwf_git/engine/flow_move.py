@@ -28,19 +28,6 @@ class LoopExhausted(Refused):
         )
 
 
-class NoStop(Refused):
-    """The flow goes round without reaching an agent."""
-
-    code = "flow-goes-round"
-
-    def __init__(self, at: Position) -> None:
-        super().__init__(
-            f"the flow reached no agent after {MOST_NODES:,} nodes; it goes round at {at}",
-            hint="a loop needs an agent inside that always runs, or a lower maxIterations",
-            position=str(at),
-        )
-
-
 class PlaceGone(Refused):
     """The flow has no such place: another one took its place meanwhile."""
 
@@ -94,7 +81,7 @@ def next_move(
 
     Raises:
         LoopExhausted: a loop may not be left.
-        NoStop: there is no agent on the way.
+        Refused: there is no agent on the way.
         PlaceGone: a thread that began at *entry* cannot stand at *at*.
     """
     if at is not None and not fits(flow, at, entry=entry):
@@ -114,7 +101,12 @@ def next_move(
         if node.kind in SPLITTING:
             return Move("split", position, node)
         step = walk.enter(position, node)
-    raise NoStop(position)
+    raise Refused(
+        f"the flow reached no agent after {MOST_NODES:,} nodes; it goes round at {position}",
+        code="flow-goes-round",
+        hint="a loop needs an agent inside that always runs, or a lower maxIterations",
+        position=str(position),
+    )
 
 
 def count_passes(flow: Flow, at: Position) -> int:

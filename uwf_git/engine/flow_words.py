@@ -20,17 +20,13 @@ if TYPE_CHECKING:
     from uwf_git.engine.javascript.together import Together
 
 
-class BadFlowValue(Refused):
-    """An expression of a flow has a value of the wrong kind."""
-
-    code = "flow-value"
-
-    def __init__(self, node: FlowNode, field_name: str, problem: str) -> None:
-        super().__init__(
-            f"{field_name} of {node.label} ({node.place}) {problem}",
-            place=node.place,
-            field=field_name,
-        )
+def _bad_flow_value(node: FlowNode, field_name: str, problem: str) -> Refused:
+    return Refused(
+        f"{field_name} of {node.label} ({node.place}) {problem}",
+        code="flow-value",
+        place=node.place,
+        field=field_name,
+    )
 
 
 class _Asked:
@@ -138,32 +134,34 @@ class FlowWords:
         """Return the most passes of the loop *node*, which stands at *at*.
 
         Raises:
-            BadFlowValue: its ``maxIterations`` is no whole number from 1, its ``over`` no list.
+            Refused: its ``maxIterations`` is no whole number from 1, its ``over`` no list.
             What ``is_true`` raises.
         """
         if node.has_items:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and no whole number")
+            raise _bad_flow_value(node, "maxIterations", f"is {_shown(value)}, and no whole number")
         if value < 1:
-            raise BadFlowValue(node, "maxIterations", f"is {_shown(value)}, and at least 1 is due")
+            raise _bad_flow_value(
+                node, "maxIterations", f"is {_shown(value)}, and at least 1 is due"
+            )
         return int(value)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
         """Return the ``retries`` of *node* for an agent at *at*; None: it says nothing.
 
         Raises:
-            BadFlowValue: they are no whole number from 0.
+            Refused: they are no whole number from 0.
             What ``is_true`` raises.
         """
         value = self._fill_number(node.fields.get("retries"), iteration, at)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and no whole number")
+            raise _bad_flow_value(node, "retries", f"is {_shown(value)}, and no whole number")
         if value < 0:
-            raise BadFlowValue(node, "retries", f"is {_shown(value)}, and at least 0 is due")
+            raise _bad_flow_value(node, "retries", f"is {_shown(value)}, and at least 0 is due")
         return int(value)
 
     def find_timeout_ms(
@@ -172,7 +170,7 @@ class FlowWords:
         """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none.
 
         Raises:
-            BadFlowValue: it is no number of milliseconds that a timeout may have.
+            Refused: it is no number of milliseconds that a timeout may have.
             What ``is_true`` raises.
         """
         value = self._fill_number(template, iteration, at)
@@ -183,7 +181,7 @@ class FlowWords:
             problem = (
                 f"is {_shown(value)}, and no number of milliseconds above 0, of at most a year"
             )
-            raise BadFlowValue(node, "timeout", problem)
+            raise _bad_flow_value(node, "timeout", problem)
         return float(value)
 
     def _fill_number(self, template: Any, iteration: int, at: Position) -> Any:
@@ -193,7 +191,7 @@ class FlowWords:
         """Return what the map or loop *node*, which stands at *at*, goes over.
 
         Raises:
-            BadFlowValue: its ``over`` is no list, or one with too many items.
+            Refused: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
         words = self.inside(at)
@@ -206,10 +204,10 @@ class FlowWords:
         value = self.fill_here(over, iteration) if is_template else self._evaluate(over, iteration)
         if not isinstance(value, list):
             mend = "; brackets around the expression make it one" if self._is_jsonata else ""
-            raise BadFlowValue(node, "over", f"is {_shown(value)}, and no list{mend}")
+            raise _bad_flow_value(node, "over", f"is {_shown(value)}, and no list{mend}")
         if len(value) > MAX_ITEMS:
             problem = f"has {len(value):,} items, of at most {MAX_ITEMS:,}"
-            raise BadFlowValue(node, "over", problem)
+            raise _bad_flow_value(node, "over", problem)
         return value
 
     def fill(self, template: Any, iteration: int, at: Position) -> Any:

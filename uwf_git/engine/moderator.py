@@ -17,21 +17,6 @@ from uwf_git.errors import Refused
 from uwf_git.model.transition import Graph, Transition
 
 
-class UnknownPosition(Refused):
-    """The graph has no row for the thread's position."""
-
-    code = "unknown-position"
-
-    def __init__(self, position: str, graph: Graph) -> None:
-        super().__init__(
-            f"the moderator has no transitions from {position}",
-            hint=f"it knows {', '.join(graph) or 'no position at all'}; "
-            f"add `from: {position}` to the workflow's file",
-            position=position,
-            known=list(graph),
-        )
-
-
 class NoTransition(Refused):
     """No condition out of a position holds."""
 
@@ -81,11 +66,18 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     evaluated is not false.
 
     Raises:
-        UnknownPosition: *position* is not in *graph*.
+        Refused: *position* is not in *graph*.
         NoTransition: no transition out of *position* holds.
     """
     if position not in graph:
-        raise UnknownPosition(position, graph)
+        raise Refused(
+            f"the moderator has no transitions from {position}",
+            code="unknown-position",
+            hint=f"it knows {', '.join(graph) or 'no position at all'}; "
+            f"add `from: {position}` to the workflow's file",
+            position=position,
+            known=list(graph),
+        )
     ways = graph[position]
     for way in ways:
         if way.condition is None or holds(way.condition):

@@ -18,17 +18,13 @@ _BEFORE, _AFTER = 40, 80
 _ELLIPSIS = "…"
 
 
-class BadPattern(BadUsage):
-    """The pattern is empty, or not a regular expression."""
-
-    code = "bad-pattern"
-
-    def __init__(self, text: str, problem: str) -> None:
-        super().__init__(
-            f"{text[:60]!r} cannot be searched for: {problem}",
-            hint="without --regex every character stands for itself",
-            pattern=text[:60],
-        )
+def _bad_pattern(text: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{text[:60]!r} cannot be searched for: {problem}",
+        code="bad-pattern",
+        hint="without --regex every character stands for itself",
+        pattern=text[:60],
+    )
 
 
 class Found(NamedTuple):
@@ -44,10 +40,10 @@ def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Patte
     """Compile *text*; in a regular expression ^ and $ match at line ends.
 
     Raises:
-        BadPattern: it is empty, or not a regular expression.
+        BadUsage: it is empty, or not a regular expression.
     """
     if not text:
-        raise BadPattern(text, "it is empty")
+        raise _bad_pattern(text, "it is empty")
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)
     try:
         with warnings.catch_warnings():
@@ -55,7 +51,7 @@ def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Patte
             warnings.simplefilter("ignore")
             return re.compile(text if is_regex else re.escape(text), flags)
     except (re.error, RecursionError, OverflowError) as error:
-        raise BadPattern(text, str(error) or type(error).__name__) from error
+        raise _bad_pattern(text, str(error) or type(error).__name__) from error
 
 
 def find_in(pattern: re.Pattern[str], text: str, secrets: Sequence[str] = ()) -> Found | None:

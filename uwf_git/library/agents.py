@@ -14,24 +14,11 @@ AgentsByRole = Mapping[str, str | Mapping[str, Any]]
 """A command by role, or settings: ``{"command": …, "protocol": …, "timeout": s, "env": {…}}``."""
 
 
-class BadSettings(BadUsage):
-    """The settings of an agent are no JSON."""
-
-    code = "bad-settings"
-
-    def __init__(self, role: str, problem: str) -> None:
-        super().__init__(
-            f"the agent of {role} cannot be written as JSON: {problem}",
-            hint='give a command, or a dict such as {"command": "uwf-claude", "timeout": 60}',
-            role=role,
-        )
-
-
 def to_agent_words(agents: AgentsByRole | str | None) -> tuple[str, ...]:
     """Return agents as `--agent` takes them: a command for every role, or ROLE=… for some.
 
     Raises:
-        BadSettings: settings cannot be written as JSON.
+        BadUsage: settings cannot be written as JSON.
     """
     if agents is None:
         return ()
@@ -47,7 +34,12 @@ def _write_settings(role: str, settings: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(settings), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadSettings(role, str(error)) from None
+        raise BadUsage(
+            f"the agent of {role} cannot be written as JSON: {error!s}",
+            code="bad-settings",
+            hint='give a command, or a dict such as {"command": "uwf-claude", "timeout": 60}',
+            role=role,
+        ) from None
 
 
 def new_agents(place: Place) -> tuple[str | None, dict[str, str]]:

@@ -12,34 +12,26 @@ from uwf_git.library.players import PREFIX
 from uwf_git.model.thread_id import ThreadId
 
 
-class PlayersStayHere(Refused):
-    """A Python function plays a role; a background process does not have it."""
-
-    code = "players-stay-here"
-
-    def __init__(self, task_id: str, roles: Sequence[str]) -> None:
-        super().__init__(
-            f"task {task_id} cannot run in the background: Python functions of this process play "
-            f"{', '.join(roles)}",
-            hint="run it in this process, or bind those roles to programs: amend(agents={…})",
-            thread=task_id,
-            roles=list(roles),
-        )
-
-
 def start_background(
     place: Place, task_id: str, *, until: str | None, max_steps: int | None, wait: bool
 ) -> BackgroundRun:
     """Start a process that drives the task; it holds the task when this returns.
 
     Raises:
-        PlayersStayHere: a Python function plays a role.
+        Refused: a Python function plays a role.
     """
     store = place.open()
     agents = show_thread(store, task_id)["agents"]
     bound = [role for role, command in agents.items() if command.startswith(PREFIX)]
     if bound:
-        raise PlayersStayHere(task_id, bound)
+        raise Refused(
+            f"task {task_id} cannot run in the background: Python functions of this process play "
+            f"{', '.join(bound)}",
+            code="players-stay-here",
+            hint="run it in this process, or bind those roles to programs: amend(agents={…})",
+            thread=task_id,
+            roles=list(bound),
+        )
     words = [*(["--wait"] if wait else [])]
     if until is not None:
         words.append(f"--until={until}")

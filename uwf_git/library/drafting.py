@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uwf_git.commands.draft.draft import (
     DRAFTER,
     DraftRequest,
-    DraftStopped,
+    draft_stopped,
     read_draft,
     start_draft,
 )
@@ -48,7 +48,7 @@ def write_draft(place: Place, wish: str, agent: str | None, on_step: OnStep | No
 
     Raises:
         AgentFailed: the agent failed.
-        DraftStopped: the task has stopped before its end.
+        Refused: the task has stopped before its end.
         What ``start_draft`` raises.
     """
     if agent is None and DRAFTER in place.players:
@@ -61,7 +61,7 @@ def write_draft(place: Place, wish: str, agent: str | None, on_step: OnStep | No
     if run.stopped == "failed" and run.failure is not None:
         raise run.failure
     if run.stopped != "end":
-        raise DraftStopped(thread, run.status)
+        raise draft_stopped(thread, run.status)
     draft = read_draft(place.open(), place.cwd, thread)
     return TaskDraft(
         task_id=thread,

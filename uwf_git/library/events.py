@@ -61,7 +61,7 @@ def walk_events(place: Place, query: EventQuery) -> Iterator[TaskEvent]:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: there is no such task.
-        NotAnEventId, NoSuchEvent: there is no event *since*.
+        BadUsage, NoSuchEvent: there is no event *since*.
     """
     stream = _open_stream(place.open(), place, query)
     while True:

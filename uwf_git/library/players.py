@@ -63,21 +63,6 @@ class PlayerResult:
     """A JSON merge patch for the task's state."""
 
 
-class NoSuchPlayer(Refused):
-    """A Python function plays the role, and this runtime does not have it."""
-
-    code = "no-such-player"
-
-    def __init__(self, role: str, name: str) -> None:
-        super().__init__(
-            f"role {role} is played by the Python function {name!r}, which is not in this process",
-            hint=f"pass it: TaskRuntime(players={{{name!r}: …}}); or let a program play: "
-            f"`uwf thread amend TASK --agent {role}=CMD`",
-            role=role,
-            player=name,
-        )
-
-
 class RolePlayer:
     """Plays turns, by a function of *players* or by the agent's command."""
 
@@ -91,7 +76,7 @@ class RolePlayer:
         """Play *turn*.
 
         Raises:
-            NoSuchPlayer: the role's function is not in *players*.
+            Refused: the role's function is not in *players*.
         """
         played = self._play(turn)
         kind = (played.error or {}).get("kind")
@@ -105,7 +90,15 @@ class RolePlayer:
             return self._play_command(turn)
         name = command.removeprefix(PREFIX)
         if name not in self._players:
-            raise NoSuchPlayer(turn.role, name)
+            raise Refused(
+                f"role {turn.role} is played by the Python function {name!r}, which is not in "
+                "this process",
+                code="no-such-player",
+                hint=f"pass it: TaskRuntime(players={{{name!r}: …}}); or let a program play: "
+                f"`uwf thread amend TASK --agent {turn.role}=CMD`",
+                role=turn.role,
+                player=name,
+            )
         return _call(self._players[name], turn, self._now_ms)
 
 

@@ -99,8 +99,8 @@ class TaskRuntime:
     With *create*, a *repo* that does not exist is made, as by `uwf init`.
 
     Raises:
-        NotAStore, UnsupportedRepository, ForeignRepository: there is no store to use.
-        NotEmpty: the folder *repo* holds other files.
+        NotAStore, Refused: there is no store to use.
+        Refused: the folder *repo* holds other files.
     """
 
     def __init__(

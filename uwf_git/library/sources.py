@@ -23,31 +23,6 @@ _SUFFIXES = (".yaml", ".yml")
 _MOST_BYTES = 2**26
 
 
-class NotASource(BadUsage):
-    """A name was given in place of a workflow."""
-
-    code = "not-a-source"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{text[:60]!r} is neither YAML nor the path of a file",
-            hint="a path holds a slash or ends in .yaml; YAML has several lines, or is bytes",
-        )
-
-
-class UnreadableSource(Refused):
-    """The file of a workflow cannot be read."""
-
-    code = "unreadable-source"
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(
-            f"{path[:300]!r} cannot be read: {problem}",
-            hint="a relative path begins at the runtime's cwd; `ls -l` shows who may read it",
-            path=path,
-        )
-
-
 class SourceText(NamedTuple):
     """A workflow in YAML."""
 
@@ -61,7 +36,7 @@ def find_source(given: AppendedSource, cwd: str) -> SourceText | None:
 
     Raises:
         NotCanonical: a definition holds a value that JSON lacks.
-        UnreadableSource: the file cannot be read.
+        Refused: the file cannot be read.
     """
     if isinstance(given, bytes):
         return SourceText(given, None)
@@ -80,16 +55,25 @@ def find_source(given: AppendedSource, cwd: str) -> SourceText | None:
         with open(path, "rb") as file:
             return SourceText(file.read(_MOST_BYTES), path)
     except OSError as error:
-        raise UnreadableSource(path, error.strerror or str(error)) from error
+        raise Refused(
+            f"{path[:300]!r} cannot be read: {(error.strerror or str(error))}",
+            code="unreadable-source",
+            hint="a relative path begins at the runtime's cwd; `ls -l` shows who may read it",
+            path=path,
+        ) from error
 
 
 def read_source(given: AppendedSource, cwd: str) -> SourceText:
     """Read the workflow *given*, as ``find_source``.
 
     Raises:
-        NotASource: it is a name.
+        BadUsage: it is a name.
     """
     source = find_source(given, cwd)
     if source is None:
-        raise NotASource(str(given))
+        raise BadUsage(
+            f"{str(given)[:60]!r} is neither YAML nor the path of a file",
+            code="not-a-source",
+            hint="a path holds a slash or ends in .yaml; YAML has several lines, or is bytes",
+        )
     return source

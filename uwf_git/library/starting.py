@@ -65,7 +65,7 @@ def put_source(
     """Register a workflow.
 
     Raises:
-        NotASource: it is a name.
+        BadUsage: it is a name.
     """
     from uwf_git.commands.workflow.put import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
         put_workflow,

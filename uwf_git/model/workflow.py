@@ -68,24 +68,16 @@ class Workflow(NamedTuple):
         """Return the Moderator node of a graph.
 
         Raises:
-            NoGraph: the workflow is a flow.
+            Refused: the workflow is a flow.
         """
         if self.moderator is None:
-            raise NoGraph(self)
+            raise Refused(
+                f"workflow {self.name} is made of containers, which this uwf stores but cannot run",
+                code="flow-cannot-run",
+                hint=f"`uwf workflow show {self.name}` shows it; a newer uwf runs it",
+                workflow=self.hash,
+            )
         return self.moderator
-
-
-class NoGraph(Refused):
-    """A workflow of containers is to run, which this version can only store."""
-
-    code = "flow-cannot-run"
-
-    def __init__(self, workflow: Workflow) -> None:
-        super().__init__(
-            f"workflow {workflow.name} is made of containers, which this uwf stores but cannot run",
-            hint=f"`uwf workflow show {workflow.name}` shows it; a newer uwf runs it",
-            workflow=workflow.hash,
-        )
 
 
 class Role(NamedTuple):

@@ -21,19 +21,6 @@ MOST_BYTES = 1024 * 1024
 _NAME = re.compile(r"([0-9]{3,})-(.+)\.md", re.DOTALL)
 
 
-class PlanDirOutside(BadUsage):
-    """The plan directory is not below the work directory."""
-
-    code = "plan-dir-outside"
-
-    def __init__(self, plan_dir: str, workdir: str) -> None:
-        super().__init__(
-            f"the plan directory {one_line(plan_dir)!r} is not below {one_line(workdir)}",
-            hint=f"name a folder of the project, such as {PLAN_DIR}",
-            directory=plan_dir,
-        )
-
-
 class PlanFile(NamedTuple):
     """A file whose name is that of a plan; its content may still be wrong."""
 
@@ -66,13 +53,18 @@ def find_plans(workdir: str, plan_dir: str = PLAN_DIR) -> PlanSet:
     """List the plan files in *plan_dir*; a folder that is not there has none.
 
     Raises:
-        PlanDirOutside: *plan_dir* is not below *workdir*, or a link leads out of it.
+        BadUsage: *plan_dir* is not below *workdir*, or a link leads out of it.
         OSError: it cannot be listed.
     """
     typed = resolve_inside(workdir, plan_dir)
     inside = typed and (find_spelled(workdir, typed) or typed)
     if inside is None or resolve_inside(workdir, os.path.join(inside, "x")) is None:
-        raise PlanDirOutside(plan_dir, workdir)
+        raise BadUsage(
+            f"the plan directory {one_line(plan_dir)!r} is not below {one_line(workdir)}",
+            code="plan-dir-outside",
+            hint=f"name a folder of the project, such as {PLAN_DIR}",
+            directory=plan_dir,
+        )
     try:
         names = sorted(os.listdir(os.path.join(workdir, inside)))
     except FileNotFoundError:

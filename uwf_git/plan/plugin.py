@@ -15,17 +15,13 @@ PLUGIN_DIR = ".plugins"
 _EXECUTABLE = 0o755
 
 
-class SettingsRefused(Refused):
-    """A settings file cannot be changed without losing something of it."""
-
-    code = "settings-refused"
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(
-            f"{path} {problem}; nothing was changed",
-            hint="put the hook in by hand: `uwf plan plugin --for TOOL` prints it",
-            path=path,
-        )
+def _settings_refused(path: str, problem: str) -> Refused:
+    return Refused(
+        f"{path} {problem}; nothing was changed",
+        code="settings-refused",
+        hint="put the hook in by hand: `uwf plan plugin --for TOOL` prints it",
+        path=path,
+    )
 
 
 class Plugin(NamedTuple):
@@ -41,14 +37,14 @@ def find_plugin(workdir: str, *, plugin_dir: str = PLUGIN_DIR, python: str = "")
     """Return where the plugin of *workdir* is, or has to be; *python* is by default this one.
 
     Raises:
-        SettingsRefused: *plugin_dir* is not below *workdir*, or a link in it leads out of that.
+        Refused: *plugin_dir* is not below *workdir*, or a link in it leads out of that.
     """
     above = os.path.join(os.path.abspath(workdir), plugin_dir)
     script = os.path.join(above, *SCRIPT)
     plugin = Plugin(os.path.join(above, SCRIPT[0]), StopHook(python or sys.executable, script))
     for name in (*build_plugin(plugin.hook, ""), "/".join(SCRIPT[1:])):
         if resolve_inside(workdir, os.path.join(plugin.folder, name)) is None:
-            raise SettingsRefused(plugin.folder, "leads out of the work directory")
+            raise _settings_refused(plugin.folder, "leads out of the work directory")
     return plugin
 
 
@@ -87,7 +83,7 @@ def install_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> list
     """Put the hook of *tool* into the project's settings; return the paths that changed.
 
     Raises:
-        SettingsRefused: a file holds something that would be lost; nothing was changed.
+        Refused: a file holds something that would be lost; nothing was changed.
         OSError: the system refused.
     """
     form = build_form(tool, plugin.hook, version)
@@ -97,7 +93,7 @@ def install_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> list
         try:
             contents[path] = add_hooks(text, settings)
         except NotMergeable as error:
-            raise SettingsRefused(path, str(error)) from error
+            raise _settings_refused(path, str(error)) from error
     for path in form.files:
         _read_settings(workdir, path)
     return [
@@ -113,7 +109,7 @@ def uninstall_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> li
     A file in which nothing is left is removed, and so is its folder if it is empty.
 
     Raises:
-        SettingsRefused: a file cannot be read as settings; nothing was changed.
+        Refused: a file cannot be read as settings; nothing was changed.
         OSError: the system refused.
     """
     form = build_form(tool, plugin.hook, version)
@@ -123,7 +119,7 @@ def uninstall_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> li
         try:
             text = remove_hooks(before, settings)
         except NotMergeable as error:
-            raise SettingsRefused(path, str(error)) from error
+            raise _settings_refused(path, str(error)) from error
         if text != before:
             after[path] = text
     for path, text in after.items():
@@ -140,11 +136,11 @@ def _read_settings(workdir: str, path: str) -> str:
     whole = os.path.join(workdir, path)
     if os.path.islink(whole) or resolve_inside(workdir, path) is None:
         # It may be the file of all projects, and a replaced link is lost.
-        raise SettingsRefused(path, "is a link, or lies behind one")
+        raise _settings_refused(path, "is a link, or lies behind one")
     try:
         return (read_whole(whole) or b"").decode()
     except UnicodeDecodeError as error:
-        raise SettingsRefused(path, f"is not UTF-8 (byte {error.start:,})") from error
+        raise _settings_refused(path, f"is not UTF-8 (byte {error.start:,})") from error
 
 
 def _is_ours(workdir: str, path: str) -> bool:

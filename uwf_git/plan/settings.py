@@ -25,19 +25,6 @@ _LAST_PORT = 65535
 _MOST_RETRIES = 1000
 
 
-class BadPlanSetting(Refused):
-    """A setting of `uwf plan` cannot have its value."""
-
-    code = "bad-plan-setting"
-
-    def __init__(self, name: str, value: str, form: str, example: str) -> None:
-        super().__init__(
-            f"{name} is {value[:60]!r}, not {form}",
-            hint=f"set it anew: `uwf config set {name} {example}`",
-            setting=name,
-        )
-
-
 class PlanSettings(NamedTuple):
     """The settings of `uwf plan`; the defaults count where nothing is set."""
 
@@ -77,7 +64,7 @@ def read_plan_settings(config: GitConfig) -> PlanSettings:
     """Return the settings in *config*; an empty value is as good as none.
 
     Raises:
-        BadPlanSetting: one has a wrong value.
+        Refused: one has a wrong value.
     """
     found: dict[str, Any] = {}
     for name, kind in _KINDS.items():
@@ -86,7 +73,12 @@ def read_plan_settings(config: GitConfig) -> PlanSettings:
             continue
         value = kind.form.read(text)
         if value is None:
-            raise BadPlanSetting(name, text, kind.form.words, kind.form.example)
+            raise Refused(
+                f"{name} is {text[:60]!r}, not {kind.form.words}",
+                code="bad-plan-setting",
+                hint=f"set it anew: `uwf config set {name} {kind.form.example}`",
+                setting=name,
+            )
         found[kind.field] = value
     return PlanSettings(**found)
 
@@ -95,8 +87,8 @@ def load_plan_settings(store: Store, workdir: str) -> PlanSettings:
     """Return the settings that count in *workdir*.
 
     Raises:
-        BadPlanSetting: one has a wrong value.
-        SettingNotTrusted: the store's own config decides what runs, or which files are written.
+        Refused: one has a wrong value.
+        Refused: the store's own config decides what runs, or which files are written.
     """
     for name in TRUSTED:
         require_trusted(store, name, workdir)

@@ -27,31 +27,6 @@ from uwf_git.store.store import (
 DEFAULT_NAME = "uwf.repo"
 
 
-class NoHome(BadUsage):
-    """There is no home directory for the default store."""
-
-    code = "no-home"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no $HOME to keep the default store in",
-            hint="name a store: `uwf --repo PATH …` or $UWF_REPO",
-        )
-
-
-class ForeignRepository(Refused):
-    """The enclosing repository belongs to another user."""
-
-    code = "foreign-repository"
-
-    def __init__(self, git_dir: str) -> None:
-        super().__init__(
-            f"{git_dir}, which encloses this directory, belongs to another user",
-            hint=f"if you trust its agents: `uwf --repo {git_dir} …`, or git's safe.directory",
-            path=git_dir,
-        )
-
-
 def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
     """Open the store: *repo* if given, else the enclosing one, else the default one.
 
@@ -59,8 +34,8 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
 
     Raises:
         NotAStore: there is no git directory at the path.
-        UnsupportedRepository: uwf cannot read its format.
-        ForeignRepository: it is the enclosing one, and belongs to another user.
+        Refused: uwf cannot read its format.
+        Refused: it is the enclosing one, and belongs to another user.
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
@@ -83,7 +58,7 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
     As git does: its config names programs. Source: git-config(1), safe.directory.
 
     Raises:
-        ForeignRepository: it or its `.git` file belongs to another user, and git's settings do not
+        Refused: it or its `.git` file belongs to another user, and git's settings do not
             allow that.
     """
     places = (git_dir, os.path.join(folder, ".git"))
@@ -91,21 +66,30 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
         return
     safe = read_user_config(environ).get_all("safe.directory")
     if not {"*", git_dir, os.path.dirname(git_dir)} & set(safe):
-        raise ForeignRepository(git_dir)
+        raise Refused(
+            f"{git_dir}, which encloses this directory, belongs to another user",
+            code="foreign-repository",
+            hint=f"if you trust its agents: `uwf --repo {git_dir} …`, or git's safe.directory",
+            path=git_dir,
+        )
 
 
 def default_path(environ: Mapping[str, str]) -> str:
     """Return the path of the default store; one in the user's config begins in their home.
 
     Raises:
-        NoHome: $HOME is not set.
+        BadUsage: $HOME is not set.
     """
     home = environ.get("HOME")
     named = read_user_config(environ).get(DEFAULT_NAME)
     if named and os.path.isabs(named):
         return named
     if not home:
-        raise NoHome
+        raise BadUsage(
+            "there is no $HOME to keep the default store in",
+            code="no-home",
+            hint="name a store: `uwf --repo PATH …` or $UWF_REPO",
+        )
     return os.path.join(home, (named or ".uwf/store.git").removeprefix("~/"))
 
 

@@ -74,30 +74,13 @@ class NotAStore(Refused):
         )
 
 
-class UnsupportedRepository(Refused):
-    """The git directory uses a format that uwf cannot read."""
-
-    code = "unsupported-repository"
-
-    def __init__(self, path: str, feature: str) -> None:
-        super().__init__(
-            f"{path} uses {feature}, which uwf cannot read yet",
-            hint="keep the threads in a repository of their own: `uwf init PATH`, then --repo PATH",
-            path=path,
-        )
-
-
-class BrokenHead(StoreDamaged):
-    """HEAD names neither a ref nor a commit, so git takes the directory for no repository."""
-
-    code = "broken-head"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} names no branch and no commit, so git refuses the repository",
-            hint=f"make it name a branch: echo 'ref: refs/heads/main' > {shlex.quote(path)}",
-            path=path,
-        )
+def _unsupported_repository(path: str, feature: str) -> Refused:
+    return Refused(
+        f"{path} uses {feature}, which uwf cannot read yet",
+        code="unsupported-repository",
+        hint="keep the threads in a repository of their own: `uwf init PATH`, then --repo PATH",
+        path=path,
+    )
 
 
 class Store(NamedTuple):
@@ -136,8 +119,8 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 
     Raises:
         NotAStore: there is no git directory.
-        BrokenHead, BadConfig, GitNotAsked: git could not read it either.
-        UnsupportedRepository: uwf cannot read its format.
+        StoreDamaged, BadConfig, Refused: git could not read it either.
+        Refused: uwf cannot read its format.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
@@ -252,13 +235,18 @@ def _check_head(git_dir: str) -> None:
     path = os.path.join(git_dir, "HEAD")
     content = b"ref: refs/" if os.path.islink(path) else _HEADS.read(path, read_if_there)
     if _HEAD.match(content) is None:
-        raise BrokenHead(path)
+        raise StoreDamaged(
+            f"{path} names no branch and no commit, so git refuses the repository",
+            code="broken-head",
+            hint=f"make it name a branch: echo 'ref: refs/heads/main' > {shlex.quote(path)}",
+            path=path,
+        )
 
 
 def _check_supported(git_dir: str, config: GitConfig) -> None:
     if os.path.lexists(os.path.join(git_dir, _COMMON_DIR)):
         # git would use the objects and refs of the other one, in `git gc` as well.
-        raise UnsupportedRepository(git_dir, f"another repository, by its file {_COMMON_DIR}")
+        raise _unsupported_repository(git_dir, f"another repository, by its file {_COMMON_DIR}")
     path = os.path.join(git_dir, "config")
     if any("." not in name for name in config.values):
         raise BadConfig(path, "it has a setting before its first section")
@@ -274,7 +262,7 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
         raise BadConfig(path, f"core.repositoryformatversion is {version!r}, and neither 0 nor 1")
     object_format = config.get("extensions.objectformat")
     if object_format not in {None, "sha1"}:
-        raise UnsupportedRepository(git_dir, f"object format {object_format}")
+        raise _unsupported_repository(git_dir, f"object format {object_format}")
     ref_storage = config.get("extensions.refstorage")
     if ref_storage not in {None, "files"}:
-        raise UnsupportedRepository(git_dir, f"ref storage {ref_storage}")
+        raise _unsupported_repository(git_dir, f"ref storage {ref_storage}")

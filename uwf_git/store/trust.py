@@ -34,45 +34,16 @@ _OLD_LONG = "sha256:"
 _FRAGMENT = re.compile(r"[^\s;|&()<>'\"`=$,:{}\[\]]+")
 
 
-class NoPlaceForTrust(Refused):
-    """The user has no home directory to keep the list in."""
-
-    code = "no-place-for-trust"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no home directory to record trusted commands in",
-            hint="set HOME, or XDG_STATE_HOME to a directory of yours",
-        )
-
-
-class StillTrusted(Refused):
-    """The agents are trusted by the user's git config, which uwf does not change."""
-
-    code = "still-trusted"
-
-    def __init__(self, texts: list[str]) -> None:
-        super().__init__(
-            f"trusted by your own git config: {texts[0]}",
-            hint=f"find it with `git config --global --get-all {OLD_NAME}`, and change it there",
-            agents=texts,
-        )
-
-
-class SettingNotTrusted(Refused):
-    """The store's own config sets something that decides what runs, and it is not trusted."""
-
-    code = "setting-not-trusted"
-
-    def __init__(self, name: str, value: str) -> None:
-        super().__init__(
-            # The whole value: a cut text could hide its harmful part.
-            f"this store's config sets {name} to a value that is not trusted here: {value}",
-            hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; else "
-            f"remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
-            setting=name,
-            value=value,
-        )
+def _setting_not_trusted(name: str, value: str) -> Refused:
+    return Refused(
+        # The whole value: a cut text could hide its harmful part.
+        f"this store's config sets {name} to a value that is not trusted here: {value}",
+        hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; else "
+        f"remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
+        setting=name,
+        value=value,
+        code="setting-not-trusted",
+    )
 
 
 class Trusted(NamedTuple):
@@ -124,7 +95,7 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
     program is a relative path is left out, as its file is not known.
 
     Raises:
-        NoPlaceForTrust: the user has no home directory.
+        Refused: the user has no home directory.
         RefLocked: another process keeps its lock on the list.
     """
     known = list_trusted(store)
@@ -167,7 +138,7 @@ def untrust_agents(
     *command* may also be the ``sha256:…`` of a long payload.
 
     Raises:
-        StillTrusted: the user's git config trusts one of them.
+        Refused: the user's git config trusts one of them.
         RefLocked: another process keeps its lock on the list.
     """
     texts = {_text(agent) for agent in agents}
@@ -184,7 +155,12 @@ def untrust_agents(
         rewrite_config(_list_path(store), lambda text: remove_values(text, NAME, own))
     left = sorted({each.text for each in gone if not each.is_own})
     if left:
-        raise StillTrusted(left)
+        raise Refused(
+            f"trusted by your own git config: {left[0]}",
+            code="still-trusted",
+            hint=f"find it with `git config --global --get-all {OLD_NAME}`, and change it there",
+            agents=left,
+        )
     return gone
 
 
@@ -212,13 +188,13 @@ def require_trusted(store: Store, name: str, directory: str | None) -> None:
     """Check that the setting *name*, which decides what runs in *directory*, is the user's own.
 
     Raises:
-        SettingNotTrusted: the store's own config sets it, and the user does not trust its value.
+        Refused: the store's own config sets it, and the user does not trust its value.
     """
     # Of some settings each value runs, or any.
     for value in store.config.get_all(name):
         is_own = value not in store.user_config.get_all(name)
         if is_own and not is_trusted(store, describe_command(name, value), directory):
-            raise SettingNotTrusted(name, value)
+            raise _setting_not_trusted(name, value)
 
 
 def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:
@@ -274,7 +250,11 @@ def _absolute(directory: str, path: str) -> str:
 
 def _list_path(store: Store) -> str:
     if store.trust_file is None:
-        raise NoPlaceForTrust
+        raise Refused(
+            "there is no home directory to record trusted commands in",
+            code="no-place-for-trust",
+            hint="set HOME, or XDG_STATE_HOME to a directory of yours",
+        )
     return store.trust_file
 
 

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
-from uwf_git.agentkit.programs.mock_script import BadScript, MockAttempt, parse_script
+from uwf_git.agentkit.programs.mock_script import MockAttempt, parse_script
 from uwf_git.agents.reply import parse_reply
 
 NOTHING = MockAttempt(
@@ -52,7 +53,7 @@ def test_nothing_asked_for_is_nothing_done() -> None:
 
 
 def test_unknown_role_is_reported() -> None:
-    with pytest.raises(BadScript, match=r"mock script: no role tester, only planner, reviewer"):
+    with refuses("bad-script", match=r"mock script: no role tester, only planner, reviewer"):
         parse_script(SCRIPT).get_attempt("tester", visit=1, attempt=1)
 
 
@@ -143,7 +144,7 @@ def test_front_matter_has_room_for_what_yaml_has_not() -> None:
     ],
 )
 def test_error_in_a_script_is_reported(script: str, problem: str) -> None:
-    with pytest.raises(BadScript, match=problem) as caught:
+    with refuses("bad-script", match=problem) as caught:
         parse_script(script.encode())
 
     assert caught.value.hint == "see uwf-mock --help"

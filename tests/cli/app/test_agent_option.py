@@ -4,10 +4,9 @@ import json
 
 import pytest
 from cli.program import Uwf
+from refusing import refuses
 
 from uwf_git.cli.app.agent_option import read_agent_option
-from uwf_git.cli.app.parameters import InputUnreadable, NotText
-from uwf_git.model.definition.agent_settings import BadAgent
 
 
 @pytest.mark.parametrize("text", ["a", "b=日本", '{"command": "@x"}', "env X=@file y", "a@b", "@"])
@@ -27,9 +26,9 @@ def test_file_is_replaced_by_its_settings(uwf: Uwf) -> None:
 
 
 def test_what_cannot_be_stored_is_refused(uwf: Uwf) -> None:
-    with pytest.raises(NotText):
+    with refuses("not-text"):
         read_agent_option("\udcff")
-    with pytest.raises(InputUnreadable):
+    with refuses("input-unreadable"):
         read_agent_option("writer=@nowhere.yaml")
-    with pytest.raises(BadAgent, match=r"bad\.yaml is no agent: timeout"):
+    with refuses("bad-agent", match=r"bad\.yaml is no agent: timeout"):
         read_agent_option(f"@{uwf.file('timeout: -1', name='bad.yaml')}")

@@ -7,14 +7,10 @@ import pytest
 from cli.ran import Ran
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
-from uwf_git.cli.app.json_argument import (
-    NotJson,
-    parse_json_text,
-    read_json_argument,
-    read_json_input,
-)
-from uwf_git.cli.app.parameters import Input, NotText
+from uwf_git.cli.app.json_argument import parse_json_text, read_json_argument, read_json_input
+from uwf_git.cli.app.parameters import Input
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")}) | st.text()
@@ -43,7 +39,7 @@ def test_json_is_read_as_it_was_written(value: Any) -> None:
     ],
 )
 def test_invalid_json_is_refused_with_the_place(text: str, problem: str) -> None:
-    with pytest.raises(NotJson) as refused:
+    with refuses("not-json") as refused:
         parse_json_text(text, "the state")
 
     assert refused.value.message.startswith("the state is not JSON: ")
@@ -58,7 +54,7 @@ def test_file_is_read_and_named_in_errors(tmp_path: Path) -> None:
     bad.write_text("{")
 
     assert read_json_input(Input(str(good))) == {"a": 1}
-    with pytest.raises(NotJson, match=r"bad\.json is not JSON"):
+    with refuses("not-json", match=r"bad\.json is not JSON"):
         read_json_input(Input(str(bad)))
 
 
@@ -70,5 +66,5 @@ def test_dash_is_standard_input(ran: Callable[..., Ran]) -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(NotText, match=r"the value is not UTF-8 text \(byte 2\)"):
+    with refuses("not-text", match=r"the value is not UTF-8 text \(byte 2\)"):
         read_json_argument('"é\udcff"'.replace("é", "a"), "the value")

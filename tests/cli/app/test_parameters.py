@@ -6,14 +6,15 @@ from pathlib import Path
 import click
 import pytest
 from cli.ran import Ran
+from refusing import refuses
 
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
-    InputTooLarge,
-    InputUnreadable,
-    NoPrompt,
-    NotText,
+    input_too_large,
+    input_unreadable,
+    no_prompt,
+    not_text,
     read_prompt,
     text_argument,
 )
@@ -44,19 +45,19 @@ def test_text_is_read_without_the_mark_in_front(written: Callable[[bytes], Input
 
 def test_file_may_be_as_large_as_the_limit(written: Callable[[bytes], Input]) -> None:
     assert written(b"abc").read_bytes(limit_bytes=3) == b"abc"
-    with pytest.raises(InputTooLarge, match=r"input.txt is larger than 2 bytes"):
+    with refuses("input-too-large", match=r"input.txt is larger than 2 bytes"):
         written(b"abc").read_bytes(limit_bytes=2)
 
 
 def test_endless_file_is_not_read_to_its_end() -> None:
-    with pytest.raises(InputTooLarge):
+    with refuses("input-too-large"):
         Input("/dev/zero").read_bytes()
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_place(
     written: Callable[[bytes], Input],
 ) -> None:
-    with pytest.raises(NotText, match=r"input.txt is not UTF-8 text \(byte 1\)"):
+    with refuses("not-text", match=r"input.txt is not UTF-8 text \(byte 1\)"):
         written(b"a\xff").read_text()
 
 
@@ -75,7 +76,7 @@ def test_file_that_cannot_be_read_is_refused_with_the_reason(
 ) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(InputUnreadable, match=reason) as refused:
+    with refuses("input-unreadable", match=reason) as refused:
         Input(f"{tmp_path}/{name}").read_bytes()
 
     assert refused.value.exit_status == 1
@@ -87,7 +88,7 @@ def test_file_that_is_not_ours_is_refused(written: Callable[[bytes], Input]) -> 
     source = written(b"x")
     Path(source.path).chmod(0)
 
-    with pytest.raises(InputUnreadable, match="Permission denied"):
+    with refuses("input-unreadable", match="Permission denied"):
         source.read_bytes()
 
 
@@ -163,7 +164,7 @@ def test_prompt_comes_from_words_a_file_or_standard_input(
     ],
 )
 def test_invalid_prompt_is_wrong_usage(text: str | None, file: Input | None, problem: str) -> None:
-    with pytest.raises(NoPrompt, match=problem) as refused:
+    with refuses("no-prompt", match=problem) as refused:
         read_prompt(text, file, required=True)
 
     assert refused.value.exit_status == 2
@@ -183,13 +184,13 @@ def test_prompt_options_are_in_the_help(demo: Demo) -> None:
 
 def test_word_that_is_no_text_is_refused_with_the_place() -> None:
     assert text_argument("é", "the prompt") == "é"
-    with pytest.raises(NotText, match=r"the prompt is not UTF-8 text \(byte 2\)"):
+    with refuses("not-text", match=r"the prompt is not UTF-8 text \(byte 2\)"):
         text_argument("é\udcff", "the prompt")
 
 
 @pytest.mark.parametrize(
     "error",
-    [InputUnreadable("a", "b"), InputTooLarge("a", 1), NotText("a", offset=1), NoPrompt("a")],
+    [input_unreadable("a", "b"), input_too_large("a", 1), not_text("a", offset=1), no_prompt("a")],
 )
 def test_every_refusal_has_a_hint(error: UwfError) -> None:
     assert error.hint

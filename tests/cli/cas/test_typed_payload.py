@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 from cli.ran import Ran
+from refusing import refuses
 
-from uwf_git.cli.app.json_argument import NotJson
-from uwf_git.cli.app.parameters import Input, InputTooLarge, InputUnreadable, NotText
+from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.cas.typed_payload import TypedPayload, read_exact_text
 
 Cas = Callable[..., Ran]
@@ -28,7 +28,7 @@ def test_text_is_read_byte_for_byte(text: str, tmp_path: Path) -> None:
 
 
 def test_text_that_is_not_utf8_is_refused_with_the_place(tmp_path: Path) -> None:
-    with pytest.raises(NotText, match=r"is not UTF-8 text \(byte 2\)"):
+    with refuses("not-text", match=r"is not UTF-8 text \(byte 2\)"):
         read_exact_text(written(tmp_path, b"ab\xff"))
 
 
@@ -55,14 +55,14 @@ def test_json_is_read_unless_it_is_said_to_be_text(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_json_is_refused(content: bytes, tmp_path: Path) -> None:
-    with pytest.raises(NotJson):
+    with refuses("not-json"):
         TypedPayload("Text", written(tmp_path, content), as_text=False).read()
 
 
 def test_file_that_is_missing_or_too_large_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputUnreadable):
+    with refuses("input-unreadable"):
         TypedPayload("Text", Input(str(tmp_path / "gone")), as_text=False).read()
-    with pytest.raises(InputTooLarge):
+    with refuses("input-too-large"):
         TypedPayload("Text", written(tmp_path, b" " * 50_000_000), as_text=False).read()
 
 

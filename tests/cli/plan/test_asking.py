@@ -3,8 +3,8 @@ import io
 import pytest
 from cli.program import Uwf
 from plan.stories import NO, Story
+from refusing import refuses
 
-from uwf_git.cli.app.parameters import NotText
 from uwf_git.cli.plan.asking import Decision, ask_person, tell_failures
 from uwf_git.cli.session.settings import Session
 from uwf_git.plan.phases import fold_story
@@ -41,7 +41,7 @@ def test_person_who_leaves_decides_nothing(
         with pytest.raises(KeyboardInterrupt):
             ask_person(terminal)
     monkeypatch.setattr("sys.stdin", io.StringIO("c\n\udcff\n"))
-    with pytest.raises(NotText):
+    with refuses("not-text"):
         ask_person(terminal)
 
 

@@ -7,14 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
-from uwf_git.cli.session.settings import (
-    BadFormat,
-    BadTestClock,
-    DirectoryGone,
-    Session,
-    read_session,
-)
+from uwf_git.cli.session.settings import Session, read_session
 from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
@@ -79,11 +74,11 @@ def test_setting_of_the_user_counts_where_there_is_no_store(
 def test_format_that_does_not_exist_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(BadFormat, match="UWF_FORMAT is 'xml', not a format"):
+    with refuses("bad-format", match="UWF_FORMAT is 'xml', not a format"):
         read_session({"UWF_FORMAT": "xml"})
     monkeypatch.setattr(sys, "stdout", Terminal())
     (tmp_path / ".gitconfig").write_text("[uwf]\n\tformat = xml\n")
-    with pytest.raises(BadFormat, match=r"uwf\.format is 'xml'"):
+    with refuses("bad-format", match=r"uwf\.format is 'xml'"):
         read_session({"HOME": str(tmp_path)}).with_configured_format()
 
 
@@ -133,7 +128,7 @@ def test_pinned_clock_counts_seconds_and_pinned_ids_count() -> None:
 
 @pytest.mark.parametrize("text", ["noon", "-1", "1.5", "1" * 5000, str(2**48), "²"])
 def test_clock_that_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(BadTestClock, match="UWF_TEST_NOW is '"):
+    with refuses("bad-test-clock", match="UWF_TEST_NOW is '"):
         read_session({"UWF_TEST_NOW": text})
 
 
@@ -143,7 +138,7 @@ def test_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
     os.chdir(gone)  # the seal leads back
     gone.rmdir()
 
-    with pytest.raises(DirectoryGone, match="the current directory is gone"):
+    with refuses("directory-gone", match="the current directory is gone"):
         read_session({})
 
 

@@ -3,11 +3,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
-from uwf_git.commands.admin.init import NotEmpty, init_store
+from uwf_git.commands.admin.init import init_store
 from uwf_git.errors import Refused
 from uwf_git.store.discover import find_store
-from uwf_git.store.store import UnsupportedRepository
 
 Git = Callable[..., str]
 
@@ -68,7 +68,7 @@ def test_repository_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path
     git("init", "-q", "--object-format=sha256", cwd=tmp_path)
     config = (tmp_path / ".git" / "config").read_bytes()
 
-    with pytest.raises(UnsupportedRepository, match="sha256"):
+    with refuses("unsupported-repository", match="sha256"):
         init_store(".", str(tmp_path), os.environ)
 
     assert (tmp_path / ".git" / "config").read_bytes() == config
@@ -86,7 +86,7 @@ def test_path_of_a_file_is_refused(tmp_path: Path) -> None:
 def test_folder_with_other_files_is_not_filled_with_a_repository(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
 
-    with pytest.raises(NotEmpty):
+    with refuses("not-empty"):
         init_store(".", str(tmp_path), os.environ)
 
     assert os.listdir(tmp_path) == ["notes.txt"]

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
-from uwf_git.commands.admin.init import NotEmpty
-from uwf_git.commands.admin.init_shared import NotBare, Shared, init_shared
-from uwf_git.store.git.hook_files import SHIMS, ForeignHook, HooksElsewhere, find_unpinned
+from uwf_git.commands.admin.init_shared import Shared, init_shared
+from uwf_git.store.git.hook_files import SHIMS, find_unpinned
 
 Git = Callable[..., str]
 
@@ -82,7 +82,7 @@ def test_repository_with_a_work_tree_is_refused(tmp_path: Path, git: Git) -> Non
     git("init", "-q", cwd=tmp_path)
     config = (tmp_path / ".git" / "config").read_bytes()
 
-    with pytest.raises(NotBare):
+    with refuses("not-bare"):
         share(tmp_path)
 
     assert (tmp_path / ".git" / "config").read_bytes() == config
@@ -94,7 +94,7 @@ def test_hooks_of_others_keep_everything_as_it_is(tmp_path: Path, git: Git) -> N
     (hub / "hooks" / "pre-receive").write_text("#!/bin/sh\n")
     config = (hub / "config").read_bytes()
 
-    with pytest.raises(ForeignHook):
+    with refuses("foreign-hook"):
         share(hub)
 
     assert (hub / "config").read_bytes() == config
@@ -122,7 +122,7 @@ def test_hooks_path_of_the_repository_is_refused_before_any_change(
     git("config", "core.hooksPath", "/etc/hooks", cwd=hub)
     config = (hub / "config").read_bytes()
 
-    with pytest.raises(HooksElsewhere):
+    with refuses("hooks-elsewhere"):
         share(hub)
 
     assert (hub / "config").read_bytes() == config
@@ -145,7 +145,7 @@ def test_older_one_gets_what_it_lacks(tmp_path: Path, git: Git) -> None:
 def test_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
 
-    with pytest.raises(NotEmpty):
+    with refuses("not-empty"):
         share(tmp_path)
 
 

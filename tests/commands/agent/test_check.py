@@ -3,13 +3,12 @@ from pathlib import Path
 
 import pytest
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.agent.check import (
     AgentCheck,
-    CheckFailed,
     CheckRequest,
-    NothingRuns,
     check_agent,
     find_trusted_settings,
 )
@@ -65,13 +64,13 @@ def test_program_beside_the_caller_is_found(world: World) -> None:
     ],
 )
 def test_failing_agent_is_reported_with_the_reason(script: str, told: str, world: World) -> None:
-    with pytest.raises(CheckFailed, match=told) as caught:
+    with refuses("check-failed", match=told) as caught:
         check(world, world.program(script))
     assert "agent-check" not in str(caught.value)
 
 
 def test_missing_program_is_reported(world: World) -> None:
-    with pytest.raises(CheckFailed, match="not on the PATH"):
+    with refuses("check-failed", match="not on the PATH"):
         check(world, "no-such-agent")
     with pytest.raises(BadCommand):
         check(world, "'open")
@@ -79,7 +78,7 @@ def test_missing_program_is_reported(world: World) -> None:
 
 def test_agent_that_takes_too_long_is_ended(world: World) -> None:
     request = CheckRequest(world.program("exec sleep 80"), 1, world.new_id(), GitConfig({}))
-    with pytest.raises(CheckFailed, match="exceeded its time limit"):
+    with refuses("check-failed", match="exceeded its time limit"):
         check_agent(world.caller, request, on_stderr=lambda _: None)
 
 
@@ -111,7 +110,7 @@ def test_nothing_is_left(world: World, tmp_path: Path) -> None:
 
 
 def test_person_cannot_be_tried(world: World) -> None:
-    with pytest.raises(NothingRuns) as caught:
+    with refuses("nothing-runs") as caught:
         check(world, "human")
     assert "--agent ROLE=human" in (caught.value.hint or "")
 

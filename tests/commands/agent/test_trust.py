@@ -2,30 +2,13 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, says
+from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.agent.trust import (
-    AgentSelection,
-    NoAgentSelected,
-    NoSettingOfStore,
-    NoSuchAgent,
-    NotTrusted,
-    select_agents,
-    trust,
-    untrust,
-)
-from uwf_git.commands.turn.choose_agent import AgentNotTrusted
+from uwf_git.commands.agent.trust import AgentSelection, select_agents, trust, untrust
 from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.trust import (
-    OLD_NAME,
-    SettingNotTrusted,
-    is_trusted,
-    list_trusted,
-    require_trusted,
-    untrust_agents,
-)
-from uwf_git.store.workflows.registry import NoSuchWorkflow
+from uwf_git.store.trust import OLD_NAME, is_trusted, list_trusted, require_trusted, untrust_agents
 
 AGENTS = "defaultAgent: everybody\nagentOverrides:\n  checker: {command: strict, timeout: 9}"
 WITH_AGENTS = DEMO.replace("name: demo", f"name: bound\n{AGENTS}")
@@ -60,7 +43,7 @@ def test_thread_that_lost_its_trust_is_not_stepped_until_it_is_trusted_again(wor
     play = says({"text": "x"})
     untrust(world.store, AgentSelection("nobody"))
     world.reopen()
-    with pytest.raises(AgentNotTrusted):
+    with refuses("agent-not-trusted"):
         world.step(thread, play)
 
     assert trust(world.store, AgentSelection(thread=thread)) == [{"command": "nobody"}]
@@ -73,7 +56,7 @@ def test_what_an_older_uwf_wrote_into_the_store_is_taken_over_by_one_command(wor
     for text in ('{"command":"nobody"}', "sha256:aa", '{"command":"./own"}'):
         add_config(f"{world.store.path}/config", OLD_NAME, text)
     world.reopen()
-    with pytest.raises(AgentNotTrusted) as caught:
+    with refuses("agent-not-trusted") as caught:
         world.step(thread)
     assert "`uwf agent trust --stored`" in (caught.value.hint or "")
 
@@ -105,32 +88,32 @@ def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
 
 
 def test_untrusting_an_untrusted_agent_is_refused(world: World) -> None:
-    with pytest.raises(NotTrusted):
+    with refuses("not-trusted"):
         untrust(world.store, AgentSelection("a"))
-    with pytest.raises(NotTrusted):
+    with refuses("not-trusted"):
         untrust(world.store, AgentSelection("'any text"))
 
 
 @pytest.mark.parametrize(
     ("who", "error"),
     [
-        (AgentSelection(), NoAgentSelected),
-        (AgentSelection(thread="a", workflow="b"), NoAgentSelected),
-        (AgentSelection(thread="a", stored=True), NoAgentSelected),
-        (AgentSelection(stored=True), NoSuchAgent),
+        (AgentSelection(), "nobody-meant"),
+        (AgentSelection(thread="a", workflow="b"), "nobody-meant"),
+        (AgentSelection(thread="a", stored=True), "nobody-meant"),
+        (AgentSelection(stored=True), "no-such-agent"),
         (AgentSelection("'open"), BadCommand),
         (AgentSelection(thread="01J7K9M2XNPQR5VWBCDF8G3H4T"), NoSuchThread),
-        (AgentSelection(workflow="nope"), NoSuchWorkflow),
-        (AgentSelection("other", workflow="bound"), NoSuchAgent),
-        (AgentSelection(workflow="demo"), NoSuchAgent),
+        (AgentSelection(workflow="nope"), "no-such-workflow"),
+        (AgentSelection("other", workflow="bound"), "no-such-agent"),
+        (AgentSelection(workflow="demo"), "no-such-agent"),
     ],
 )
 def test_missing_selection_is_refused(
-    who: AgentSelection, error: type[Exception], world: World
+    who: AgentSelection, error: str | type[Exception], world: World
 ) -> None:
     world.put(WITH_AGENTS)
     world.put()
-    with pytest.raises(error):
+    with refuses(error):
         select_agents(world.store, who)
     assert not is_trusted(world.store, {"command": "other"}, None)
 
@@ -146,7 +129,7 @@ def test_setting_of_the_store_is_trusted_for_its_value(name: str, world: World) 
     require_trusted(world.store, "core.sshCommand", world.store.path)
     assert not is_trusted(world.store, {"command": "ssh -i key"}, None)
     untrust(world.store, AgentSelection("ssh -i key"))
-    with pytest.raises(SettingNotTrusted):
+    with refuses("setting-not-trusted"):
         require_trusted(world.store, "core.sshCommand", world.store.path)
 
 
@@ -163,7 +146,7 @@ def test_setting_means_files_where_its_program_runs(world: World) -> None:
 
 
 def test_setting_that_the_store_does_not_have_cannot_be_trusted(world: World) -> None:
-    with pytest.raises(NoSettingOfStore, match=r"does not set gpg\.program"):
+    with refuses("no-setting-of-store", match=r"does not set gpg\.program"):
         trust(world.store, AgentSelection(setting="gpg.program"))
-    with pytest.raises(NoAgentSelected):
+    with refuses("nobody-meant"):
         trust(world.store, AgentSelection(setting="gpg.program", stored=True))

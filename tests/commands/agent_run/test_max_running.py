@@ -11,8 +11,9 @@ import pytest
 from commands.at_work import wait_for, wait_until
 from commands.flows import split_checks
 from commands.world import World
+from refusing import refuses
 
-from uwf_git.commands.agent_run.max_running import BadMaxRunning, read_max_running
+from uwf_git.commands.agent_run.max_running import read_max_running
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.control.kill import kill_thread
@@ -108,7 +109,7 @@ def test_limit_that_means_nothing_is_refused_before_anything_runs(value: str, wo
     world.put()
     thread = world.start(world.program("echo ran >>ran; " + ANSWER))
 
-    with pytest.raises(BadMaxRunning) as caught:
+    with refuses("bad-max-running") as caught:
         world.step(thread, agent_player(None))
 
     assert caught.value.exit_status == 1

@@ -1,11 +1,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from cas_nodes import NOWHERE, PERSON, add_unchecked, hand_over, new_caller, put_person
 from fresh_store import fresh_store
+from refusing import refuses
 
-from uwf_git.commands.cas.put import DanglingReferences, keep_node, put_payload
+from uwf_git.commands.cas.put import keep_node, put_payload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
@@ -57,7 +57,7 @@ def test_closure_that_is_not_whole_is_refused_and_nothing_is_kept() -> None:
     hand_over(store, THREAD)
     bob = build_node(schema, {"name": "Bob", "friend": ada}, timestamp=0)
 
-    with pytest.raises(DanglingReferences) as caught:
+    with refuses("dangling-references") as caught:
         keep(store, bob)
 
     assert caught.value.message == (
@@ -74,7 +74,7 @@ def test_many_missing_nodes_are_one_line() -> None:
     ).hash
     names = [f"8FWKR3TN5V1{number:02}" for number in range(12)]
 
-    with pytest.raises(DanglingReferences) as caught:
+    with refuses("dangling-references") as caught:
         keep(store, build_node(schema, names, timestamp=0))
 
     told = f"12 nodes that are not in this store: {', '.join(names[:10])} and 2 more"
@@ -83,7 +83,7 @@ def test_many_missing_nodes_are_one_line() -> None:
 
 
 def test_node_whose_type_is_missing_is_refused() -> None:
-    with pytest.raises(DanglingReferences, match=NOWHERE):
+    with refuses("dangling-references", match=NOWHERE):
         keep(fresh_store(), build_node(NOWHERE, {}, timestamp=0))
 
 

@@ -11,11 +11,11 @@ from cas_nodes import (
     put_person,
 )
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.check import InvalidPayload
-from uwf_git.commands.cas.put import DanglingReferences, put_payload
+from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.cas.types import NotASchema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.digest import self_typed_hash, typed_hash
@@ -23,7 +23,6 @@ from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, NotANodeHash
 from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
-from uwf_git.store.nodes.tree import NodeCollision
 from uwf_git.store.store import Store
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -126,7 +125,7 @@ def test_data_node_is_no_type() -> None:
     store = fresh_store()
     note = put_payload(store, new_caller(), "Text", "hello").hash
 
-    with pytest.raises(NotASchema):
+    with refuses("not-a-schema"):
         put_payload(store, new_caller(), note, "hello")
 
 
@@ -134,7 +133,7 @@ def test_data_node_is_no_type() -> None:
 def test_reference_to_what_is_not_there_is_refused_in_both_spellings(fields: Any) -> None:
     store = fresh_store()
 
-    with pytest.raises(DanglingReferences, match=NOWHERE):
+    with refuses("dangling-references", match=NOWHERE):
         put_person(store, name="Ada", **fields)
 
 
@@ -143,7 +142,7 @@ def test_reference_that_only_a_schema_below_a_choice_declares_counts() -> None:
     choice = {"oneOf": [{"type": "null"}, {"type": "string", "format": "cas_ref"}]}
     schema = put_schema(store, new_caller(), {"properties": {"friend": choice}}).hash
 
-    with pytest.raises(DanglingReferences, match=NOWHERE):
+    with refuses("dangling-references", match=NOWHERE):
         put_payload(store, new_caller(), schema, {"friend": NOWHERE})
     assert put_payload(store, new_caller(), schema, {"friend": None}).new
 
@@ -160,7 +159,7 @@ def test_other_content_with_the_same_name_is_refused_and_never_an_alias() -> Non
     hand_over(store, THREAD)
     assert typed_hash(TEXT, TWINS[1]) == name
 
-    with pytest.raises(NodeCollision, match=name):
+    with refuses("node-collision", match=name):
         put_payload(store, new_caller(), "Text", TWINS[1])
     assert get(store, name).payload == TWINS[0]
     assert store.refs.find(NODES_REF) is None

@@ -1,10 +1,9 @@
-import pytest
 from cas_nodes import PERSON, new_caller
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import get_schema_payload, put_schema
-from uwf_git.commands.cas.types import NotASchema
 
 
 def test_schema_comes_back_as_it_was_put() -> None:
@@ -22,5 +21,5 @@ def test_node_of_another_kind_is_refused() -> None:
     store = fresh_store()
     name = put_payload(store, new_caller(), "Text", "hello").hash
 
-    with pytest.raises(NotASchema):
+    with refuses("not-a-schema"):
         get_schema_payload(store, name)

@@ -1,12 +1,12 @@
 import pytest
 from cas_nodes import NOWHERE, PERSON, add_notes, add_unchecked, new_caller
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.commands.cas.types import (
     BUILTIN_TYPES,
-    NotASchema,
     find_plain_type,
     get_schema,
     is_schema,
@@ -78,5 +78,5 @@ def test_node_that_is_not_a_schema_is_refused_with_its_type() -> None:
     store = fresh_store()
     note = put_payload(store, new_caller(), "Text", "hello").hash
 
-    with pytest.raises(NotASchema, match=f"node {note} is not a schema: it is of type {TEXT}"):
+    with refuses("not-a-schema", match=f"node {note} is not a schema: it is of type {TEXT}"):
         get_schema(NodeLookup(store), note)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from commands.forging import troubles
 from commands.world import DEMO, World, content_player, says
+from refusing import refuses
 
-from uwf_git.commands.control.append import AppendRequest, NothingToAppend, append_to_thread
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.context import get_context
@@ -169,7 +170,7 @@ def test_what_is_there_already_is_not_added_again(world: World) -> None:
     append(world, thread)
     before = world.snapshot(thread).commit.oid
 
-    with pytest.raises(NothingToAppend):
+    with refuses("nothing-to-append"):
         append(world, thread)
 
     assert world.snapshot(thread).commit.oid == before

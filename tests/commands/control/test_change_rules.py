@@ -5,14 +5,10 @@ from pathlib import Path
 
 import pytest
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.agent_run.check_idle import AgentLeftRunning
-from uwf_git.commands.control.change_rules import (
-    PositionGone,
-    RuleChange,
-    build_rule_change,
-    steer_between_steps,
-)
+from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_thread
@@ -31,7 +27,7 @@ def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world:
     _, amended = build_rule_change(world.caller, snapshot, RuleChange("amend", lost, lost))
     assert amended.status == "ready"
     other = lost._replace(hash=snapshot.record.node)
-    with pytest.raises(PositionGone):
+    with refuses("position-gone"):
         build_rule_change(world.caller, snapshot, RuleChange("amend", other, other))
 
 

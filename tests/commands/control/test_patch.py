@@ -3,8 +3,9 @@ from commands.forging import messages
 from commands.world import World, fails, says
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusing import refuses
 
-from uwf_git.commands.control.patch import BadPatch, patch_thread
+from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.canonical import NotCanonical
@@ -57,7 +58,7 @@ def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> 
     thread = world.begun()
     before = world.snapshot(thread).commit.oid
 
-    with pytest.raises(BadPatch) as caught:
+    with refuses("bad-patch") as caught:
         patch_thread(world.store, world.caller, thread, patch)
 
     assert caught.value.exit_status == 2

@@ -1,9 +1,9 @@
 import pytest
 from commands.forging import messages
 from commands.world import World, content_player, fails, says
+from refusing import refuses
 
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
-from uwf_git.commands.control.change_rules import PositionGone
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
@@ -12,7 +12,6 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.turn.typed_agents import RoleNotNext
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
@@ -203,7 +202,7 @@ moderator:
     amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))
     before = world.snapshot(thread).commit.oid
 
-    with pytest.raises(PositionGone, match=f"thread {thread} stands at writer"):
+    with refuses("position-gone", match=f"thread {thread} stands at writer"):
         poke_thread(world.store, world.caller, thread)
 
     assert world.snapshot(thread).commit.oid == before
@@ -214,7 +213,7 @@ def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> 
     world.step(thread)
     before = world.snapshot(thread).commit.oid
 
-    with pytest.raises(RoleNotNext, match=r"role checker is not next in .* turn of writer"):
+    with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
         poke_thread(world.store, world.caller, thread, agents=("checker=mine",))
 
     assert world.snapshot(thread).commit.oid == before

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from commands.flows import CHECKS, plays
 from commands.world import World, fails
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.drive.background import (
@@ -21,7 +22,6 @@ from uwf_git.commands.drive.background import (
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
@@ -137,7 +137,7 @@ def test_thread_that_is_stepped_is_not_driven(world: World) -> None:
 
 def test_mistakes_are_reported_before_a_start(world: World) -> None:
     thread = begun(world)
-    with pytest.raises(NoSuchRole):
+    with refuses("no-such-role"):
         start(world, thread, until="nobody")
     with pytest.raises(TurnFailed):
         world.step(thread, fails())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, content_player, fails, says
+from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.kill import kill_thread
@@ -21,7 +22,6 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
-from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.debug_log import switch_off, switch_on
 from uwf_git.errors import UwfError
 from uwf_git.model.thread import Waiting
@@ -119,7 +119,7 @@ def test_drive_stops_after_the_step_of_a_role(world: World, drive: Drives) -> No
 def test_role_that_the_workflow_has_not_is_refused_before_anything_runs(
     world: World, drive: Drives
 ) -> None:
-    with pytest.raises(NoSuchRole, match="no role reviewer"):
+    with refuses("no-such-role", match="no role reviewer"):
         drive(world.begun(), until="reviewer")
 
     assert drive.steps == []

@@ -1,5 +1,6 @@
 import pytest
 from commands.world import World
+from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.control.patch import patch_thread
@@ -14,7 +15,6 @@ from uwf_git.commands.events.order import (
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.engine.events import EventId
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 
 A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")
@@ -118,5 +118,5 @@ def test_damage_in_the_history_is_raised(world: World) -> None:
     world.step(thread)
     lose(world.store, start)
 
-    with pytest.raises(DamagedCommit, match="is missing"):
+    with refuses("damaged-commit", match="is missing"):
         list_new(world.store, thread, tip(world, thread), known=None)

@@ -1,5 +1,5 @@
-import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.candidates import (
@@ -10,7 +10,6 @@ from uwf_git.commands.inspect.candidates import (
     offer_threads,
     offer_workflows,
 )
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 
 def test_threads_are_offered_by_id_or_else_by_status_workflow_and_task(world: World) -> None:
@@ -55,5 +54,5 @@ def test_workflows_and_their_roles_are_offered_with_what_they_are(world: World) 
     (writer,) = offer_roles(world.store, "w", cwd=cwd)
     assert {"demo", "other"} == set(writer.meaning.removeprefix("of ").split(", "))
     assert offer_remotes(world.store, "") == []
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         offer_roles(world.store, "", cwd=cwd, workflow="third")

@@ -2,19 +2,14 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, content_player, fails, says
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.inspect.context import (
-    NotItsTurn,
-    NoTurnThere,
-    get_context,
-    get_past_context,
-    load_thread_context,
-)
+from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive
@@ -108,7 +103,7 @@ def test_role_can_be_asked_for_out_of_turn(world: World) -> None:
     thread = world.begun()
 
     assert get_context(world.store, thread, role="checker")["role"]["name"] == "checker"
-    with pytest.raises(NotItsTurn) as caught:
+    with refuses("not-its-turn") as caught:
         get_context(world.store, thread, role="nobody")
     assert "its roles are writer, checker" in (caught.value.hint or "")
 
@@ -118,7 +113,7 @@ def test_thread_at_its_end_has_no_turn(world: World) -> None:
     world.step(thread)
     world.step(thread)
 
-    with pytest.raises(NotItsTurn, match="has no turn left"):
+    with refuses("not-its-turn", match="has no turn left"):
         get_context(world.store, thread)
 
 
@@ -188,5 +183,5 @@ def test_commit_that_no_agent_made_has_no_context(world: World) -> None:
     thread = world.begun()
     snapshot = world.snapshot(thread)
 
-    with pytest.raises(NoTurnThere, match="is a start"):
+    with refuses("no-turn-there", match="is a start"):
         get_past_context(world.store, snapshot)

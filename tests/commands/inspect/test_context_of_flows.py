@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
 from commands.step.test_flows import CHECKS, ITEMS, LOOP, drive, script
 from commands.world import World, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.inspect.context import (
-    NotItsTurn,
     get_context,
     get_past_context,
     load_thread_context,
@@ -153,10 +152,10 @@ def test_branch_is_read_the_same_when_it_was_joined(world: World) -> None:
 def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
     thread = world.begun(CHECKS)
     world.step(thread, script())
-    with pytest.raises(NotItsTurn, match="goes on in branches: checks"):
+    with refuses("not-its-turn", match="goes on in branches: checks"):
         get_context(world.store, thread)
     world.step(thread, script())
-    with pytest.raises(NotItsTurn, match="goes on in branches: checks") as caught:
+    with refuses("not-its-turn", match="goes on in branches: checks") as caught:
         get_context(world.store, thread)
     assert caught.value.hint == f"`uwf thread show {thread}` lists them"
 

@@ -9,6 +9,7 @@ from commands.counting import count_reads
 from commands.forging import tip_of
 from commands.sharing import Site
 from commands.world import DEMO, World, fails
+from refusing import refuses
 from store.loose import loose_file, loosen
 
 from uwf_git.commands.control.kill import kill_thread
@@ -20,7 +21,6 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
 from uwf_git.store.threads.lock import lock_drive, lock_thread
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 Git = Callable[..., str]
 
@@ -85,7 +85,7 @@ def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadI
 def test_workflow_that_is_nowhere_is_refused_with_the_nearest(
     world: World, three: list[ThreadId]
 ) -> None:
-    with pytest.raises(NoSuchWorkflow, match="no workflow dmo") as caught:
+    with refuses("no-such-workflow", match="no workflow dmo") as caught:
         listed(world, workflow="dmo")
     assert "did you mean demo?" in str(caught.value.hint)
     assert listed(world, workflow="demo", statuses=frozenset({"waiting"})) == []
@@ -191,28 +191,35 @@ DAMAGES: dict[str, Damage] = {
     "ref to a tree": point_at("^{tree}"),
     "ref to a blob": point_at(":now.json"),
     "no trailers": replace_by_message("hello\n"),
-    "older format": replace_by_message("start: x\n\nUwf-Format: 1\n"),
-    "newer format": replace_by_message("start: x\n\nUwf-Format: 999\n"),
     "forged trailers": replace_by_message(
         "start: x\n\nUwf-Format: 2\nUwf-Thread: 01J00000000000000000000001\nUwf-Event: x\n"
     ),
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damaged_thread_is_one_row_that_says_so(damage: Damage, world: World, git: Git) -> None:
+FORMATS = {
+    "older format": replace_by_message("start: x\n\nUwf-Format: 1\n"),
+    "newer format": replace_by_message("start: x\n\nUwf-Format: 999\n"),
+}
+
+
+@pytest.mark.parametrize("name", [*DAMAGES, *FORMATS])
+def test_damaged_or_unreadable_thread_is_one_row_that_says_so(
+    name: str, world: World, git: Git
+) -> None:
     world.put()
     before, spoiled, after = world.start(), world.start(), world.start()
     ref = Path(world.store.path, "refs", "threads", spoiled)
-    damage(ref, ref.read_text().strip(), git)
+    {**DAMAGES, **FORMATS}[name](ref, ref.read_text().strip(), git)
     world.reopen()
+    status = "unreadable" if name in FORMATS else "damaged"
 
     rows = list_thread_rows(world.store, ListRequest(archived=True))
 
     assert [row["thread"] for row in rows] == [after, spoiled, before]
-    assert [row["status"] for row in rows] == ["ready", "damaged", "ready"]
+    assert [row["status"] for row in rows] == ["ready", status, "ready"]
     assert rows[1]["error"]
-    assert listed(world, statuses=frozenset({"damaged"})) == [spoiled]
+    assert listed(world, statuses=frozenset({status})) == [spoiled]
 
 
 def test_ref_that_is_no_thread_is_not_listed(world: World) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from commands.world import World, fails
+from refusing import refuses
 from web.stories import tell_waiting
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
-from uwf_git.commands.inspect.overview import BadCursor, Overview, Wanted
+from uwf_git.commands.inspect.overview import Overview, Wanted
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.remotes.divergence import RemoteHeads
@@ -73,7 +74,7 @@ def test_pages_have_every_thread_once(
 
 def test_unknown_cursor_is_refused(world: World, overview: Overview) -> None:
     for text in ("", "x", "4.01J00000000000000000000001", "1.x"):
-        with pytest.raises(BadCursor):
+        with refuses("bad-cursor"):
             listed(world, overview, after=text)
 
 

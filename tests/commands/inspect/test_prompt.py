@@ -1,7 +1,7 @@
-import pytest
 from commands.world import World, says
+from refusing import refuses
 
-from uwf_git.commands.inspect.context import NotItsTurn, get_context, render_prompt
+from uwf_git.commands.inspect.context import get_context, render_prompt
 
 
 def test_prompt_is_for_the_next_role(world: World) -> None:
@@ -21,5 +21,5 @@ def test_role_can_be_named(world: World) -> None:
     assert render_prompt(get_context(world.store, thread, role="checker")).startswith(
         "# You are checker\n"
     )
-    with pytest.raises(NotItsTurn):
+    with refuses("not-its-turn"):
         render_prompt(get_context(world.store, thread, role="nobody"))

@@ -1,11 +1,11 @@
 import pytest
 from commands.world import World, says
+from refusing import refuses
 
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.diff import find_shared_commit, part_chains
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 
 
@@ -99,7 +99,7 @@ def test_threads_that_did_the_same_are_no_one_history(world: World) -> None:
 
 
 def test_commit_that_is_missing_is_damage(world: World, thread: ThreadId) -> None:
-    with pytest.raises(DamagedCommit):
+    with refuses("damaged-commit"):
         find_shared_commit(
             world.store.objects, world.snapshot(thread).commit.oid, Oid("0123456789" * 4)
         )

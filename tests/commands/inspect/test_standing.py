@@ -5,6 +5,7 @@ import pytest
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.standing import (
     DAMAGED,
+    UNREADABLE,
     Group,
     group_active,
     order_statuses,
@@ -16,11 +17,11 @@ from uwf_git.model.thread import STATUSES
 
 @pytest.mark.parametrize("first", [(), ("running",), ("ended", "others")])
 def test_each_status_has_one_place(first: tuple[Group, ...]) -> None:
-    assert Counter(order_statuses(*first)) == Counter([*STATUSES, RUNNING, DAMAGED])
+    assert Counter(order_statuses(*first)) == Counter([*STATUSES, RUNNING, DAMAGED, UNREADABLE])
 
 
 def test_what_needs_somebody_comes_first_unless_another_group_is_asked_for() -> None:
-    assert order_statuses()[:4] == ("waiting", "failed", DAMAGED, RUNNING)
+    assert order_statuses()[:4] == ("waiting", "failed", DAMAGED, UNREADABLE)
     assert order_statuses("running")[:2] == (RUNNING, "waiting")
 
 

@@ -16,9 +16,9 @@ from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.thread_report import (
-    ReportOfDamage,
     ThreadReport,
     find_problems,
+    report_of_damage,
     view_report,
     walk_entries,
 )
@@ -152,7 +152,7 @@ def test_a_thread_that_is_not_there_has_no_report(world: World) -> None:
 
 
 def test_the_error_names_the_first_problem() -> None:
-    error = ReportOfDamage("01J", ["one", "two"])
+    error = report_of_damage("01J", ["one", "two"])
     assert error.message == "the report of thread 01J is not whole: one (and 1 more)"
 
 

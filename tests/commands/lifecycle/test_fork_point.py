@@ -1,15 +1,10 @@
 import pytest
 from commands.world import World, fails, says
+from refusing import refuses
 
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.retry import retry_thread
-from uwf_git.commands.lifecycle.fork import (
-    AmbiguousStep,
-    NoSuchStep,
-    RoleNeverActed,
-    find_fork_point,
-    find_turn_of,
-)
+from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
@@ -59,7 +54,7 @@ def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
     assert find(world, thread, other[:9]).commit.oid == other
     world.store.refs.advance(f"refs/threads/{thread}", seen=world.snapshot(thread).commit.oid,
                              to=start)  # fmt: skip
-    with pytest.raises(NoSuchStep):
+    with refuses("no-such-step"):
         find(world, thread, other[:9])
     preserve_commit(world.store, thread, other)
     assert find(world, thread, other[:9]).commit.oid == other
@@ -67,25 +62,25 @@ def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
 
 @pytest.mark.parametrize("text", ["3", "zzzz", "", "f" * 40, "HEAD", "0123456789ABC", "-1"])
 def test_missing_fork_point_is_reported(text: str, world: World, thread: ThreadId) -> None:
-    with pytest.raises(NoSuchStep):
+    with refuses("no-such-step"):
         find(world, thread, text)
 
 
 def test_commit_of_another_thread_is_none_of_this_one(world: World, thread: ThreadId) -> None:
     other = world.start()
-    with pytest.raises(NoSuchStep):
+    with refuses("no-such-step"):
         find(world, thread, world.snapshot(other).commit.oid)
 
 
 def test_commit_that_is_no_thread_is_none(world: World, thread: ThreadId) -> None:
     version = world.store.refs.find("refs/workflows/demo")
     assert version is not None
-    with pytest.raises(NoSuchStep):
+    with refuses("no-such-step"):
         find(world, thread, version)
 
 
 def test_several_are_listed() -> None:
-    error = AmbiguousStep(ThreadId("T"), "ab", [Oid("ab1"), Oid("ab2")])
+    error = ambiguous_step(ThreadId("T"), "ab", [Oid("ab1"), Oid("ab2")])
     assert "ab1, ab2" in error.message
 
 
@@ -132,7 +127,7 @@ def test_step_that_was_taken_back_does_not_count(world: World) -> None:
         world.step(thread, says(meta))
     poke_thread(world.store, world.caller, thread)
     assert turn_of(world, thread, "writer").record.depth == 0
-    with pytest.raises(NoSuchStep):
+    with refuses("no-such-step"):
         find(world, thread, "3")
 
     world.step(thread, says({"text": "c"}))
@@ -144,12 +139,12 @@ def test_step_that_was_taken_back_does_not_count(world: World) -> None:
 
 def test_role_without_a_step_is_reported_with_those_that_have_one(world: World) -> None:
     thread = world.begun()
-    with pytest.raises(RoleNeverActed, match="role checker has taken no step") as none_yet:
+    with refuses("role-never-acted", match="role checker has taken no step") as none_yet:
         turn_of(world, thread, "checker")
     world.step(thread)
-    with pytest.raises(RoleNeverActed, match="role checker has taken no step") as never:
+    with refuses("role-never-acted", match="role checker has taken no step") as never:
         turn_of(world, thread, "checker")
-    with pytest.raises(RoleNeverActed, match="has no role 'boss'") as unknown:
+    with refuses("role-never-acted", match="has no role 'boss'") as unknown:
         turn_of(world, thread, "boss")
 
     assert none_yet.value.hint == "steps were taken by no role yet"

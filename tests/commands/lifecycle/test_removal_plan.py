@@ -6,14 +6,11 @@ import pytest
 from commands.flows import FILES, finish, lists, plays, split_checks
 from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
 from commands.world import World, replied
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.removal_plan import (
-    BranchesStillActive,
-    BranchNotJoined,
-    plan_removals,
-)
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import Removed, remove_thread
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.verify.verify import verify
@@ -68,7 +65,7 @@ def test_branches_that_a_kill_left_are_listed_and_stay(world: World, git: Git) -
     end_by_kill(world.store, world.caller, at.thread, reason="")
     before = refs(world, git)
 
-    with pytest.raises(BranchesStillActive, match=f"2 branches of .*: .*{first}") as caught:
+    with refuses("branches-still-active", match=f"2 branches of .*: .*{first}") as caught:
         plan_removals(world.store, [at.thread])
 
     assert caught.value.facts["branches"] == sorted([first, second], reverse=True)
@@ -83,7 +80,7 @@ def test_a_branch_that_is_to_be_joined_stays(world: World) -> None:
     child = at.children[0]
     finish(world, child)
 
-    with pytest.raises(BranchNotJoined, match=f"{child} is a branch that thread {at.thread}"):
+    with refuses("branch-not-joined", match=f"{child} is a branch that thread {at.thread}"):
         plan_removals(world.store, [child])
 
     finish(world, at.thread)

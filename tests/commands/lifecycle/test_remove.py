@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 from commands.world import World, read_thread
+from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.removal_plan import ThreadStillActive, plan_removals
+from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, remove_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.thread_id import ThreadId
@@ -84,7 +85,7 @@ def test_packed_ref_goes_too(world: World, ended: ThreadId, git: Git) -> None:
 def test_active_thread_stays(world: World, ended: ThreadId) -> None:
     active = world.start()
 
-    with pytest.raises(ThreadStillActive, match="only archived") as caught:
+    with refuses("thread-still-active", match="only archived") as caught:
         plan_removals(world.store, [ended, active])
 
     assert caught.value.hint == f"end it first: `uwf thread kill {active} -m …`"
@@ -98,7 +99,7 @@ def test_damaged_active_thread_stays_with_a_hint_how_to_remove_it(
     active = world.start()
     Path(f"{world.store.path}/refs/threads/{active}").write_text(f"{'0' * 39}1\n")
 
-    with pytest.raises(ThreadStillActive, match="active, damaged, and") as caught:
+    with refuses("thread-still-active", match="active, damaged, and") as caught:
         plan_removals(world.store, [active])
 
     assert caught.value.hint is not None

@@ -5,22 +5,15 @@ from pathlib import Path
 import pytest
 from commands.flow_runs import assert_sound
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.lifecycle.start import (
-    EmptyPrompt,
-    Started,
-    StartRequest,
-    StateRefused,
-    start_thread,
-)
-from uwf_git.commands.turn.typed_agents import NoSuchRole
+from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
 from uwf_git.commands.turn.workdir import NotADirectory
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import ThreadExists, list_threads
 from uwf_git.store.trust import list_trusted
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 CHOSEN = DEMO + "defaultAgent: the-default\nagentOverrides: {checker: the-override}\n"
 
@@ -119,7 +112,7 @@ def test_command_may_hold_an_equals_sign(command: str, world: World) -> None:
 def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World) -> None:
     world.put()
 
-    with pytest.raises(NoSuchRole) as caught:
+    with refuses("no-such-role") as caught:
         started(world, StartRequest("demo", "x", (agent,)))
 
     assert "its roles are writer, checker" in (caught.value.hint or "")
@@ -128,7 +121,7 @@ def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (StartRequest("nothing", "x"), NoSuchWorkflow),
+        (StartRequest("nothing", "x"), "no-such-workflow"),
         (StartRequest("demo", " \n"), EmptyPrompt),
         (StartRequest("demo", "x", ("'unclosed",)), BadCommand),
         (StartRequest("demo", "x", ("writer=",)), BadCommand),
@@ -139,12 +132,12 @@ def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World
     ],
 )
 def test_request_that_makes_no_sense_leaves_nothing(
-    request_: StartRequest, error: type[Exception], world: World
+    request_: StartRequest, error: str | type[Exception], world: World
 ) -> None:
     world.put()
     before = (Path(world.store.path) / "config").read_text()
 
-    with pytest.raises(error):
+    with refuses(error):
         started(world, request_)
 
     assert list_threads(world.store, archived=False) == []
@@ -225,7 +218,7 @@ def test_state_that_cannot_be_stored_is_refused(
 ) -> None:
     world.put(FLOW)
 
-    with pytest.raises(StateRefused, match=told):
+    with refuses("state-refused", match=told):
         started(world, StartRequest("flow", None, state=state))
 
     assert list_threads(world.store, archived=False) == []

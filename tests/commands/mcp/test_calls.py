@@ -4,19 +4,11 @@ from typing import Any
 
 import pytest
 from commands.world import World, says
+from refusing import refuses
 
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.commands.mcp import calls
-from uwf_git.commands.mcp.calls import (
-    BadArgument,
-    NoStep,
-    NoThread,
-    ResultRefused,
-    read_role,
-    read_step,
-    read_thread,
-    submit_result,
-)
+from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
 from uwf_git.commands.mcp.place import McpPlace
 from uwf_git.errors import Refused
 
@@ -37,7 +29,7 @@ def test_own_thread_and_another_are_read(world: World, place: McpPlace) -> None:
 
     assert "some words" in read_thread(place, {})
     assert "Something else." in read_thread(place, {"thread_id": other})
-    with pytest.raises(NoThread):
+    with refuses("no-thread"):
         read_thread(place._replace(thread=None), {})
 
 
@@ -81,7 +73,7 @@ def test_steps_are_counted_from_both_ends(world: World, place: McpPlace) -> None
 
 @pytest.mark.parametrize("index", [2, -2, 10**9])
 def test_missing_step_is_refused(index: int, place: McpPlace) -> None:
-    with pytest.raises(NoStep, match=f"has no step {index}; it has 1"):
+    with refuses("no-step", match=f"has no step {index}; it has 1"):
         read_step(place, {"index": index})
 
 
@@ -89,13 +81,13 @@ def test_missing_step_is_refused(index: int, place: McpPlace) -> None:
     "arguments", [{}, {"index": 0}, {"index": "1"}, {"index": True}, {"index": 1, "thread_id": 7}]
 )
 def test_step_is_not_guessed(arguments: dict[str, Any], place: McpPlace) -> None:
-    with pytest.raises(BadArgument):
+    with refuses("bad-argument"):
         read_step(place, arguments)
 
 
 def test_last_is_not_guessed(place: McpPlace) -> None:
     for last in (0, "2", 1.5, False):
-        with pytest.raises(BadArgument):
+        with refuses("bad-argument"):
             read_thread(place, {"last": last})
 
 
@@ -122,9 +114,9 @@ def test_last_result_counts(place: McpPlace) -> None:
 
 
 def test_result_that_does_not_fit_is_refused_with_the_reason(place: McpPlace) -> None:
-    with pytest.raises(ResultRefused, match=r"meta.ok: .*boolean"):
+    with refuses("result-refused", match=r"meta.ok: .*boolean"):
         submit_result(place, {"meta": {"ok": "yes"}})
-    with pytest.raises(ResultRefused, match="'ok' is a required property"):
+    with refuses("result-refused", match="'ok' is a required property"):
         submit_result(place, {"meta": {}})
 
     assert read_submitted(place.step_dir) is None
@@ -134,7 +126,7 @@ def test_object_that_was_written_as_a_text_is_read(place: McpPlace) -> None:
     submit_result(place, {"meta": '{"ok": true}'})
     assert read_submitted(place.step_dir) == {"meta": {"ok": True}, "content": ""}
     for text in ("{", "yes", '{"ok": 1}'):
-        with pytest.raises(ResultRefused):
+        with refuses("result-refused"):
             submit_result(place, {"meta": text})
 
 
@@ -153,7 +145,7 @@ def test_object_that_was_written_as_a_text_is_read(place: McpPlace) -> None:
 def test_result_that_no_step_can_hold_is_refused(
     arguments: dict[str, Any], problem: str, place: McpPlace
 ) -> None:
-    with pytest.raises(ResultRefused, match=problem):
+    with refuses("result-refused", match=problem):
         submit_result(place, arguments)
     assert read_submitted(place.step_dir) is None
 
@@ -163,20 +155,20 @@ def test_result_that_is_nested_too_deeply_is_refused(place: McpPlace) -> None:
     for _ in range(500):
         deep = [deep]
 
-    with pytest.raises(ResultRefused, match="500 levels"):
+    with refuses("result-refused", match="500 levels"):
         submit_result(place, {"meta": {"ok": True, "deep": deep}})
 
 
 @pytest.mark.parametrize("arguments", [{}, {"content": "x"}, {"meta": {"ok": True}, "content": 1}])
 def test_half_a_result_is_refused(arguments: dict[str, Any], place: McpPlace) -> None:
-    with pytest.raises(BadArgument):
+    with refuses("bad-argument"):
         submit_result(place, arguments)
 
 
 def test_nothing_is_taken_where_no_step_is_taken(world: World, place: McpPlace) -> None:
-    with pytest.raises(NoStep, match="no step is under way"):
+    with refuses("no-step", match="no step is under way"):
         submit_result(place._replace(step_dir=None), {"meta": {"ok": True}})
-    with pytest.raises(NoStep, match="moved on"):
+    with refuses("no-step", match="moved on"):
         submit_result(place._replace(head="0000000000000"), {"meta": {"ok": True}})
     assert place.thread is not None
     world.step(place.thread)

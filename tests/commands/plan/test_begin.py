@@ -3,14 +3,10 @@ from pathlib import Path
 
 import pytest
 from plan.played import start_task
+from refusing import refuses
 
 from uwf_git.commands.plan.at_work import PlansAtWork, hold_plans
-from uwf_git.commands.plan.begin import (
-    BadPlans,
-    PlansThere,
-    PlansUnfinished,
-    prepare_plans,
-)
+from uwf_git.commands.plan.begin import PlansUnfinished, prepare_plans
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
@@ -37,14 +33,14 @@ def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None
 
 
 def test_plan_files_are_taken_as_they_are(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(BadPlans) as none:
+    with refuses("bad-plans") as none:
         prepare_plans(store, str(tmp_path), has_plans=True)
     (tmp_path / "docs/plans").mkdir(parents=True)
     (tmp_path / "docs/plans/000-准备.md").write_text("x")
     prepare_plans(store, str(tmp_path), has_plans=True)
     (tmp_path / "docs/plans/000-b.md").touch()
 
-    with pytest.raises(BadPlans) as bad:
+    with refuses("bad-plans") as bad:
         prepare_plans(store, str(tmp_path), has_plans=True)
     assert none.value.facts["problems"] == ["docs/plans has no plan file, named NNN-name.md"]
     assert [each.rpartition(" ")[2] for each in bad.value.facts["problems"]] == ["0", "empty"]
@@ -70,5 +66,5 @@ def test_plan_files_are_left_alone(store: Store, tmp_path: Path) -> None:
     (tmp_path / "docs/plans").mkdir(parents=True)
     (tmp_path / "docs/plans/000-准备.md").touch()
 
-    with pytest.raises(PlansThere, match="准备"):
+    with refuses("plans-there", match="准备"):
         prepare_plans(store, str(tmp_path))

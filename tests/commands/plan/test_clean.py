@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from plan.played import start_task
+from refusing import refuses
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.plan.at_work import PlansAtWork
-from uwf_git.commands.plan.clean import BehindLink, clean_plans
+from uwf_git.commands.plan.clean import clean_plans
 from uwf_git.commands.plan.status import read_plan_status
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.plan.plan_files import PlanDirOutside
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
 
@@ -82,15 +82,15 @@ def test_no_link_is_followed(store: Store, project: Path, tmp_path: Path, caller
     (tmp_path / "elsewhere/status.json").touch()
     os.rename(project / "docs/plans", project / "docs/mine")
     (project / "docs/plans").symlink_to(project / "docs/mine")
-    with pytest.raises(BehindLink):
+    with refuses("behind-link"):
         clean_plans(store, caller, str(project), with_plans=True)
     (project / "docs/plans").unlink()
     (project / "docs/plans").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PlanDirOutside):
+    with refuses("plan-dir-outside"):
         clean_plans(store, caller, str(project), with_plans=True)
     os.rename(project / ".state", project / ".old")
     (project / ".state").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BehindLink):
+    with refuses("behind-link"):
         clean_plans(store, caller, str(project))
 
     assert files(tmp_path / "elsewhere") == {"000-a.md", "status.json"}

@@ -7,11 +7,11 @@ import pytest
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.story import THREAD, Story
 
 from uwf_git.commands.receive.ref_rules import Push, find_bad_move
 from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
@@ -133,5 +133,5 @@ def test_deleting_the_archive_with_the_thread_is_no_move() -> None:
 def test_missing_commit_is_reported() -> None:
     broken = Told(make_told().store, {**make_told().commits, "nowhere": Oid("1" * 40)})
 
-    with pytest.raises(DamagedCommit, match="is missing"):
+    with refuses("damaged-commit", match="is missing"):
         broken.push({ACTIVE: "one"}, (ACTIVE, "nowhere"))

@@ -4,6 +4,7 @@ import pytest
 from commands.forging import forge, put_raw_commit, says, tip_of, troubles
 from commands.world import World, fails
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.control.kill import kill_thread
@@ -13,7 +14,6 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.limits import BadReceiveLimit
 from uwf_git.store.store import Store
 
 
@@ -141,5 +141,5 @@ def test_second_signature_is_a_refusal_and_damage(world: World, more: bytes) -> 
 def test_invalid_limit_is_an_error(world: World) -> None:
     world.store.config.values["uwf.maxblobsize"] = ["much"]
 
-    with pytest.raises(BadReceiveLimit):
+    with refuses("bad-receive-limit"):
         check_received(world.store, [])

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 from commands.sharing import Site, refs_of, share
 from commands.world import World
+from refusing import refuses
 
-from uwf_git.commands.remote.clone import PlaceTaken, clone_store
+from uwf_git.commands.remote.clone import clone_store
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.discover import find_store
 from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.remotes.transport_errors import RemoteFailed
-from uwf_git.store.remotes.url import BadRemoteUrl
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_a_clone_has_the_name_at_the_end_of_the_url(
     shared: tuple[Site, ThreadId], world: World, hub: Path
 ) -> None:
     assert clone_store(world.caller, f"file://{hub}", None).path == f"{world.place}/hub.git"
-    with pytest.raises(PlaceTaken, match=str(world.place)):
+    with refuses("place-taken", match=str(world.place)):
         clone_store(world.caller, str(hub), None)
-    with pytest.raises(BadRemoteUrl, match="no name"):
+    with refuses("bad-remote-url", match="no name"):
         clone_store(world.caller, "/", None)
 
 
@@ -48,7 +48,7 @@ def test_an_empty_folder_will_do_and_nothing_else(
     (world.place / "empty").mkdir()
     assert clone_store(world.caller, str(hub), "empty").path == f"{world.place}/empty"
     (world.place / "file").write_text("mine")
-    with pytest.raises(PlaceTaken):
+    with refuses("place-taken"):
         clone_store(world.caller, str(hub), "file")
     assert (world.place / "file").read_text() == "mine"
 

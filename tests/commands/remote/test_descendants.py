@@ -27,10 +27,10 @@ from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.commands.remote.push import PushRefused
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
@@ -350,7 +350,8 @@ def test_a_join_that_leaves_work_of_the_hub_is_refused(site: Site, world: World,
 
     failure = site.push(at.thread).failure()
 
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     here = b.world.snapshot(first).commit.oid
     assert f"cannot be: the branch is at {here} here" in str(failure)
     assert verify(open_store(str(hub)), []).troubles == ()
@@ -478,7 +479,8 @@ def test_a_forged_branch_is_refused_and_the_others_go_through(
 
     failure = site.push().failure()
 
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     assert failure.facts["refs"] == [f"refs/threads/{first}"]
     assert refs_of(hub)[f"threads/{second}"] == site.find(f"threads/{second}")
 

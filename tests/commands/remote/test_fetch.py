@@ -1,14 +1,14 @@
 import os
 from pathlib import Path
 
-import pytest
 from commands.forging import forge, says
 from commands.sharing import Site, another, refs_of
 from commands.world import DEMO, World
+from refusing import refuses
 
-from uwf_git.commands.remote.fetch import RefsRefused, SidesDiverged, ThreadsBusy
+from uwf_git.commands.remote.fetch import SidesDiverged, ThreadsBusy
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.remotes.remotes import WhichRemote
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 
@@ -89,14 +89,17 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(
     other.push()
     fetched = site.fetch()
     failure = fetched.failure()
-    assert isinstance(failure, RefsRefused)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "refs-refused"
     assert failure.exit_status == 5
     assert WRONG in failure.message
     assert site.find(f"threads/{WRONG}") is None
     assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
     assert site.find(f"threads/{good}") is not None
     # It stays wrong, and is reported every time.
-    assert isinstance(site.fetch().failure(), RefsRefused)
+    again = site.fetch().failure()
+    assert again is not None
+    assert again.code == "refs-refused"
 
 
 def test_a_split_out_of_nothing_is_not_taken_over(
@@ -111,7 +114,8 @@ def test_a_split_out_of_nothing_is_not_taken_over(
 
     failure = site.fetch().failure()
 
-    assert isinstance(failure, RefsRefused)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "refs-refused"
     assert "there can be no such split" in failure.message
     assert site.find(f"threads/{thread}") == before
 
@@ -130,7 +134,7 @@ def test_a_thread_that_was_never_seen_before_comes_from_a_known_one(
 
 
 def test_without_a_remote_there_is_nothing_to_fetch_from(world: World) -> None:
-    with pytest.raises(WhichRemote):
+    with refuses("which-remote"):
         Site(world).fetch()
 
 
@@ -141,7 +145,8 @@ def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(
     file = site.path / "refs" / "threads" / thread
     file.write_text("")
     failure = site.fetch().failure()
-    assert isinstance(failure, RefsRefused)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "refs-refused"
     assert f"delete that file, refs/threads/{thread} in the store" in (failure.hint or "")
     file.unlink()
     assert site.fetch().failure() is None

@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 from commands.sharing import make_hub
 from commands.world import World
+from refusing import refuses
 from store.conftest import Git
 
 from uwf_git.commands.remote.first_push import find_first_push, is_project
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.remotes import add_remote_at
 from uwf_git.store.git.config import set_config
-from uwf_git.store.remotes.mirror import MirrorStore
 from uwf_git.store.store import open_store
 
 
@@ -49,7 +49,7 @@ def test_a_mirror_is_refused_before_anything_is_asked(project: World) -> None:
     project.begun()
     set_config(f"{project.store.path}/config", "remote.origin.mirror", "true")
     project.reopen()
-    with pytest.raises(MirrorStore):
+    with refuses("mirror-store"):
         find_first_push(project.store, None)
 
 

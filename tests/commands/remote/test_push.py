@@ -3,12 +3,13 @@ from pathlib import Path
 import pytest
 from commands.sharing import Site, another, refs_of
 from commands.world import World
+from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.remote.push import FetchFirst, PushDamaged, PushDiverged
+from uwf_git.commands.remote.push import FetchFirst, PushDiverged
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.remotes import NoSuchRemote
 from uwf_git.store.threads.heads import NoSuchThread
 
 
@@ -98,7 +99,8 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     lose(site.world.store, blob)
     pushed = site.push()
     failure = pushed.failure()
-    assert isinstance(failure, PushDamaged)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "push-damaged"
     assert failure.exit_status == 5
     assert blob in failure.message
     assert f"uwf verify refs/threads/{thread}" in (failure.hint or "")
@@ -106,7 +108,7 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
 
 
 def test_a_remote_has_to_be_known(shared: tuple[Site, ThreadId]) -> None:
-    with pytest.raises(NoSuchRemote):
+    with refuses("no-such-remote"):
         shared[0].push(remote="elsewhere")
 
 
@@ -135,7 +137,8 @@ def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
     site.push()
     (site.path / "refs" / "threads" / thread).write_text("")
     failure = site.push().failure()
-    assert isinstance(failure, PushDamaged)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "push-damaged"
     assert failure.facts["refs"] == [f"refs/threads/{thread}"]
     assert site.push(other).failure() is None
     with pytest.raises(BadRef):
@@ -149,5 +152,6 @@ def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
     site.push()
     (site.path / "refs" / "threads" / thread).write_text("1" * 40 + "\n")
     failure = site.push().failure()
-    assert isinstance(failure, PushDamaged)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "push-damaged"
     assert "1" * 40 in failure.message

@@ -7,7 +7,8 @@ from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from store.small_packs import packs_in, write_blobs
 
-from uwf_git.commands.remote.push import FetchFirst, PushRefused
+from uwf_git.commands.remote.push import FetchFirst
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.store import NotAStore, open_store
@@ -61,7 +62,8 @@ def test_the_rules_of_a_shared_store_hold_without_hooks(
     bad = "01J7K9M2XNPQR5VWBCDF8G3H4T"
     assert world.store.refs.create(f"refs/threads/{bad}", tip)
     failure = site.push().failure()
-    assert isinstance(failure, PushRefused)
+    assert isinstance(failure, Refused)
+    assert failure.code == "push-refused"
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert thread in failure.message
     assert set(refs_of(hub)) == {f"threads/{thread}", f"threads/{good}", "workflows/demo"}

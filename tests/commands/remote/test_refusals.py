@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from commands.sharing import Site, refs_of
+from refusing import refuses
 from store.conftest import Git
 
-from uwf_git.commands.remote.fetch import RefsRefused
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.pack_limits import TransferTooLarge
 from uwf_git.store.refs import refs
 from uwf_git.store.refs.refs import Refs
 
@@ -64,7 +64,8 @@ def test_workflow_that_is_refused_leaves_nothing(
 
     failure = site.fetch().failure()
 
-    assert isinstance(failure, RefsRefused)
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "refs-refused"
     assert site.find("uwf/remotes/origin/workflows/odd") is None
     assert git("fsck", "--strict", cwd=Path(site.world.store.path)) == ""
 
@@ -79,7 +80,9 @@ def test_refused_refs_of_plain_git_are_dropped(
     site.world.reopen()
     assert site.find(f"uwf/remotes/origin/threads/{WRONG}") == tip.strip()
 
-    assert isinstance(site.fetch().failure(), RefsRefused)
+    failure = site.fetch().failure()
+    assert isinstance(failure, StoreDamaged)
+    assert failure.code == "refs-refused"
 
     assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
     assert site.find(f"uwf/remotes/origin/threads/{thread}") == tip.strip()
@@ -117,7 +120,7 @@ def test_more_new_refs_than_are_accepted_are_not_fetched(
     other.push()
     before = site.refs("threads", "uwf/remotes/origin/threads")
     set_config(f"{site.path}/config", "uwf.maxFetchRefs", "2")
-    with pytest.raises(TransferTooLarge) as refused:
+    with refuses("transfer-too-large") as refused:
         site.fetch()
     assert refused.value.facts["setting"] == "uwf.maxFetchRefs"
     assert site.refs("threads", "uwf/remotes/origin/threads") == before

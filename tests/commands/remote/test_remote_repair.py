@@ -1,12 +1,11 @@
 from pathlib import Path
 
-import pytest
 from commands.world import World
+from refusing import refuses
 
-from uwf_git.commands.remote.remotes import MirrorElsewhere, add_remote_at, repair_remotes
+from uwf_git.commands.remote.remotes import add_remote_at, repair_remotes
 from uwf_git.store.git.config import add_config, set_config
-from uwf_git.store.remotes.mirror import MirrorStore, list_mirrors
-from uwf_git.store.remotes.remotes import NoSuchRemote
+from uwf_git.store.remotes.mirror import list_mirrors
 
 
 def make_mirrors(world: World, *names: str) -> None:
@@ -25,7 +24,7 @@ def test_every_mirror_is_repaired_or_the_one_that_is_named(world: World) -> None
     assert repair_remotes(world.store, world.caller, None) == ["a", "c"]
     world.reopen()
     assert repair_remotes(world.store, world.caller, None) == []
-    with pytest.raises(NoSuchRemote):
+    with refuses("no-such-remote"):
         repair_remotes(world.store, world.caller, "d")
 
 
@@ -37,7 +36,7 @@ def test_settings_of_the_user_are_named_and_not_changed(world: World, tmp_path: 
     caller = world.caller._replace(environ={"GIT_CONFIG_GLOBAL": str(config)})
     world.caller = caller
     world.reopen()
-    with pytest.raises(MirrorElsewhere, match="origin is a mirror by settings outside"):
+    with refuses("mirror-elsewhere", match="origin is a mirror by settings outside"):
         repair_remotes(world.store, caller, None)
     assert config.read_text() == before
 
@@ -47,6 +46,6 @@ def test_in_a_mirror_nothing_is_recorded(world: World) -> None:
     make_mirrors(world, "origin")
     before = world.store.refs.find(f"refs/threads/{thread}")
     for record in (world.begun, lambda: world.step(thread)):
-        with pytest.raises(MirrorStore):
+        with refuses("mirror-store"):
             record()
     assert world.store.refs.find(f"refs/threads/{thread}") == before

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied
+from refusing import refuses
 
 from uwf_git.cli.thread import patch as patch_verb
 from uwf_git.commands.control.answer import (
@@ -15,10 +16,9 @@ from uwf_git.commands.control.answer import (
     read_question,
 )
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import BadPatch, patch_thread
+from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.turn.begin_branch import begin_branch
-from uwf_git.commands.turn.joining import StateTooLarge
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_move import LoopExhausted
@@ -539,7 +539,7 @@ def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -
 def test_branches_whose_states_are_too_large_together_are_not_joined(world: World) -> None:
     thread = world.begun(flow(PARALLEL % ""))
 
-    with pytest.raises(StateTooLarge) as caught:
+    with refuses("state-too-large") as caught:
         drive(world, thread, script(one=LARGE, two=LARGE))
 
     assert thread in (caught.value.hint or "")
@@ -550,7 +550,7 @@ def test_branches_whose_states_are_too_large_together_are_not_joined(world: Worl
 def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[str, Any]) -> None:
     thread = world.begun(flow(SEQUENCE % ("", "")))
 
-    with pytest.raises(BadPatch):
+    with refuses("bad-patch"):
         patch_thread(world.store, world.caller, thread, patch)
 
     assert log(world, thread) == ["start ready"]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from commands.world import World, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import get_context, load_thread_context
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.engine.flow_words import BadFlowValue
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
@@ -200,7 +200,7 @@ def test_a_template_says_how_often_an_agent_is_tried(world: World) -> None:
 def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: World) -> None:
     thread = world.begun(PLANS.replace("tries: 3", "tries: 0.5"))
     world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
-    with pytest.raises(BadFlowValue, match="and no whole number"):
+    with refuses("flow-value", match="and no whole number"):
         world.step(thread, script())
 
 

@@ -3,6 +3,7 @@
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -10,7 +11,6 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.role_result import MetaUnfit
-from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.thread_id import ThreadId
 
@@ -172,7 +172,7 @@ def test_an_amendment_gives_agents_to_the_roles_of_inner_workflows_too(world: Wo
     assert amended.settings["digger"] == {"timeout": 5, "retries": 2}
     amend_thread(world.store, world.caller, AmendRequest(thread, agents=("all",)))
     assert bound(world, thread) == dict.fromkeys(["asker", "planner", "closer", "digger"], "all")
-    with pytest.raises(NoSuchRole, match="has no role nobody"):
+    with refuses("no-such-role", match="has no role nobody"):
         amend_thread(world.store, world.caller, AmendRequest(thread, agents=("nobody=x",)))
 
 
@@ -234,7 +234,7 @@ def test_a_start_may_stop_at_a_role_of_an_inner_workflow(world: World) -> None:
 
     for until in ("builder", "digger"):
         start(until)
-    with pytest.raises(NoSuchRole, match="has no role nobody"):
+    with refuses("no-such-role", match="has no role nobody"):
         start("nobody")
 
 

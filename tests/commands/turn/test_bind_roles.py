@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played
-from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.trust import is_trusted
@@ -62,7 +62,7 @@ def test_typed_agents_are_those_of_no_other_role(world: World) -> None:
 def test_words_that_mean_nothing_are_reported(world: World) -> None:
     workflow = demo(world)
 
-    with pytest.raises(NoSuchRole, match="workflow demo has no role editor"):
+    with refuses("no-such-role", match="workflow demo has no role editor"):
         typed(world, workflow, "editor=x")
     with pytest.raises(BadCommand):
         bind_roles(world.store, workflow, default="'x")

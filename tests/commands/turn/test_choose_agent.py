@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, content_player, says
+from refusing import refuses
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.turn.choose_agent import AgentNotTrusted, Choice, NoAgent, choose_agent
+from uwf_git.commands.turn.choose_agent import Choice, NoAgent, choose_agent
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.turn.typed_agents import NoSuchRole, RoleNotNext
-from uwf_git.commands.turn.workdir import WorkdirUnknown
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
@@ -58,7 +57,7 @@ def test_agent_of_the_step_may_name_its_role(world: World) -> None:
     thread = world.begun()
 
     assert played_by(world, thread, command="writer=mine") == "mine"
-    with pytest.raises(RoleNotNext, match=r"writer is not next .* the turn of checker"):
+    with refuses("role-not-next", match=r"writer is not next .* the turn of checker"):
         world.step(thread, command="writer=mine")
     assert world.snapshot(thread).record.depth == 1
 
@@ -67,9 +66,9 @@ def test_step_takes_several_agents_and_refuses_those_of_other_roles(world: World
     thread = world.begun()
 
     assert played_by(world, thread, agents=("all", "writer=mine")) == "mine"
-    with pytest.raises(RoleNotNext, match="role writer is not next"):
+    with refuses("role-not-next", match="role writer is not next"):
         world.step(thread, agents=("checker=mine", "writer=mine"))
-    with pytest.raises(NoSuchRole, match="no role editor"):
+    with refuses("no-such-role", match="no role editor"):
         world.step(thread, agents=("checker=mine", "editor=mine"))
 
 
@@ -85,7 +84,7 @@ def test_agent_for_a_role_is_refused_where_the_thread_ends(world: World) -> None
     world.step(thread)
     world.step(thread)
 
-    with pytest.raises(RoleNotNext, match="the workflow is at its end"):
+    with refuses("role-not-next", match="the workflow is at its end"):
         world.step(thread, command="writer=mine")
 
     assert world.snapshot(thread).record.status == "ready"
@@ -164,7 +163,7 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
 ) -> None:
     world, thread = fetched
 
-    with pytest.raises(AgentNotTrusted) as caught:
+    with refuses("agent-not-trusted") as caught:
         world.step(thread, workdir=str(world.place))
 
     assert caught.value.exit_status == 1
@@ -188,7 +187,7 @@ def test_trust_is_remembered_though_a_directory_is_still_wanted(
 ) -> None:
     """Each of the two refusals names one option; typed one after the other they are enough."""
     world, thread = fetched
-    with pytest.raises(WorkdirUnknown):
+    with refuses("workdir-unknown"):
         world.step(thread, trust=True)
     world.reopen()
     assert world.step(thread, workdir=str(world.place)).role is not None
@@ -198,7 +197,7 @@ def test_trusting_one_command_trusts_no_other(fetched: tuple[World, ThreadId]) -
     world, thread = fetched
     world.step(thread, workdir=str(world.place), trust=True)
 
-    with pytest.raises(AgentNotTrusted, match="typed there"):
+    with refuses("agent-not-trusted", match="typed there"):
         world.step(thread)
 
 
@@ -206,7 +205,7 @@ def test_command_of_one_s_own_needs_no_trust(fetched: tuple[World, ThreadId]) ->
     world, thread = fetched
 
     assert world.step(thread, command="mine", workdir=str(world.place)).depth == 1
-    with pytest.raises(AgentNotTrusted):
+    with refuses("agent-not-trusted"):
         world.step(thread)
 
 
@@ -215,14 +214,14 @@ def test_settings_of_one_s_own_do_not_let_a_foreign_command_run(
 ) -> None:
     world, thread = fetched
 
-    with pytest.raises(AgentNotTrusted, match="from-the-workflow"):
+    with refuses("agent-not-trusted", match="from-the-workflow"):
         world.step(thread, command='{"timeout": 9}', workdir=str(world.place))
 
 
 def test_fetched_thread_asks_for_a_work_directory_once(fetched: tuple[World, ThreadId]) -> None:
     world, thread = fetched
 
-    with pytest.raises(WorkdirUnknown) as caught:
+    with refuses("workdir-unknown") as caught:
         world.step(thread, command="mine")
     assert "--workdir" in (caught.value.hint or "")
     world.step(thread, command="mine", workdir=str(world.place))
@@ -236,7 +235,7 @@ def test_thread_of_a_fetched_workflow_does_not_run_its_commands(
     world, _ = fetched
     thread = unbound_thread(world)
 
-    with pytest.raises(AgentNotTrusted, match="from-the-workflow"):
+    with refuses("agent-not-trusted", match="from-the-workflow"):
         world.step(thread)
 
 
@@ -263,7 +262,7 @@ def test_trusted_command_in_another_environment_is_not_trusted(
     elsewhere = World(world.place, store, world.caller, world.new_id)
     elsewhere.start("cc")
 
-    with pytest.raises(AgentNotTrusted, match=r"evil\.so"):
+    with refuses("agent-not-trusted", match=r"evil\.so"):
         elsewhere.step(thread, workdir=str(world.place))
 
 
@@ -290,7 +289,7 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
     world.caller = world.caller._replace(cwd=theirs)
     thread = begun_in(world, theirs)
 
-    with pytest.raises(AgentNotTrusted, match=f"agents/all \\(here {theirs}/agents/all\\)"):
+    with refuses("agent-not-trusted", match=f"agents/all \\(here {theirs}/agents/all\\)"):
         world.step(thread)
 
     assert world.step(thread, trust=True).depth == 1
@@ -302,7 +301,7 @@ def test_work_directory_that_changes_is_another_file(world: World) -> None:
     world.put()
     thread = begun_in(world, mine, "agents/all")
 
-    with pytest.raises(AgentNotTrusted):
+    with refuses("agent-not-trusted"):
         world.step(thread, workdir=theirs)
 
     assert world.step(thread, workdir=mine).depth == 1
@@ -313,7 +312,7 @@ def test_default_that_git_config_set_in_the_store_is_asked_for_once(world: World
     set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
     world.reopen()
     bound = unbound_thread(world)
-    with pytest.raises(AgentNotTrusted, match="theirs"):
+    with refuses("agent-not-trusted", match="theirs"):
         world.step(bound)
 
     assert world.step(bound, trust=True).depth == 1
@@ -325,7 +324,7 @@ def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> 
     thread = unbound_thread(world)
     set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
     world.reopen()
-    with pytest.raises(AgentNotTrusted, match="theirs"):
+    with refuses("agent-not-trusted", match="theirs"):
         world.step(thread)
 
     assert played_by(world, thread, trust=True) == "theirs"
@@ -354,7 +353,7 @@ def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
     source = DEMO.replace("name: demo", "name: check-repo")
     world.put(source + "defaultAgent: uwf-shell 'rm -rf src'\n")
     untrust_agents(world.store, command="uwf-shell 'rm -rf src'")
-    with pytest.raises(AgentNotTrusted):
+    with refuses("agent-not-trusted"):
         world.step(begun_of(world, "check-repo"))
 
 

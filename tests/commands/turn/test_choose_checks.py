@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from commands.agent_run.test_run_checks import ANSWER, CHECKED
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.agent.trust import AgentSelection, select_agents
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.turn.choose_checks import CheckNotTrusted
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
@@ -41,7 +40,7 @@ def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
 ) -> None:
     there, thread = fetched(world, tmp_path, git)
     paid = there.program(f"touch paid; {ANSWER}")
-    with pytest.raises(CheckNotTrusted, match="touch checked") as caught:
+    with refuses("check-not-trusted", match="touch checked") as caught:
         there.step(thread, agent_player(None), command=paid, workdir=str(world.place))
     assert "--trust" in (caught.value.hint or "")
     assert not (world.place / "paid").exists()

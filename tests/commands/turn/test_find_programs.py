@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from uwf_git.commands.turn.find_programs import AgentMissing, find_missing_programs
+from uwf_git.commands.turn.find_programs import agent_missing, find_missing_programs
 
 
 def program(folder: Path, name: str) -> str:
@@ -34,6 +34,6 @@ def test_missing_program_is_told_once_with_its_roles(tmp_path: Path) -> None:
     missing = find_missing_programs(agents, {"PATH": os.environ["PATH"]}, str(tmp_path))
 
     assert [each.roles for each in missing] == [("a", "b"), ("c",)]
-    error = AgentMissing(missing[0])
+    error = agent_missing(missing[0])
     assert error.message.endswith("it would play a, b")
     assert error.facts["program"] == "no-such"

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from commands.step.test_flows import script
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
 from uwf_git.commands.turn.next_move import find_next_move
-from uwf_git.engine.flow_move import LoopExhausted, NoStop
+from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
@@ -174,7 +175,7 @@ def test_a_flow_that_goes_round_says_what_to_type(world: World) -> None:
         "condition: state.some, nodes: [{type: agent, agentId: one}]}]}\n"
     )
 
-    with pytest.raises(NoStop) as caught:
+    with refuses("flow-goes-round") as caught:
         world.step(thread, script())
 
     assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)

@@ -1,16 +1,15 @@
 """Agents that are typed for a drive or a step reach the branches whose roles they name."""
 
-import pytest
 from commands.flows import plays, split_checks
 from commands.step.test_played_roles import INNER, MIDDLE, OUTER
 from commands.world import World, replied
+from refusing import refuses
 
 from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.turn.typed_agents import NoSuchRole
 from uwf_git.model.thread_id import ThreadId
 
 
@@ -28,7 +27,7 @@ def test_the_roles_are_those_of_all_workflows_inside(world: World) -> None:
     assert known == {"asker", "builder", "planner", "digger", "closer"}
     assert check_roles(snapshot, None, ()) == frozenset()
     for until, agents in (("nobody", ()), (None, ("nobody=x",))):
-        with pytest.raises(NoSuchRole, match="has no role nobody") as caught:
+        with refuses("no-such-role", match="has no role nobody") as caught:
             check_roles(snapshot, until, agents)
         assert set(caught.value.facts["roles"]) == known
 
@@ -62,5 +61,5 @@ def test_a_step_of_branches_gives_each_its_own_agent(world: World) -> None:
 
     assert [each.error for each in stepped.branches] == [None, None]
     assert commands == {"reviewer": "mine", "tester": "nobody"}
-    with pytest.raises(NoSuchRole):
+    with refuses("no-such-role"):
         world.step(at.thread, play, agents=("nobody=mine",))

@@ -17,6 +17,7 @@ from commands.worktree.project import (
     writer,
 )
 from commands.world import World, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
@@ -24,8 +25,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.worktree.make import WorktreeGone
-from uwf_git.commands.worktree.repository import NotClean, NotIsolated
+from uwf_git.errors import Refused
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import find_workdir, forget_workdir
@@ -51,11 +51,11 @@ def test_a_work_directory_with_changes_is_refused_before_anything_is_made(
     thread = world.begun(PAIR)
     before = world.snapshot(thread).commit.oid
     (world.place / "part" / "new").write_text("x")
-    with pytest.raises(NotClean, match="has uncommitted changes: part/new"):
+    with refuses("not-clean", match="has uncommitted changes: part/new"):
         world.step(thread)
     (world.place / "part" / "new").unlink()
     (world.place / "notes").write_text("x")
-    with pytest.raises(NotClean, match="notes"):
+    with refuses("not-clean", match="notes"):
         world.step(thread)
 
     assert world.snapshot(thread).commit.oid == before
@@ -67,10 +67,10 @@ def test_a_work_directory_with_changes_is_refused_before_anything_is_made(
 
 def test_a_work_directory_without_a_commit_is_refused(world: World, git: Git) -> None:
     thread = world.begun(PAIR)
-    with pytest.raises(NotIsolated, match="not a git repository"):
+    with refuses("not-isolated", match="not a git repository"):
         world.step(thread)
     git("init", "--quiet", cwd=world.place)
-    with pytest.raises(NotIsolated, match="has no commit yet"):
+    with refuses("not-isolated", match="has no commit yet"):
         world.step(thread)
     assert world.snapshot(thread).record.status == "ready"
 
@@ -153,7 +153,8 @@ def test_a_worktree_that_somebody_removed_is_told_and_made_again(world: World, g
 
     (error,) = errors(world.step(thread, writer()).branches)
 
-    assert isinstance(error, WorktreeGone)
+    assert isinstance(error, Refused)
+    assert error.code == "worktree-gone"
     assert (error.facts["thread"], error.facts["path"]) == (two, lost)
     assert f"--workdir {world.place}" in (error.hint or "")
     assert world.step(two, writer(), workdir=str(world.place)).role == "three"

@@ -7,7 +7,7 @@ from commands.world import World
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.turn.joining import StateTooLarge, find_join_problem
+from uwf_git.commands.turn.joining import find_join_problem
 from uwf_git.commands.turn.role_result import MetaUnfit, read_result
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
@@ -78,4 +78,6 @@ def test_branches_that_say_too_much_together_cannot_be_joined(world: World) -> N
         world.step(branch, script(one={"a": much}, two={"b": much}))
         world.step(branch)
 
-    assert isinstance(problem_of(world, thread), StateTooLarge)
+    problem = problem_of(world, thread)
+    assert problem is not None
+    assert problem.code == "state-too-large"

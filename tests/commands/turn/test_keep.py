@@ -1,6 +1,7 @@
 import pytest
+from refusing import refuses
 
-from uwf_git.commands.turn.keep import BadKeepSetting, KeepRules, read_keep_rules, record_env
+from uwf_git.commands.turn.keep import KeepRules, read_keep_rules, record_env
 from uwf_git.store.git.config import GitConfig
 
 
@@ -18,7 +19,7 @@ def test_64_kib_of_a_log_and_no_variable_are_kept_unless_it_is_set() -> None:
 
 @pytest.mark.parametrize("value", ["much", "-1", "1.5", "64kb"])
 def test_size_that_is_none_is_reported(value: str) -> None:
-    with pytest.raises(BadKeepSetting, match=r"uwf\.keepLogs is .*, not a size"):
+    with refuses("bad-keep-setting", match=r"uwf\.keepLogs is .*, not a size"):
         read_keep_rules(config(keepLogs=value))
 
 

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from commands.forging import troubles
 from commands.world import DEMO, World, fails, says
+from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.limits import BadLimit, LimitReached, check_asked, choose_limits
+from uwf_git.commands.turn.limits import LimitReached, check_asked, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread_id import ThreadId
 
@@ -38,14 +39,14 @@ def test_typed_limit_comes_before_the_workflows() -> None:
 
 @pytest.mark.parametrize("config", [{"maxSteps": "5"}, {"maxCost": -1}, {"maxTokens": [1]}])
 def test_limit_of_a_workflow_from_elsewhere_is_looked_at(config: dict[str, Any]) -> None:
-    with pytest.raises(BadLimit, match="must be"):
+    with refuses("bad-limit", match="must be"):
         choose_limits({}, config)
     # The start of a thread can drop these limits.
     assert choose_limits(dict.fromkeys(config), config) == {}
 
 
 def test_invalid_name_is_reported_with_the_valid_ones() -> None:
-    with pytest.raises(BadLimit, match="maxRounds is no limit") as caught:
+    with refuses("bad-limit", match="maxRounds is no limit") as caught:
         check_asked({"maxRounds": 3})
 
     assert "maxSteps, maxExecutionTime, maxTokens, maxCost" in (caught.value.hint or "")

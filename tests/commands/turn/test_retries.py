@@ -4,12 +4,13 @@ import pytest
 from commands.world import DEMO, World, fails
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.retries import BadRetrySetting, RetryRules, read_retry
+from uwf_git.commands.turn.retries import RetryRules, read_retry
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import GitConfig, set_config
@@ -50,13 +51,13 @@ def test_agents_own_rules_come_before_the_configured_ones() -> None:
 
 @pytest.mark.parametrize("value", ["many", "-1", "1.5", "1e3", "٣", "9" * 10, "0x2", "."])
 def test_number_of_retries_that_is_none_is_reported(value: str) -> None:
-    with pytest.raises(BadRetrySetting, match="not a whole number"):
+    with refuses("bad-retry-setting", match="not a whole number"):
         read_retry(config(retries=value), {})
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", "1e3", "1.2.3", "inf", "nan", "9" * 10, "."])
 def test_invalid_wait_is_reported(value: str) -> None:
-    with pytest.raises(BadRetrySetting, match=r"uwf\.backoff is .*, not a number"):
+    with refuses("bad-retry-setting", match=r"uwf\.backoff is .*, not a number"):
         read_retry(config(backoff=value), {})
 
 
@@ -145,7 +146,7 @@ def test_meaningless_setting_is_reported_before_an_agent_runs(world: World) -> N
     configure(world, "uwf.retries", "some")
     thread = world.begun()
 
-    with pytest.raises(BadRetrySetting):
+    with refuses("bad-retry-setting"):
         world.step(thread, lambda _turn: pytest.fail("it was paid"))
 
     assert world.snapshot(thread).record.event == "start"

@@ -2,17 +2,16 @@
 
 import pytest
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.turn.typed_agents import (
-    CommandUnnamed,
     LaidOver,
-    RoleNotNext,
     TypedAgent,
     lay_over,
     read_typed,
+    role_not_next,
 )
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.model.definition.agent_settings import BadAgent
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.transition import END
 
@@ -46,7 +45,7 @@ def test_command_replaces_an_agent_unless_its_settings_are_kept() -> None:
 
 
 def test_settings_need_a_command_to_be_laid_over() -> None:
-    with pytest.raises(CommandUnnamed):
+    with refuses("command-unnamed"):
         lay_over("r", None, [TypedAgent("r", {"retries": 1})], may_run=True, keeps=False)
 
 
@@ -58,11 +57,11 @@ def test_wrong_settings_are_named_as_they_were_typed(world: World, text: str, na
     world.put()
     workflow = find_workflow(world.store, "demo").workflow
 
-    with pytest.raises(BadAgent, match=f"^{name} is no agent"):
+    with refuses("bad-agent", match=f"^{name} is no agent"):
         read_typed(workflow, (text,))
 
 
 @pytest.mark.parametrize(("role", "next_role"), [("checker", "checker"), (END, None)])
 def test_role_that_is_not_next_tells_who_is(role: str, next_role: str | None) -> None:
-    refused = RoleNotNext(ThreadId("01J00000000000000000000001"), "writer", role)
+    refused = role_not_next(ThreadId("01J00000000000000000000001"), "writer", role)
     assert (refused.facts["role"], refused.facts["next"]) == ("writer", next_role)

@@ -2,13 +2,9 @@ from pathlib import Path
 
 import pytest
 from commands.world import World
+from refusing import refuses
 
-from uwf_git.commands.turn.workdir import (
-    NotADirectory,
-    WorkdirUnknown,
-    choose_workdir,
-    existing_directory,
-)
+from uwf_git.commands.turn.workdir import NotADirectory, choose_workdir, existing_directory
 from uwf_git.model.thread_id import ThreadId
 
 THREAD = ThreadId("01J00000000000000000000001")
@@ -24,7 +20,7 @@ def test_directory_is_remembered_once_it_was_named(world: World) -> None:
 
 
 def test_thread_that_came_from_elsewhere_asks_for_one(world: World) -> None:
-    with pytest.raises(WorkdirUnknown) as caught:
+    with refuses("workdir-unknown") as caught:
         choose_workdir(world.store, THREAD, "/", named=None)
 
     assert f"uwf thread step {THREAD} --workdir PATH" in (caught.value.hint or "")
@@ -44,7 +40,7 @@ def test_wrong_directory_is_not_remembered(world: World) -> None:
     with pytest.raises(NotADirectory):
         choose_workdir(world.store, THREAD, "/", named="nowhere")
 
-    with pytest.raises(WorkdirUnknown):
+    with refuses("workdir-unknown"):
         choose_workdir(world.store, THREAD, "/", named=None)
 
 

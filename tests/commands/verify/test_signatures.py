@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands.flows import split_checks
 from commands.world import World, fails
+from refusing import refuses
 from store.loose import lose
 from store.signing_keys import (
     Git,
@@ -34,7 +35,7 @@ from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.signatures.sign import CannotSign, UnfitSetting
+from uwf_git.store.signatures.sign import CannotSign
 
 PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 
@@ -200,7 +201,7 @@ def test_agent_does_not_start_when_its_work_could_not_be_signed(
         world.store = with_settings(
             world.store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings}
         )
-        with pytest.raises((CannotSign, UnfitSetting)):
+        with refuses(CannotSign, "unfit-setting"):
             world.step(thread, play)
     assert not (tmp_path / "runs").exists()
 

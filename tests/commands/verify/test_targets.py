@@ -6,9 +6,10 @@ from cas_nodes import put_person
 from commands.forging import tip_of
 from commands.world import World
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.verify.targets import NoSuchRef, Target, find_targets
+from uwf_git.commands.verify.targets import Target, find_targets, no_such_ref
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, AmbiguousThread, NoSuchThread
@@ -75,7 +76,7 @@ def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> No
     ["nope", "", "refs/heads/main", "refs/threads/x", "refs/workflows/nope", "refs/uwf/kept/x/y"],
 )
 def test_name_of_nothing_is_refused(text: str, world: World, threads: list[ThreadId]) -> None:
-    with pytest.raises(NoSuchRef, match="there is no thread, workflow or ref"):
+    with refuses("no-such-ref", match="there is no thread, workflow or ref"):
         find_targets(world.store, [text])
 
 
@@ -83,7 +84,7 @@ def test_name_of_nothing_is_refused(text: str, world: World, threads: list[Threa
     ("text", "shown"), [("", "''"), ("nope", "nope"), ("\x1b[2J", r"'\x1b[2J'")]
 )
 def test_name_of_nothing_is_shown_in_one_printable_line(text: str, shown: str) -> None:
-    assert f"workflow or ref {shown} that" in NoSuchRef(text).message
+    assert f"workflow or ref {shown} that" in no_such_ref(text).message
 
 
 def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:

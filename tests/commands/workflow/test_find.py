@@ -4,6 +4,7 @@ import pytest
 from cas_nodes import keep_alone
 from commands.world import DEMO, World
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.workflow import checked_parts
 from uwf_git.commands.workflow.build import validate_workflow
@@ -17,7 +18,6 @@ from uwf_git.commands.workflow.local import BadLocalWorkflow
 from uwf_git.commands.workflow.versions import remove_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 from uwf_git.store.workflows.shipped import find_shipped, list_shipped
 
 
@@ -49,7 +49,7 @@ def test_ambiguous_version_is_refused(world: World) -> None:
 def test_name_that_is_nearly_there_is_offered(world: World) -> None:
     world.put()
 
-    with pytest.raises(NoSuchWorkflow) as caught:
+    with refuses("no-such-workflow") as caught:
         find_workflow(world.store, "dmeo")
 
     assert "did you mean demo?" in (caught.value.hint or "")
@@ -61,7 +61,7 @@ def test_name_that_is_nearly_there_is_offered(world: World) -> None:
 def test_what_is_no_name_is_no_workflow(text: str, world: World) -> None:
     world.put()
 
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         find_workflow(world.store, text)
 
 
@@ -78,7 +78,7 @@ def test_workflow_that_only_a_thread_holds_is_found_by_its_hash(world: World) ->
 def test_node_that_is_no_workflow_is_not_found(world: World) -> None:
     thread = world.begun()
 
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         find_workflow(world.store, world.snapshot(thread).record.node)
 
 
@@ -159,14 +159,14 @@ def test_hash_of_a_file_of_the_project_is_understood_as_the_list_shows_it(
     hash_ = find_workflow(world.store, "demo", cwd=str(tmp_path)).workflow.hash
 
     assert find_workflow(world.store, hash_[:9], cwd=str(tmp_path)).file == str(path)
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         find_workflow(world.store, hash_)
 
 
 def test_name_of_a_file_of_the_project_is_offered(world: World, tmp_path: Path) -> None:
     local(tmp_path, DEMO)
 
-    with pytest.raises(NoSuchWorkflow) as caught:
+    with refuses("no-such-workflow") as caught:
         find_workflow(world.store, "dmeo", cwd=str(tmp_path))
 
     assert "did you mean demo?" in (caught.value.hint or "")
@@ -190,9 +190,9 @@ def test_shipped_workflow_is_found_after_all_others(world: World, tmp_path: Path
     shipped = find_shipped("check-repo")
     assert shipped is not None
     assert (found.workflow.name, found.file, found.shadows) == ("check-repo", shipped.path, None)
-    with pytest.raises(NoSuchWorkflow, match="there is no workflow check-repo"):
+    with refuses("no-such-workflow", match="there is no workflow check-repo"):
         find_workflow(world.store, "check-repo")
-    with pytest.raises(NoSuchWorkflow) as caught:
+    with refuses("no-such-workflow") as caught:
         find_workflow(world.store, "chek-repo", cwd=str(tmp_path))
     assert "did you mean check-repo?" in (caught.value.hint or "")
 

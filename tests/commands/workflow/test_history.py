@@ -1,13 +1,13 @@
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
+from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.commands.workflow.history import list_history
 from uwf_git.commands.workflow.put import PutWorkflow
 from uwf_git.commands.workflow.versions import remove_workflow, rollback_workflow
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 REF = "refs/workflows/demo"
 
@@ -61,7 +61,7 @@ def test_limit_shortens_the_list_and_not_the_rows(world: World, puts: list[PutWo
 
 
 def test_unknown_name_is_refused(world: World, puts: list[PutWorkflow]) -> None:
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         list_history(world.store, "other")
 
 

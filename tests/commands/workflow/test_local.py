@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.commands.workflow.list import list_workflows
 from uwf_git.commands.workflow.local import BadLocalWorkflow, build_local, find_local, list_local
-from uwf_git.store.workflows.registry import NoSuchWorkflow, list_names
+from uwf_git.store.workflows.registry import list_names
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_list_and_find_agree_on_every_file(world: World, project: Path) -> None:
             found = find_workflow(world.store, name, cwd=cwd)
             assert (found.workflow.hash, found.file) == (row["workflow"], row["file"])
         else:
-            with pytest.raises((BadLocalWorkflow, NoSuchWorkflow)):
+            with refuses(BadLocalWorkflow, "no-such-workflow"):
                 find_workflow(world.store, name, cwd=cwd)
     assert [name for name, row in rows.items() if "error" not in row] == ["demo", "short"]
 

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
-from uwf_git.commands.workflow.put import CaseTwin, PutWorkflow, put_workflow
+from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.yaml.bad_yaml import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
@@ -82,7 +83,7 @@ def test_going_back_is_a_version_too(world: World) -> None:
 def test_name_that_differs_only_by_case_is_refused(twin: str, world: World) -> None:
     world.put()
 
-    with pytest.raises(CaseTwin, match=f"{twin} differs from demo only by case"):
+    with refuses("case-twin", match=f"{twin} differs from demo only by case"):
         world.put(DEMO.replace("name: demo", f"name: {twin}"))
 
     assert list_names(world.store) == ["demo"]

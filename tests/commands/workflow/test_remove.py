@@ -1,19 +1,14 @@
 import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
 from uwf_git.commands.workflow.list import list_workflows
-from uwf_git.commands.workflow.put import CaseTwin
 from uwf_git.commands.workflow.versions import remove_workflow
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import (
-    NoSuchWorkflow,
-    WorkflowMoved,
-    find_version,
-    list_versions,
-)
+from uwf_git.store.workflows.registry import WorkflowMoved, find_version, list_versions
 
 
 def test_name_is_not_listed_and_means_nothing_any_more(world: World) -> None:
@@ -66,7 +61,7 @@ def test_missing_workflow_cannot_be_removed(times: int, world: World) -> None:
         world.put()
         remove_workflow(world.store, world.caller, "demo")
 
-    with pytest.raises((NoSuchWorkflow, WorkflowRemoved)):
+    with refuses("no-such-workflow", WorkflowRemoved):
         remove_workflow(world.store, world.caller, "demo")
 
 
@@ -74,7 +69,7 @@ def test_name_stays_taken_for_those_that_differ_by_case(world: World) -> None:
     world.put()
     remove_workflow(world.store, world.caller, "demo")
 
-    with pytest.raises(CaseTwin):
+    with refuses("case-twin"):
         world.put(DEMO.replace("name: demo", "name: Demo"))
 
 

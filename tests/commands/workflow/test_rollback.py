@@ -1,25 +1,16 @@
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.commands.workflow.put import PutWorkflow
-from uwf_git.commands.workflow.versions import (
-    AlreadyThere,
-    NoSuchVersion,
-    RolledBack,
-    remove_workflow,
-    rollback_workflow,
-)
+from uwf_git.commands.workflow.versions import RolledBack, remove_workflow, rollback_workflow
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.trust import list_trusted, untrust_agents
-from uwf_git.store.workflows.registry import (
-    NoSuchWorkflow,
-    find_version,
-    list_versions,
-)
+from uwf_git.store.workflows.registry import find_version, list_versions
 from uwf_git.store.workflows.tree import read_sources
 
 BETTER = DEMO.replace("Writes.", "Writes well.")
@@ -87,7 +78,7 @@ def test_older_version_of_a_removed_workflow_is_restored(
 
 
 def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
-    with pytest.raises(AlreadyThere, match=f"workflow demo is at {two[1].workflow} already"):
+    with refuses("already-there", match=f"workflow demo is at {two[1].workflow} already"):
         back(world, two[1].workflow)
     assert len(list(list_versions(world.store))) == 2
 
@@ -95,9 +86,9 @@ def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, Pu
 def test_first_version_has_none_before_it(world: World) -> None:
     world.put()
 
-    with pytest.raises(NoSuchVersion, match="no version before its newest"):
+    with refuses("no-such-version", match="no version before its newest"):
         back(world)
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         rollback_workflow(world.store, world.caller, "other")
 
 

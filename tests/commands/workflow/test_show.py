@@ -1,10 +1,9 @@
 from pathlib import Path
 
-import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.workflow.show import show_workflow
-from uwf_git.store.workflows.registry import NoSuchWorkflow
 
 FULL = DEMO + (
     "defaultAgent: uwf-x\nagentOverrides: {checker: {command: cc, timeout: 5}}\n"
@@ -51,7 +50,7 @@ def test_older_version_is_shown_by_its_hash(world: World) -> None:
 
 
 def test_unknown_workflow_is_refused(world: World) -> None:
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         show_workflow(world.store, "nothing")
 
 

@@ -1,16 +1,15 @@
 import pytest
 from commands.world import DEMO, World
+from refusing import refuses
 
 from uwf_git.commands.workflow.find import WorkflowRemoved
 from uwf_git.commands.workflow.versions import (
-    AmbiguousVersion,
-    NoSuchVersion,
     choose_version,
     get_newest,
     get_present,
     remove_workflow,
 )
-from uwf_git.store.workflows.registry import NoSuchWorkflow, Version, list_versions
+from uwf_git.store.workflows.registry import Version, list_versions
 
 
 @pytest.fixture
@@ -28,9 +27,9 @@ def test_newest_is_found_by_its_name_alone(world: World, versions: list[Version]
 
 @pytest.mark.parametrize("text", ["dem", "", "../demo", "refs/workflows/demo", "\udcff"])
 def test_what_is_no_name_is_no_workflow(text: str, world: World, versions: list[Version]) -> None:
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         get_newest(world.store, text)
-    with pytest.raises(NoSuchWorkflow):
+    with refuses("no-such-workflow"):
         get_newest(world.store, versions[0].workflow)
 
 
@@ -54,7 +53,7 @@ def test_commit_means_that_very_version(versions: list[Version]) -> None:
 
 @pytest.mark.parametrize("text", ["", "no such", "0" * 13, "f" * 40, "-1", "HEAD^"])
 def test_unknown_version_is_refused(text: str, versions: list[Version]) -> None:
-    with pytest.raises(NoSuchVersion, match="workflow demo has no version"):
+    with refuses("no-such-version", match="workflow demo has no version"):
         choose_version("demo", versions, text)
 
 
@@ -65,7 +64,7 @@ def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -
     names = [version.workflow for version in versions]
     prefix = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
 
-    with pytest.raises(AmbiguousVersion) as caught:
+    with refuses("ambiguous-version") as caught:
         choose_version("demo", versions, prefix)
 
     assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, commit_all, run, worktrees
 from commands.world import World, replied
+from refusing import refuses
 
 from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.commands.worktree.repository import NotClean
 from uwf_git.model.thread_id import ThreadId
 
 FILES = ("-c", "protocol.file.allow=always")
@@ -253,7 +253,7 @@ def test_an_edit_in_a_submodule_is_a_change_of_the_work_directory(
     (world.place / "lib" / "text").write_text("half done\n")
     thread = world.begun(PAIR)
 
-    with pytest.raises(NotClean, match="uncommitted changes: lib"):
+    with refuses("not-clean", match="uncommitted changes: lib"):
         world.step(thread)
 
 

@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, worktrees
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.turn.begin_branch import begin_branch
-from uwf_git.commands.worktree.make import NoPlaceForWorktrees, find_own_worktree, make_worktree
+from uwf_git.commands.worktree.make import find_own_worktree, make_worktree
 from uwf_git.commands.worktree.record import write_worktree
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -53,7 +53,7 @@ def test_half_of_a_worktree_is_made_anew(world: World, git: Git) -> None:
 def test_a_user_without_a_home_is_told(world: World, git: Git) -> None:
     branch = begin(world, git)
     homeless = world.store._replace(trust_file=None)
-    with pytest.raises(NoPlaceForWorktrees, match="no home directory"):
+    with refuses("no-place-for-worktrees", match="no home directory"):
         make_worktree(homeless, world.caller.environ, branch, source=str(world.place))
 
 

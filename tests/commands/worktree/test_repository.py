@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 from commands.worktree.project import Git
+from refusing import refuses
 
-from uwf_git.commands.worktree.repository import (
-    NotClean,
-    NotIsolated,
-    commit_tree,
-    find_origin,
-    git_of,
-)
+from uwf_git.commands.worktree.repository import commit_tree, find_origin, git_of
 from uwf_git.store.git.program import ProgramFailed
 
 
@@ -50,7 +45,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
     for number in range(4):
         (project / f"new {number}").touch()
 
-    with pytest.raises(NotClean) as raised:
+    with refuses("not-clean") as raised:
         find_origin(os.environ, str(project / "part"))
 
     assert raised.value.facts["changed"][:3] == ["part/file", "part/moved", "new 0"]
@@ -59,7 +54,7 @@ def test_changes_are_told_by_name(project: Path, git: Git) -> None:
 
 
 def test_a_git_directory_is_no_work_tree(project: Path) -> None:
-    with pytest.raises(NotIsolated, match="it is not in a work tree"):
+    with refuses("not-isolated", match="it is not in a work tree"):
         find_origin(os.environ, str(project / ".git"))
 
 

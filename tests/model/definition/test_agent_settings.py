@@ -1,8 +1,9 @@
 """Settings of an agent as they are typed: YAML or JSON, null removes."""
 
 import pytest
+from refusing import refuses
 
-from uwf_git.model.definition.agent_settings import BadAgent, read_agent_settings
+from uwf_git.model.definition.agent_settings import read_agent_settings
 
 
 def test_command_alone_and_settings_are_read() -> None:
@@ -44,7 +45,7 @@ def test_null_stays_to_remove_a_setting() -> None:
     ],
 )
 def test_problems_are_listed(text: str, problem: str) -> None:
-    with pytest.raises(BadAgent) as caught:
+    with refuses("bad-agent") as caught:
         read_agent_settings(text, name="--agent x")
 
     assert caught.value.message.startswith("--agent x is no agent: ")
@@ -53,5 +54,5 @@ def test_problems_are_listed(text: str, problem: str) -> None:
 
 def test_what_is_not_yaml_is_refused() -> None:
     for text in ('{"command": "a", "command": "b"}', '{"command": "a"', b"\xff"):
-        with pytest.raises(BadAgent, match="f is no agent: "):
+        with refuses("bad-agent", match="f is no agent: "):
             read_agent_settings(text, name="f")

@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 from flow_trees import Tree, as_flow
+from refusing import refuses
 
-from uwf_git.model.definition.append_flow import (
-    NoSuchContainer,
-    Target,
-    find_target,
-    read_flow_addition,
-)
+from uwf_git.model.definition.append_flow import Target, find_target, read_flow_addition
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.yaml.reader import parse_yaml
@@ -57,7 +53,7 @@ def test_a_container_is_named_by_its_id_or_name(to: str, place: str) -> None:
     ("named", "told"), [("twice", "is the name of 2 containers"), ("a", "is no id or name")]
 )
 def test_what_is_no_one_container_is_told(named: str, told: str) -> None:
-    with pytest.raises(NoSuchContainer, match=told) as caught:
+    with refuses("no-such-container", match=told) as caught:
         find_target(TARGET, named)
     assert caught.value.facts["containers"] == ["all", "twice", "twice", "files"]
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
-from uwf_git.store.disk.file_lock import LockingUnsupported, NoLockFile, hold_lock
+from uwf_git.store.disk.file_lock import LockingUnsupported, hold_lock
 
 HOLD = """
 import sys
@@ -133,7 +134,7 @@ def test_lock_that_is_not_a_regular_file_is_refused_and_unchanged(
         path.mkdir()
     else:
         path.symlink_to(precious if kind == "link" else tmp_path / "nothing")
-    with pytest.raises(NoLockFile, match="is not a regular file"), hold_lock(str(path), wait=True):
+    with refuses("no-lock-file", match="is not a regular file"), hold_lock(str(path), wait=True):
         pass
     assert os.path.lexists(path)
     assert precious.read_text() == "mine"

@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusing import refuses
 
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.disk.held_file import read_content
-from uwf_git.store.disk.slots import (
-    NoPlaceForSlots,
-    SlotRequest,
-    hold_slot,
-    slots_folder,
-)
+from uwf_git.store.disk.slots import SlotRequest, hold_slot, slots_folder
 
 # Holds a slot until its standard input ends; `child` lets a child of it keep the file open.
 HOLD = """
@@ -296,6 +292,6 @@ def test_user_without_a_home_is_found_by_its_number_or_refused(
     assert slots_folder({}).startswith(own(os.getuid()).pw_dir)
     # No such user: a container that was given a number.
     monkeypatch.setattr(os, "getuid", lambda: 4_123_456_789)
-    with pytest.raises(NoPlaceForSlots) as caught:
+    with refuses("no-place-for-slots") as caught:
         slots_folder({})
     assert caught.value.exit_status == 1

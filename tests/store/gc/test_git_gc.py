@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import ObjectID
+from refusing import refuses
 from store.conftest import Git
 from store.due import make_due
 from store.gc_by_git import gc, loose
@@ -17,7 +18,6 @@ from uwf_git.store.gc.lock import GcRuns
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.trust import SettingNotTrusted
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 
@@ -174,6 +174,6 @@ def test_gc_runs_no_program_of_the_store(story: Story, store: Store, tmp_path: P
     assert not (tmp_path / "ran").exists()
 
     set_config(f"{store.path}/config", "gc.recentObjectsHook", str(hook))
-    with pytest.raises(SettingNotTrusted):
+    with refuses("setting-not-trusted"):
         gc(open_store(store.path, environ=os.environ))
     assert not (tmp_path / "ran").exists()

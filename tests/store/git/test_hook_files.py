@@ -4,17 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.hook_files import (
-    SHIMS,
-    ForeignHook,
-    HooksElsewhere,
-    HooksLinked,
-    check_hooks,
-    find_unpinned,
-    install_hooks,
-)
+from uwf_git.store.git.hook_files import SHIMS, check_hooks, find_unpinned, install_hooks
 
 HOOKS = Path(__file__).parents[3] / "hooks"
 NO_CONFIG = GitConfig({})
@@ -131,7 +124,7 @@ def test_foreign_hook_is_refused(content: str | None, tmp_path: Path) -> None:
     else:
         hook.write_text(content)
 
-    with pytest.raises(ForeignHook, match="post-receive exists already") as refused:
+    with refuses("foreign-hook", match="post-receive exists already") as refused:
         check_hooks(str(tmp_path), NO_CONFIG)
 
     assert "`uwf hook post-receive`" in str(refused.value.hint)
@@ -142,7 +135,7 @@ def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
     (tmp_path / "others").mkdir()
     (tmp_path / "hooks").symlink_to(tmp_path / target)
 
-    with pytest.raises(HooksLinked, match="hooks is a symbolic link") as refused:
+    with refuses("hooks-linked", match="hooks is a symbolic link") as refused:
         check_hooks(str(tmp_path), GitConfig({"core.hookspath": ["hooks"]}))
 
     assert f"`rm {tmp_path}/hooks`" in str(refused.value.hint)
@@ -150,7 +143,7 @@ def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("elsewhere", ["/etc/git/hooks", "../hooks"])
 def test_other_hooks_path_is_refused(elsewhere: str, tmp_path: Path) -> None:
-    with pytest.raises(HooksElsewhere, match=r"core\.hooksPath"):
+    with refuses("hooks-elsewhere", match=r"core\.hooksPath"):
         check_hooks(str(tmp_path), GitConfig({"core.hookspath": [elsewhere]}))
 
 
@@ -160,7 +153,7 @@ def test_git_that_is_sent_to_the_same_place_is_fine(tmp_path: Path) -> None:
 
 
 def test_empty_hooks_path_is_another_one(tmp_path: Path) -> None:
-    with pytest.raises(HooksElsewhere):
+    with refuses("hooks-elsewhere"):
         check_hooks(str(tmp_path), GitConfig({"core.hookspath": [""]}))
 
 

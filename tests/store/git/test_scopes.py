@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 
 from uwf_git.store.git.config import BadConfig, set_config
-from uwf_git.store.git.scopes import GitNotAsked, read_user_config
+from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.store import create_store, open_store
 
 Environ = dict[str, str]
@@ -182,7 +183,7 @@ def test_a_file_below_the_prefix_of_git_is_asked_of_git(repo: Path, environ: Env
     set_config(str(repo / "config"), "include.path", "%(prefix)/etc/nowhere")
     assert as_we_see(environ, repo) == as_git_sees(environ, repo)
     environ["PATH"] = ""
-    with pytest.raises(GitNotAsked, match="below git's prefix"):
+    with refuses("git-settings-unread", match="below git's prefix"):
         as_we_see(environ, repo)
 
 
@@ -210,7 +211,7 @@ def test_ordinary_settings_are_read_without_a_process(
     assert read_user_config(environ).get("user.name") == "Ada"
     assert not log.exists()
     environ["GIT_CONFIG_COUNT"] = "1"
-    with pytest.raises(GitNotAsked):
+    with refuses("git-settings-unread"):
         as_we_see(environ, repo)
     assert log.exists()
 
@@ -232,14 +233,14 @@ def test_git_that_is_not_there_is_no_reason_to_skip_a_setting(
 ) -> None:
     write(f"{environ['HOME']}/.gitconfig", '[includeIf "gitdir:~/x/"]\n\tpath = y\n')
     environ["PATH"] = str(tmp_path)
-    with pytest.raises(GitNotAsked, match=r"conditional include, .* no git on the PATH"):
+    with refuses("git-settings-unread", match=r"conditional include, .* no git on the PATH"):
         as_we_see(environ, repo)
 
 
 def test_a_broken_file_that_git_reads_is_named(repo: Path, environ: Environ) -> None:
     broken = write(f"{environ['HOME']}/broken", "[user\n")
     write(f"{environ['HOME']}/.gitconfig", '[includeIf "gitdir:~/work/"]\n\tpath = broken\n')
-    with pytest.raises(GitNotAsked, match=f"bad config line 1 in file {broken}"):
+    with refuses("git-settings-unread", match=f"bad config line 1 in file {broken}"):
         as_we_see(environ, repo)
 
 
@@ -248,7 +249,7 @@ def test_git_that_reads_other_settings_than_those_of_the_store_is_refused(
 ) -> None:
     environ |= {"GIT_CONFIG_PARAMETERS": "'a.b=c'"}
     environ["PATH"] = str(put_git(tmp_path / "bin", "exit 0").parent)
-    with pytest.raises(GitNotAsked, match=f"does not take {repo} for a repository"):
+    with refuses("git-settings-unread", match=f"does not take {repo} for a repository"):
         as_we_see(environ, repo)
 
 
@@ -258,7 +259,7 @@ def test_a_git_that_cannot_be_started_is_named(
     git = put_git(tmp_path / "bin", "")
     git.write_text("#!/nowhere/at/all\n")
     environ |= {"GIT_CONFIG_PARAMETERS": "'a.b=c'", "PATH": str(git.parent)}
-    with pytest.raises(GitNotAsked, match="could not be started"):
+    with refuses("git-settings-unread", match="could not be started"):
         as_we_see(environ, repo)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from refusing import refuses
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
@@ -10,7 +11,6 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
-from uwf_git.store.nodes.tree import NodeCollision
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import parse_trailers, subject_of
 from uwf_git.store.oid import Oid
@@ -62,7 +62,7 @@ def test_of_what_is_put_twice_the_first_stays(store: Store) -> None:
 
 def test_a_name_with_another_payload_is_refused(store: Store) -> None:
     put(store, ONE)
-    with pytest.raises(NodeCollision, match=ONE.hash):
+    with refuses("node-collision", match=ONE.hash):
         put(store, TWO._replace(hash=ONE.hash))
 
 

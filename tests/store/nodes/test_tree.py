@@ -3,20 +3,14 @@ from dulwich.object_store import MemoryObjectStore
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.story import list_tree, put_raw
 
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.blob import DamagedNode, encode_node
-from uwf_git.store.nodes.tree import (
-    FILE_MODE,
-    TREE_MODE,
-    NodeCollision,
-    add_nodes,
-    find_names,
-    find_node,
-)
+from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes, find_names, find_node
 from uwf_git.store.objects.objects import DamagedObject, get_blob, get_tree
 from uwf_git.store.store import Store
 
@@ -126,7 +120,7 @@ def test_one_name_never_has_two_payloads() -> None:
     objects = MemoryObjectStore()
     folder = grown(objects, ANY)
     twin = build_node(META, {"title": "twin"}, timestamp=0)._replace(hash=ANY.hash)
-    with pytest.raises(NodeCollision, match=ANY.hash) as caught:
+    with refuses("node-collision", match=ANY.hash) as caught:
         add_nodes(objects, folder, [twin])
     assert caught.value.exit_status == 5
 

@@ -3,15 +3,15 @@
 import itertools
 from typing import Any
 
-import pytest
 from dulwich.object_store import MemoryObjectStore
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.tree import NodeCollision, add_nodes, find_node
+from uwf_git.store.nodes.tree import add_nodes, find_node
 from uwf_git.store.nodes.unite import unite_nodes
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.store import Store
@@ -124,7 +124,7 @@ def test_two_payloads_under_one_name_are_an_error(store: Store) -> None:
     outer[node.hash[0].encode()] = (0o40000, inner.id)
     store.objects.add_objects([(each, None) for each in (forged, leaf, inner, outer)])
 
-    with pytest.raises(NodeCollision):
+    with refuses("node-collision"):
         unite_nodes(store.objects, [folder(store.objects, node), outer.id])
 
 

@@ -3,10 +3,10 @@ from collections.abc import Callable
 import pytest
 from dulwich.object_store import MemoryObjectStore
 from fresh_store import fresh_store
+from refusing import refuses
 from store.story import Story
 
 from uwf_git.store.objects.ancestry import descends, has_object, is_descendant
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.oid import Oid
 
 
@@ -46,7 +46,7 @@ def test_commit_descends_from_itself_and_all_before_it(story: Story) -> None:
 
 
 def test_missing_commit_on_the_way_is_an_error_for_descends() -> None:
-    with pytest.raises(DamagedCommit, match="is missing"):
+    with refuses("damaged-commit", match="is missing"):
         descends(MemoryObjectStore(), Oid("2" * 40), Oid("1" * 40))
 
 

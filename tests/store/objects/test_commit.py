@@ -7,14 +7,13 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.conftest import Git
 from store.story import Story, put_raw, signed
 
 from uwf_git.store.objects.commit import (
-    ClockTooLate,
     CommitDraft,
     CommitView,
-    DamagedCommit,
     find_entry,
     read_commit,
     read_commit_file,
@@ -81,7 +80,7 @@ def test_a_file_is_read(store: Store) -> None:
 )
 def test_a_file_that_is_no_json_is_damage(store: Store, content: bytes, words: str) -> None:
     view = written(store, now_json=content)
-    with pytest.raises(DamagedCommit) as caught:
+    with refuses("damaged-commit") as caught:
         read_commit_json(store.objects, view, "now.json")
     assert view.oid in caught.value.message
     assert "now.json" in caught.value.message
@@ -90,18 +89,18 @@ def test_a_file_that_is_no_json_is_damage(store: Store, content: bytes, words: s
 
 def test_a_missing_file_is_damage(store: Store) -> None:
     view = written(store)
-    with pytest.raises(DamagedCommit, match=rf"{view.oid} has no now\.json"):
+    with refuses("damaged-commit", match=rf"{view.oid} has no now\.json"):
         read_commit_json(store.objects, view, "now.json")
 
 
 def test_a_missing_commit_is_damage(store: Store) -> None:
-    with pytest.raises(DamagedCommit, match=f"{'1' * 40} is missing"):
+    with refuses("damaged-commit", match=f"{'1' * 40} is missing"):
         read_commit(store.objects, Oid("1" * 40))
 
 
 def test_something_else_is_no_commit(store: Store) -> None:
     oid = put_raw(store, "blob", b"content").decode()
-    with pytest.raises(DamagedCommit, match=f"{oid} is not a commit"):
+    with refuses("damaged-commit", match=f"{oid} is not a commit"):
         read_commit(store.objects, Oid(oid))
 
 
@@ -128,7 +127,7 @@ def test_something_else_is_no_commit(store: Store) -> None:
 )
 def test_a_commit_that_git_would_not_write_is_damage(store: Store, lines: list[str]) -> None:
     oid = Oid(put_raw(store, "commit", "\n".join(lines).encode()).decode())
-    with pytest.raises((DamagedCommit, DamagedObject), match=oid):
+    with refuses("damaged-commit", DamagedObject, match=oid):
         read_commit(store.objects, oid)
 
 
@@ -204,7 +203,7 @@ def test_a_clock_that_git_cannot_hold_commits_nothing(store: Store) -> None:
     last_ms = (1 << 34) * 1000 - 1
     before = written(store, now_ms=last_ms)
     assert before.time_s == (1 << 34) - 1
-    with pytest.raises(ClockTooLate, match="after the year 2514") as caught:
+    with refuses("clock-too-late", match="after the year 2514") as caught:
         written(store, before.oid, now_ms=last_ms + 1, new=b"content")
     assert Blob.from_string(b"content").id not in store.objects
     assert "date" in (caught.value.hint or "")

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, Commit, Tree
+from refusing import refuses
 from store.story import put_raw
 
-from uwf_git.store.objects.limited import LimitedObjects, OversizedObject, render_size
+from uwf_git.store.objects.limited import LimitedObjects, render_size
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import Store
 
@@ -20,7 +21,7 @@ def test_blob_above_the_limit_is_never_handed_out(tmp_path: Path) -> None:
     assert objects.get_raw(small.id) == (Blob.type_num, b"x" * 10)
     assert large.id in objects
     for read in (objects.__getitem__, objects.get_raw):
-        with pytest.raises(OversizedObject, match="takes 11 bytes, and at most 10 bytes"):
+        with refuses("oversized-object", match="takes 11 bytes, and at most 10 bytes"):
             read(large.id)
 
 
@@ -36,7 +37,7 @@ def test_trees_and_commits_have_limits_of_their_own(tmp_path: Path) -> None:
 
     assert len(tree.as_raw_string()) > 1
     assert objects[tree.id] == tree
-    with pytest.raises(OversizedObject, match=f"commit {commit.id.decode()} takes 2m"):
+    with refuses("oversized-object", match=f"commit {commit.id.decode()} takes 2m"):
         objects.get_raw(commit.id)
 
 
@@ -48,7 +49,7 @@ def test_tree_has_four_megabytes_at_most_and_a_commit_one(
     largest, larger = (put_raw(store, kind, bytes(size)) for size in (most, most + 1))
 
     assert len(objects.get_raw(largest)[1]) == most
-    with pytest.raises(OversizedObject, match=f"{kind} {larger.decode()} takes"):
+    with refuses("oversized-object", match=f"{kind} {larger.decode()} takes"):
         objects.get_raw(larger)
 
 

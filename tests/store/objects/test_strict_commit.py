@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import ObjectID
+from refusing import refuses
 from store.story import Story, put_raw, tell_small_story
 
-from uwf_git.store.objects.commit import DamagedCommit, read_commit
+from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.strict_commit import read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -229,7 +230,7 @@ def test_encoding_in_which_git_reads_other_trailers_is_reported(
 
 @pytest.mark.parametrize("content", [b"", b"tree 1\n", b"author me\n\nhello\n"])
 def test_what_is_no_commit_is_damaged(content: bytes, store: Store) -> None:
-    with pytest.raises(DamagedCommit):
+    with refuses("damaged-commit"):
         problem_of(store, content)
-    with pytest.raises(DamagedCommit, match="is missing"):
+    with refuses("damaged-commit", match="is missing"):
         read_strict_commit(store.objects, Oid("1" * 40))

@@ -1,15 +1,11 @@
 import sys
 
 import pytest
+from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.objects.pack_limits import PackLimits
-from uwf_git.store.remotes.limits import (
-    BadReceiveLimit,
-    ReceiveLimits,
-    read_fetch_limits,
-    read_receive_limits,
-)
+from uwf_git.store.remotes.limits import ReceiveLimits, read_fetch_limits, read_receive_limits
 
 
 def limits(**values: str) -> ReceiveLimits:
@@ -41,7 +37,7 @@ def test_no_push_takes_longer_than_a_day() -> None:
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1.5m", "5 k", "5kb", "9" * 16, "\u0665"])
 @pytest.mark.parametrize("name", ["maxBlobSize", "receiveTimeout"])
 def test_value_that_is_not_a_number_is_an_error(name: str, text: str) -> None:
-    with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is "):
+    with refuses("bad-receive-limit", match=rf"uwf\.{name} is "):
         limits(**{name: text})
 
 
@@ -65,5 +61,5 @@ def test_fetch_has_limits_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["maxFetchSize", "maxFetchObjects", "maxFetchRefs"])
 def test_limit_of_a_fetch_that_is_not_a_number_is_an_error(name: str) -> None:
-    with pytest.raises(BadReceiveLimit, match=rf"uwf\.{name} is 'lots'"):
+    with refuses("bad-receive-limit", match=rf"uwf\.{name} is 'lots'"):
         fetched(**{name: "lots"})

@@ -1,8 +1,7 @@
 from io import BytesIO
 
-import pytest
+from refusing import refuses
 
-from uwf_git.store.objects.pack_limits import TransferTooLarge
 from uwf_git.store.remotes.meter import ErrorOutput, Meter
 
 
@@ -12,7 +11,7 @@ def test_what_is_said_is_counted_and_what_is_sent_is_not() -> None:
     for _part in range(5):
         meter.allow(read(8))
     assert read(10) == b"x" * 10
-    with pytest.raises(TransferTooLarge, match="more than 10 bytes of refs and messages"):
+    with refuses("transfer-too-large", match="more than 10 bytes of refs and messages"):
         read(1)
 
 

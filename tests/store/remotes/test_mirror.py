@@ -1,12 +1,8 @@
 import pytest
+from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.remotes.mirror import (
-    MirrorStore,
-    list_mirrors,
-    moves_threads_back,
-    refuse_mirror,
-)
+from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refuse_mirror
 
 
 @pytest.mark.parametrize(
@@ -54,7 +50,7 @@ def test_mirrors_are_found_and_refused(settings: dict[str, list[str]], names: li
     if not names:
         refuse_mirror(config)
         return
-    with pytest.raises(MirrorStore, match="git fetch") as refused:
+    with refuses("mirror-store", match="git fetch") as refused:
         refuse_mirror(config)
     assert refused.value.facts == {"remotes": names}
     assert "`uwf remote repair`" in (refused.value.hint or "")

@@ -6,14 +6,10 @@ import pytest
 from dulwich.objects import Blob, ObjectID
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.remotes.quarantine import (
-    NotWritable,
-    mapped_bytes,
-    open_received,
-    split_alternates,
-)
+from uwf_git.store.remotes.quarantine import mapped_bytes, open_received, split_alternates
 from uwf_git.store.store import create_store
 
 Git = Callable[..., str]
@@ -61,7 +57,7 @@ def test_nothing_is_written_into_the_quarantine(environ: dict[str, str], tmp_pat
     objects = open_received(str(tmp_path / "store.git"), environ).objects
     before = list((tmp_path / "incoming").rglob("*"))
 
-    with pytest.raises(NotWritable):
+    with refuses("not-writable"):
         objects.add_objects([(Blob.from_string(b"mine"), None)])
 
     assert list((tmp_path / "incoming").rglob("*")) == before

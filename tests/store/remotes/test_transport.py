@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.pack import Pack
+from refusing import refuses
 from store.story import Story
 
 from uwf_git.errors import Refused
@@ -17,7 +18,7 @@ from uwf_git.store.remotes.incoming import receive_objects
 from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
 from uwf_git.store.remotes.url import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.trust import SettingNotTrusted, describe_command, trust_agents
+from uwf_git.store.trust import describe_command, trust_agents
 
 Git = Callable[..., str]
 
@@ -212,7 +213,7 @@ def test_ssh_command_that_only_the_store_names_is_refused(
     store = open_store(story.store.path, environ=os.environ)
     reached = Access(RemoteUrl(url, "me@host:x"), store.config, environ)
 
-    with pytest.raises(SettingNotTrusted, match="evil") if refused else nullcontext():
+    with refuses("setting-not-trusted", match="evil") if refused else nullcontext():
         reached.check_trusted(store)
     trust_agents(store, [describe_command("core.sshCommand", "evil")], store.path)
     reached.check_trusted(store)
@@ -225,7 +226,7 @@ def test_each_proxy_command_that_only_the_store_names_is_refused(story: Story) -
     reached = Access(RemoteUrl("git", "git://host/x"), store.config, os.environ)
 
     trust_agents(store, [describe_command("core.gitProxy", "trusted")], store.path)
-    with pytest.raises(SettingNotTrusted, match="evil"):
+    with refuses("setting-not-trusted", match="evil"):
         reached.check_trusted(store)
     trust_agents(store, [describe_command("core.gitProxy", "evil for host")], store.path)
     reached.check_trusted(store)

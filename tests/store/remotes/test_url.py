@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.remotes.url import (
-    BadRemoteUrl,
     folder_of,
     parse_remote_url,
     rewrite_url,
@@ -50,7 +50,7 @@ def test_place_is_read_as_git_does(text: str, kind: str, place: str) -> None:
     ],
 )
 def test_what_leads_nowhere_is_refused(text: str) -> None:
-    with pytest.raises(BadRemoteUrl) as refused:
+    with refuses("bad-remote-url") as refused:
         parse_remote_url(text, relative_to="/here")
     assert "\0" not in refused.value.message
 
@@ -67,7 +67,7 @@ def test_what_leads_nowhere_is_refused(text: str) -> None:
     ],
 )
 def test_malformed_url_becomes_no_other_place(text: str) -> None:
-    with pytest.raises(BadRemoteUrl) as refused:
+    with refuses("bad-remote-url") as refused:
         parse_remote_url(text, relative_to="/here")
     document = f"{refused.value.message} {refused.value.hint} {refused.value.facts}"
     assert not any(part in document for part in ("secret", "sec/ret", "sec@ret"))

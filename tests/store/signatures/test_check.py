@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.signed_commits import (
     ask_git,
     check,
@@ -27,7 +28,6 @@ from store.signing_keys import (
 
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.signatures.check import SignatureChecker, split_signature
-from uwf_git.store.signatures.sign import UnfitSetting
 from uwf_git.store.store import Store
 
 HEAD = b"tree 1\nparent 2\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"
@@ -135,7 +135,7 @@ def test_settings_that_mean_nothing_are_reported(
     trusted: Store, setting: str, value: str, words: str
 ) -> None:
     oid = sign_commit(trusted)
-    with pytest.raises(UnfitSetting) as caught:
+    with refuses("unfit-setting") as caught:
         check(with_settings(trusted, **{setting: value}), oid)
     assert caught.value.message.startswith(setting.replace("__", "."))
     assert words in caught.value.message
@@ -143,10 +143,10 @@ def test_settings_that_mean_nothing_are_reported(
 
 def test_missing_gpg_is_reported_with_the_setting_that_names_it(store: Store) -> None:
     oid = with_header(store, b"gpgsig -----BEGIN PGP SIGNATURE-----\n")
-    with pytest.raises(UnfitSetting, match=r"gpg\.openpgp\.program needs a program.* gpg$"):
+    with refuses("unfit-setting", match=r"gpg\.openpgp\.program needs a program.* gpg$"):
         check(store, oid, {"PATH": "/none"})
     oid = with_header(store, b"gpgsig -----BEGIN SIGNED MESSAGE-----\n")
-    with pytest.raises(UnfitSetting, match=r"gpg\.x509\.program .* gpgsm$"):
+    with refuses("unfit-setting", match=r"gpg\.x509\.program .* gpgsm$"):
         check(store, oid, {"PATH": "/none"})
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import seal
 from dulwich.objects import Tree
+from refusing import refuses
 from store.signed_commits import sign_commit
 from store.signing_keys import (
     Git,
@@ -26,9 +27,8 @@ from store.story import COMMITTER, Story
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
-from uwf_git.store.signatures.sign import CannotSign, UnfitSetting, build_signer
+from uwf_git.store.signatures.sign import CannotSign, build_signer
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.trust import SettingNotTrusted
 
 
 def judge(git: Git, store: Store, oid: str) -> str:
@@ -153,7 +153,7 @@ def test_settings_that_cannot_sign_are_reported_before_anything_is_signed(
     store: Store, settings: dict[str, str], words: str
 ) -> None:
     store = with_settings(store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings})
-    with pytest.raises((CannotSign, UnfitSetting)) as caught:
+    with refuses(CannotSign, "unfit-setting") as caught:
         build_signer(store, dict(os.environ), committer=COMMITTER)
     assert words in caught.value.message
     assert f"`git -C {store.path} config " in str(caught.value.hint)
@@ -183,7 +183,7 @@ def test_program_that_only_the_store_names_is_not_run(
         set_config(f"{store.path}/config", name, value)
     store = open_store(store.path, environ=os.environ)
 
-    with pytest.raises(SettingNotTrusted) as caught:
+    with refuses("setting-not-trusted") as caught:
         sign_commit(store)
     assert not (tmp_path / "ran").exists()
     assert caught.value.facts == {"setting": setting, "value": str(program)}
@@ -308,5 +308,5 @@ def test_command_that_never_names_a_key_is_killed(store: Store) -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "1.5", "9" * 9])
 def test_time_to_sign_is_a_number_of_seconds(text: str, store: Store, key: Path) -> None:
     store = signed_by(store, key, uwf__signTimeout=text)
-    with pytest.raises(UnfitSetting, match=r"uwf\.signTimeout cannot be"):
+    with refuses("unfit-setting", match=r"uwf\.signTimeout cannot be"):
         build_signer(store, os.environ, committer=COMMITTER)

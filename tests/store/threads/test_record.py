@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from refusing import refuses
 from store.story import Story, list_tree, signed, tell_small_story
 
 from uwf_git.model.builtin import STEP
@@ -13,7 +14,6 @@ from uwf_git.model.event_rules import apply_event
 from uwf_git.model.event_words import Words
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.blob import DamagedNode
-from uwf_git.store.nodes.tree import NodeCollision
 from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
@@ -100,7 +100,7 @@ def test_a_name_with_another_payload_stops_the_step(store: Store, clock: Callabl
     transition = NewCommit(
         before.record, Words("text"), before.get_present(), (twin._replace(hash=start.hash),)
     )
-    with pytest.raises(NodeCollision, match=start.hash):
+    with refuses("node-collision", match=start.hash):
         record_next(store, before, transition, signed(0))
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import ShaFile, Tree
+from refusing import refuses
 from store.story import AGENT, THREAD, WORKFLOW, Story, tell_small_story
 from store.test_damage import rewritten
 
 from uwf_git.model.builtin import AGENT_CONFIG, START, STEP
 from uwf_git.store.nodes.blob import DamagedNode
 from uwf_git.store.nodes.tree import add_nodes
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.snapshot import get_typed, read_snapshot
 
@@ -28,7 +28,7 @@ def test_a_snapshot_says_what_happened(store: Store, clock: Callable[[], int]) -
 def test_what_a_commit_has_is_given_by_name(store: Store, clock: Callable[[], int]) -> None:
     snapshot = Story(store, clock).snapshot
     assert snapshot.get_entry("nodes") == snapshot.nodes
-    with pytest.raises(DamagedCommit, match="has no elsewhere"):
+    with refuses("damaged-commit", match="has no elsewhere"):
         snapshot.get_entry("elsewhere")
 
 
@@ -87,7 +87,7 @@ def test_chain_through_what_is_no_step_is_damage(store: Store, clock: Callable[[
     old = story.snapshot.record.node.encode()
     message = story.snapshot.commit.message.replace(old, AGENT.hash.encode())
     snapshot = rewritten(story, change, message=message)
-    with pytest.raises(DamagedCommit, match=f"{AGENT.hash} in its chain, which is not a step"):
+    with refuses("damaged-commit", match=f"{AGENT.hash} in its chain, which is not a step"):
         list(snapshot.walk_chain())
 
 

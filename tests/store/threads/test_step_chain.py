@@ -5,12 +5,12 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from refusing import refuses
 from store.story import Story
 
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads import step_chain
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -80,7 +80,7 @@ def test_chain_that_is_shorter_than_it_says_is_damaged(
     chain = StepChain(snapshot._replace(record=snapshot.record._replace(depth=3)))
 
     assert chain.get(2).payload["meta"] == {"n": 1}
-    with pytest.raises(DamagedCommit, match="is not a step"):
+    with refuses("damaged-commit", match="is not a step"):
         chain.get(0)
 
 

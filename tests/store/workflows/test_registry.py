@@ -4,19 +4,18 @@ from collections.abc import Callable
 
 import pytest
 from dulwich.objects import ObjectID
+from refusing import refuses
 from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.commit import DamagedCommit
 from uwf_git.store.objects.message import BadMessage, body_of, parse_trailers, subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
     WORKFLOWS,
-    NoSuchWorkflow,
     Version,
     WorkflowMoved,
     add_version,
@@ -24,6 +23,7 @@ from uwf_git.store.workflows.registry import (
     get_version_node,
     list_names,
     list_versions,
+    no_such_workflow,
     remove_version,
     restore_version,
     walk_versions,
@@ -159,7 +159,7 @@ def test_a_node_outside_the_closure_is_missed(store: Store, clock: Callable[[], 
 def test_a_ref_that_is_no_version_is_reported(store: Store, clock: Callable[[], int]) -> None:
     tree = Oid(put(store, clock).commit.tree.decode())
     store.refs.create(f"{WORKFLOWS}tree", tree)
-    with pytest.raises(DamagedCommit, match=f"{tree} is not a commit"):
+    with refuses("damaged-commit", match=f"{tree} is not a commit"):
         find_version(store, "tree")
 
 
@@ -170,7 +170,7 @@ def test_a_commit_that_names_no_workflow_is_reported(
     commit = store.refs.find(NODES_REF)
     assert commit is not None
     store.refs.create(f"{WORKFLOWS}nodes", commit)
-    with pytest.raises(DamagedCommit, match=f"{commit} names no workflow"):
+    with refuses("damaged-commit", match=f"{commit} names no workflow"):
         find_version(store, "nodes")
 
 
@@ -184,10 +184,10 @@ def test_a_commit_that_uwf_did_not_write_is_reported(store: Store) -> None:
 
 
 def test_a_refusal_says_what_may_have_been_meant() -> None:
-    error = NoSuchWorkflow("solv-issue", ["solve-issue", "solved"])
+    error = no_such_workflow("solv-issue", ["solve-issue", "solved"])
     assert error.message == "there is no workflow solv-issue"
     assert str(error.hint).startswith("did you mean solve-issue or solved? ")
-    assert len(NoSuchWorkflow("x" * 1000, []).message) < 200
+    assert len(no_such_workflow("x" * 1000, []).message) < 200
 
 
 def test_a_version_of_a_newer_format_is_refused_with_what_to_do(

@@ -3,12 +3,13 @@
 import pytest
 from commands.draft.test_judge import GOOD
 from commands.world import World, says
+from refusing import refuses
 from web.ui.asking import Ask
 
 from uwf_git.commands.draft.draft import DraftRequest, start_draft
 from uwf_git.errors import UwfError
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.web.ui.drafts import DraftChanged, DraftNotFit
+from uwf_git.web.ui.drafts import DraftChanged
 
 
 def test_workflows_are_registered_or_shipped(ask: Ask, world: World) -> None:
@@ -50,9 +51,9 @@ def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None
     seen = ask("GET", f"/api/drafts/{thread}")
     assert not seen["canPut"]
     assert seen["problems"]
-    with pytest.raises(DraftNotFit):
+    with refuses("draft-not-fit"):
         ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
-    with pytest.raises(DraftNotFit):
+    with refuses("draft-not-fit"):
         ask("GET", f"/api/drafts/{thread}/picture")
 
 

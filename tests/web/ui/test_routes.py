@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, fails
+from refusing import refuses
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_work
@@ -16,11 +17,9 @@ from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.trust import trust_agents
-from uwf_git.web.ui.answers import Asked, BadBody
+from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
-from uwf_git.web.ui.creating import NotStartedHere
 from uwf_git.web.ui.site import Site
-from uwf_git.web.ui.stories import NoSuchEntry
 from uwf_git.web.ui.thread_view import view_thread
 
 
@@ -40,7 +39,7 @@ def test_list_has_groups_counts_and_names(ask: Ask, world: World) -> None:
     assert set(listed["workflows"]) >= {"demo"}
     assert listed["rows"][0]["question"]
     assert ask("GET", "/api/threads", search="NO module")["rows"][0]["thread"] == failed
-    with pytest.raises(BadBody, match="one of active, ended, all"):
+    with refuses("bad-body", match="one of active, ended, all"):
         ask("GET", "/api/threads", show="some")
 
 
@@ -62,7 +61,7 @@ def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> Non
             assert Parsed(part["html"]).foreign == []
             assert "#c-" not in part["html"]
     assert names >= {"meta", "content", "prompt", "log", "diff", "changes"}
-    with pytest.raises(NoSuchEntry):
+    with refuses("no-such-entry"):
         ask("GET", f"/api/threads/{thread}/entries/{'0' * 40}")
     with pytest.raises(NoSuchThread):
         ask("GET", "/api/threads/01J99999999999999999999999")
@@ -144,7 +143,7 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
     assert ask("POST", path, good)["driver"] is None
     with pytest.raises(HeadMoved):
         ask("POST", path, good)
-    with pytest.raises(BadBody):
+    with refuses("bad-body"):
         ask("POST", path, {"question": question})
 
 
@@ -175,7 +174,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     assert can() == {"fork"}
     with pytest.raises(UwfError):
         ask("POST", f"{path}/pause", {})
-    with pytest.raises(BadBody, match="a text is needed"):
+    with refuses("bad-body", match="a text is needed"):
         ask("POST", f"{path}/interrupt", {})
 
 
@@ -189,11 +188,11 @@ def test_a_click_never_trusts(ask: Ask, world: World) -> None:
     assert [role["isTrusted"] for role in seen["roles"]] == [False, False]
     assert ask("GET", "/api/agents")["agents"][-1]["command"] == "human"
 
-    with pytest.raises(NotStartedHere) as refused:
+    with refuses("not-started-here") as refused:
         ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it."})
 
     assert "uwf agent trust --workflow demo" in str(refused.value.hint)
-    with pytest.raises(BadBody, match="no agent that is trusted here"):
+    with refuses("bad-body", match="no agent that is trusted here"):
         ask("POST", "/api/threads", {"workflow": "demo", "agents": {"writer": "0" * 16}})
     assert ask("GET", "/api/threads")["rows"] == []
     assert not marker.exists()
@@ -222,7 +221,7 @@ def test_agents_are_for_roles_alone(ask: Ask, world: World, name: str) -> None:
     human = ask("GET", "/api/agents")["agents"][-1]["id"]
     agents = {"writer": human, "checker": human, name: human}
 
-    with pytest.raises(BadBody, match="no such role"):
+    with refuses("bad-body", match="no such role"):
         ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it.", "agents": agents})
 
     assert ask("GET", "/api/threads")["rows"] == []
@@ -235,7 +234,7 @@ def test_what_is_refused_was_not_recorded(ask: Ask, world: World) -> None:
     body = {"workflow": "demo", "prompt": "Do it.", "agents": {"writer": human, "checker": human}}
 
     for path, more in ((f"/api/threads/{thread}/pause", {}), ("/api/threads", body)):
-        with pytest.raises(BadBody, match="go: true or false"):
+        with refuses("bad-body", match="go: true or false"):
             ask("POST", path, {**more, "go": "yes"})
 
     assert [row["thread"] for row in ask("GET", "/api/threads")["rows"]] == [thread]
@@ -255,7 +254,7 @@ def test_log_of_a_failed_attempt_is_numbered(ask: Ask, world: World) -> None:
     ]
     assert (seen["next"], seen["isRunning"]) == (3, False)
     assert ask("GET", f"/api/threads/{thread}/log", after="3")["lines"] == []
-    with pytest.raises(BadBody):
+    with refuses("bad-body"):
         ask("GET", f"/api/threads/{thread}/log", after="x")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
@@ -13,7 +14,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.web.ui import stories as stories_module
-from uwf_git.web.ui.stories import NoSuchEntry, Stories
+from uwf_git.web.ui.stories import Stories
 
 
 def test_tabs_that_ask_at_once_share_one_reading(
@@ -49,5 +50,5 @@ def test_only_the_last_threads_are_kept(world: World, monkeypatch: pytest.Monkey
     for thread in (one, two, one):
         entries = stories.read(world.store, get_head(world.store, thread))
         assert [entry["thread"] for entry in entries] == [thread]
-    with pytest.raises(NoSuchEntry):
+    with refuses("no-such-entry"):
         stories.find(world.store, get_head(world.store, one), "0" * 40)

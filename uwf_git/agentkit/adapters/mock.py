@@ -14,7 +14,7 @@ from pathlib import Path
 from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.programs.mock_script import BadScript, MockAttempt, MockScript, parse_script
+from uwf_git.agentkit.programs.mock_script import MockAttempt, MockScript, bad_script, parse_script
 from uwf_git.errors import BadUsage, UwfError
 
 _HELP = """\
@@ -74,7 +74,7 @@ def find_attempt(
 
     Raises:
         BadUsage: the command line is not ``SCRIPT THREAD-ID``, or UWF_ATTEMPT is no number.
-        BadScript: the script cannot be read, or does not know the role.
+        Refused: the script cannot be read, or does not know the role.
     """
     arguments = parse_arguments(argv)
     if len(arguments.own) != 1:
@@ -115,7 +115,7 @@ def _read_script(file: Path) -> MockScript:
     try:
         return parse_script(file.read_bytes())
     except OSError as error:
-        raise BadScript(f"cannot read {file}: {error.strerror}") from error
+        raise bad_script(f"cannot read {file}: {error.strerror}") from error
 
 
 def _read_number(environ: Mapping[str, str]) -> int | None:

@@ -81,7 +81,7 @@ class HttpClient:
 
         Raises:
             NoReply: there was no reply, or no complete one, by then.
-            BadUrl, BadProxy: the request cannot be sent at all.
+            BadUsage: the request cannot be sent at all.
         """
         parts = split_url(request.url)
         try:

@@ -23,13 +23,10 @@ class NoReply(AgentFailed):
         self.is_temporary = trouble in _TEMPORARY
 
 
-class BadUrl(BadUsage):
-    """The URL is not one of a web server."""
-
-    code = "bad-url"
-
-    def __init__(self, url: str, problem: str) -> None:
-        super().__init__(f"{url:.200} {problem}", hint="for example: https://api.example.com/v1")
+def _bad_url(url: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{url:.200} {problem}", code="bad-url", hint="for example: https://api.example.com/v1"
+    )
 
 
 class HttpRequest(NamedTuple):
@@ -55,17 +52,17 @@ def split_url(url: str) -> SplitResult:
     """Split *url* into its parts.
 
     Raises:
-        BadUrl: it is not an http or https URL, or it holds a user name.
+        BadUsage: it is not an http or https URL, or it holds a user name.
     """
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise BadUrl(url, "is not a URL") from error
+        raise _bad_url(url, "is not a URL") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadUrl(url, "is not a URL that begins with http:// or https://")
+        raise _bad_url(url, "is not a URL that begins with http:// or https://")
     if parts.username or parts.password:
         # Not quoted, since that would print the password.
         shown = f"{parts.scheme}://…@{parts.hostname}"
-        raise BadUrl(shown, "holds a user name; put the key in an environment variable")
+        raise _bad_url(shown, "holds a user name; put the key in an environment variable")
     return parts

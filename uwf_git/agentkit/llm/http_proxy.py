@@ -12,16 +12,12 @@ from uwf_git.errors import BadUsage
 _DEFAULT_PORT = 80
 
 
-class BadProxy(BadUsage):
-    """A proxy variable holds no URL of an HTTP proxy."""
-
-    code = "bad-proxy"
-
-    def __init__(self, name: str, problem: str) -> None:
-        # Not the value, which may hold a password.
-        super().__init__(
-            f"{name} {problem}", hint=f"for example: {name}=http://proxy.example.com:3128"
-        )
+def _bad_proxy(name: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{name} {problem}",
+        code="bad-proxy",
+        hint=f"for example: {name}=http://proxy.example.com:3128",
+    )
 
 
 class Proxy(NamedTuple):
@@ -39,7 +35,7 @@ def find_proxy(
     """Return the proxy for *host*, or None.
 
     Raises:
-        BadProxy: the variable holds no URL of an HTTP proxy.
+        BadUsage: the variable holds no URL of an HTTP proxy.
     """
     if _is_here(host) or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
         return None
@@ -78,11 +74,11 @@ def _parse(name: str, value: str) -> Proxy:
         parts = urlsplit(value if "://" in value else f"http://{value}")
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise BadProxy(name, "is not a URL") from error
+        raise _bad_proxy(name, "is not a URL") from error
     if not host:
-        raise BadProxy(name, "names no host")
+        raise _bad_proxy(name, "names no host")
     if parts.scheme != "http":
-        raise BadProxy(name, f"names a proxy of the kind {parts.scheme[:20]}, not http")
+        raise _bad_proxy(name, f"names a proxy of the kind {parts.scheme[:20]}, not http")
     login = None
     if parts.username:
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

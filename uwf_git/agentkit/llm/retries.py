@@ -44,7 +44,7 @@ def post_with_retries(
     """Call *post* until a retry would not help, or the tries or the time are used up.
 
     Raises:
-        NoReply, BadUrl, BadProxy: from the last try.
+        NoReply, BadUsage: from the last try.
     """
     where = split_url(request.url).netloc
     for tries in range(1, retries.most_tries + 1):

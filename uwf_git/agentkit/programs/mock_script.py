@@ -27,14 +27,12 @@ _MOST_STATUS = 255
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-class BadScript(Refused):
-    """The file is not a script for uwf-mock."""
-
-    code = "bad-script"
-
-    def __init__(self, problem: str, *, line: int | None = None) -> None:
-        where = "" if line is None else f", line {line}"
-        super().__init__(f"mock script{where}: {problem}", hint="see uwf-mock --help", line=line)
+def bad_script(problem: str, *, line: int | None = None) -> Refused:
+    """Say that the file is not a script for uwf-mock."""
+    where = "" if line is None else f", line {line}"
+    return Refused(
+        f"mock script{where}: {problem}", code="bad-script", hint="see uwf-mock --help", line=line
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +60,17 @@ class MockScript:
         """Return the turns of *role*.
 
         Raises:
-            BadScript: the script does not know the role.
+            Refused: the script does not know the role.
         """
         if role not in self.roles:
-            raise BadScript(f"no role {role}, only {', '.join(self.roles)}")
+            raise bad_script(f"no role {role}, only {', '.join(self.roles)}")
         return self.roles[role]
 
     def get_attempt(self, role: str, *, visit: int, attempt: int) -> MockAttempt:
         """Return the n-th attempt at the n-th turn of *role*; the last ones repeat.
 
         Raises:
-            BadScript: the script does not know the role.
+            Refused: the script does not know the role.
         """
         turns = self.get_turns(role)
         attempts = turns[min(visit, len(turns)) - 1]
@@ -83,14 +81,14 @@ def parse_script(source: bytes) -> MockScript:
     """Read and check a script in YAML or JSON.
 
     Raises:
-        BadScript: the first error, with its line.
+        Refused: the first error, with its line.
     """
     try:
         document = parse_yaml(source)
     except BadYaml as error:
-        raise BadScript(error.problem, line=error.line) from error
+        raise bad_script(error.problem, line=error.line) from error
     if not isinstance(document.value, dict) or not document.value:
-        raise BadScript("it is an object: for each role the list of its turns")
+        raise bad_script("it is an object: for each role the list of its turns")
     reader = _Reader(document)
     return MockScript({role: reader.read_turns(role) for role in document.value})
 
@@ -137,8 +135,8 @@ class _Reader:
             exit_status=fields.get("exit", 0),
         )
 
-    def _bad(self, path: ScriptPath, problem: str) -> BadScript:
-        return BadScript(problem, line=self._document.line(path))
+    def _bad(self, path: ScriptPath, problem: str) -> Refused:
+        return bad_script(problem, line=self._document.line(path))
 
 
 def _find_conflict(fields: dict[str, Any]) -> str:

@@ -22,8 +22,8 @@ def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[...
     """Add the argument ``agents: tuple[str, ...]`` to a verb; files are replaced by their content.
 
     Raises:
-        NotText: one is not UTF-8.
-        InputUnreadable, InputTooLarge, BadAgent: a file cannot be used.
+        Refused: one is not UTF-8.
+        Refused: a file cannot be used.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,18 +12,15 @@ from uwf_git.cli.app.parameters import Input, text_argument
 from uwf_git.errors import BadUsage
 
 
-class NotJson(BadUsage):
-    """The input is not JSON."""
-
-    code = "not-json"
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(
-            f"{name} is not JSON: {problem}",
-            hint="strings and keys need double quotes; in a shell, put the JSON in single quotes",
-            source=name,
-            problem=problem,
-        )
+def not_json(name: str, problem: str) -> BadUsage:
+    """Say that the input is not JSON."""
+    return BadUsage(
+        f"{name} is not JSON: {problem}",
+        code="not-json",
+        hint="strings and keys need double quotes; in a shell, put the JSON in single quotes",
+        source=name,
+        problem=problem,
+    )
 
 
 class _Unfit(ValueError):
@@ -46,7 +43,7 @@ def parse_json_text(text: str, name: str) -> Any:
     """Read *text* as JSON; *name* is for errors.
 
     Raises:
-        NotJson: it is not JSON, or only Python reads it (NaN, a duplicate key, a huge number).
+        BadUsage: it is not JSON, or only Python reads it (NaN, a duplicate key, a huge number).
     """
     try:
         return json.loads(
@@ -58,11 +55,11 @@ def parse_json_text(text: str, name: str) -> Any:
         )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise NotJson(name, f"{place}: {error.msg[0].lower()}{error.msg[1:]}") from None
+        raise not_json(name, f"{place}: {error.msg[0].lower()}{error.msg[1:]}") from None
     except _Unfit as error:
-        raise NotJson(name, str(error)) from None
+        raise not_json(name, str(error)) from None
     except RecursionError:
-        raise NotJson(name, "it is nested too deeply") from None
+        raise not_json(name, "it is nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -55,20 +55,16 @@ class LazyCommand(NamedTuple):
         return found
 
 
-class NoSuchCommand(BadUsage):
-    """No table has this name; the hint holds the nearest one."""
-
-    code = "no-such-command"
-
-    def __init__(self, group: str, given: str, *, nearest: Sequence[str]) -> None:
-        there = f"`{group} --help` lists what there is"
-        meant = " or ".join(f"`{name}`" for name in nearest)
-        super().__init__(
-            f"{group} has no command {given[:60]!r}",
-            hint=f"did you mean {meant}? {there}" if nearest else there,
-            given=given[:60],
-            nearest=list(nearest),
-        )
+def _no_such_command(group: str, given: str, *, nearest: Sequence[str]) -> BadUsage:
+    there = f"`{group} --help` lists what there is"
+    meant = " or ".join(f"`{name}`" for name in nearest)
+    return BadUsage(
+        f"{group} has no command {given[:60]!r}",
+        code="no-such-command",
+        hint=f"did you mean {meant}? {there}" if nearest else there,
+        given=given[:60],
+        nearest=list(nearest),
+    )
 
 
 class NoCommandGiven(BadUsage):
@@ -134,7 +130,7 @@ class LazyGroup(click.Group):
         """Return the command that *args* begin with, and its own arguments.
 
         Raises:
-            NoSuchCommand: the table does not have it.
+            BadUsage: the table does not have it.
         """
         name = args[0]
         found = self.get_command(ctx, name)
@@ -201,7 +197,7 @@ class LazyGroup(click.Group):
         path = ctx.command_path
         meant = find_meant(path, given)
         nearest = meant or [f"{path} {name}" for name in nested + near]
-        raise NoSuchCommand(path, given, nearest=nearest)
+        raise _no_such_command(path, given, nearest=nearest)
 
 
 def _need_command() -> None:

@@ -20,59 +20,45 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 _STDIN = "standard input"
 
 
-class InputUnreadable(Refused):
-    """A file named on the command line cannot be read."""
-
-    code = "input-unreadable"
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(
-            f"{name} cannot be read: {reason}",
-            hint="name a file, or `-` for standard input",
-            path=name,
-        )
+def input_unreadable(name: str, reason: str) -> Refused:
+    """Say that a file named on the command line cannot be read."""
+    return Refused(
+        f"{name} cannot be read: {reason}",
+        code="input-unreadable",
+        hint="name a file, or `-` for standard input",
+        path=name,
+    )
 
 
-class InputTooLarge(Refused):
-    """A file named on the command line is too large."""
-
-    code = "input-too-large"
-
-    def __init__(self, name: str, limit_bytes: int) -> None:
-        super().__init__(
-            f"{name} is larger than {limit_bytes} bytes",
-            hint="give less; large files are better named in the text than put into it",
-            path=name,
-            limit=limit_bytes,
-        )
+def input_too_large(name: str, limit_bytes: int) -> Refused:
+    """Say that a file named on the command line is too large."""
+    return Refused(
+        f"{name} is larger than {limit_bytes} bytes",
+        code="input-too-large",
+        hint="give less; large files are better named in the text than put into it",
+        path=name,
+        limit=limit_bytes,
+    )
 
 
-class NotText(Refused):
-    """The text is not UTF-8."""
-
-    code = "not-text"
-
-    def __init__(self, name: str, *, offset: int) -> None:
-        super().__init__(
-            f"{name} is not UTF-8 text (byte {offset})",
-            hint="convert it, for example with `iconv -t utf-8`",
-            path=name,
-            offset=offset,
-        )
+def not_text(name: str, *, offset: int) -> Refused:
+    """Say that the text is not UTF-8."""
+    return Refused(
+        f"{name} is not UTF-8 text (byte {offset})",
+        code="not-text",
+        hint="convert it, for example with `iconv -t utf-8`",
+        path=name,
+        offset=offset,
+    )
 
 
-class NoPrompt(BadUsage):
-    """The prompt is missing, empty or given twice."""
-
-    code = "no-prompt"
-
-    def __init__(
-        self,
-        what: str,
-        *,
-        hint: str = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input",
-    ) -> None:
-        super().__init__(what, hint=hint)
+def no_prompt(
+    what: str,
+    *,
+    hint: str = "give it with -p TEXT or with --prompt-file FILE; `-` is standard input",
+) -> BadUsage:
+    """Say that the prompt is missing, empty or given twice."""
+    return BadUsage(what, code="no-prompt", hint=hint)
 
 
 class Input(NamedTuple):
@@ -90,8 +76,8 @@ class Input(NamedTuple):
         """Read all of it.
 
         Raises:
-            InputUnreadable: it does not exist, is a directory, or the system refuses.
-            InputTooLarge: it holds more than *limit_bytes*.
+            Refused: it does not exist, is a directory, or the system refuses.
+            Refused: it holds more than *limit_bytes*.
         """
         try:
             if self.path == "-":
@@ -102,9 +88,9 @@ class Input(NamedTuple):
         except (OSError, ValueError) as error:
             # ValueError: the path holds a NUL.
             reason = error.strerror if isinstance(error, OSError) else None
-            raise InputUnreadable(self.name, reason or str(error)) from error
+            raise input_unreadable(self.name, reason or str(error)) from error
         if len(content) > limit_bytes:
-            raise InputTooLarge(self.name, limit_bytes)
+            raise input_too_large(self.name, limit_bytes)
         return content
 
     def read_text(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> str:
@@ -113,7 +99,7 @@ class Input(NamedTuple):
         try:
             return content.decode().removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            raise NotText(self.name, offset=error.start) from None
+            raise not_text(self.name, offset=error.start) from None
 
 
 class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
@@ -174,21 +160,21 @@ def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str 
     """Return the prompt from the option that was given.
 
     Raises:
-        NoPrompt: both or an empty one were given, or none while one is *required*.
+        BadUsage: both or an empty one were given, or none while one is *required*.
     """
     if text is not None and file is not None:
-        raise NoPrompt("the prompt is given twice, by --prompt and by --prompt-file")
+        raise no_prompt("the prompt is given twice, by --prompt and by --prompt-file")
     source = Input("-") if text == "-" else file
     if source is not None:
         prompt = source.read_text()
     elif text is not None:
         prompt = text_argument(text, "the prompt")
     elif required:
-        raise NoPrompt("there is no prompt")
+        raise no_prompt("there is no prompt")
     else:
         return None
     if not prompt.strip():
-        raise NoPrompt("the prompt is empty")
+        raise no_prompt("the prompt is empty")
     return prompt.rstrip("\r\n")
 
 
@@ -196,12 +182,12 @@ def text_argument(text: str, name: str) -> str:
     """Return an argument if it is text; Python passes other bytes on as surrogates.
 
     Raises:
-        NotText: it was not UTF-8.
+        Refused: it was not UTF-8.
     """
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise NotText(name, offset=len(os.fsencode(text[: error.start]))) from None
+        raise not_text(name, offset=len(os.fsencode(text[: error.start]))) from None
     return text
 
 

@@ -15,19 +15,6 @@ from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import replace_file
 
 
-class OutputUnwritten(Refused):
-    """The file of `-o` cannot be written; what it held before is unchanged."""
-
-    code = "output-unwritten"
-
-    def __init__(self, path: str, error: OSError) -> None:
-        super().__init__(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="name a file in a folder that exists, or leave -o out",
-            path=path,
-        )
-
-
 def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--as` and `-o` to a verb, as *form* and *output*."""
     form = click.option(
@@ -51,7 +38,7 @@ def print_picture(session: Session, subject: Subject, form: str, output: str | N
     """Print the picture of *subject*, or write it to the file *output*; `-` is standard output.
 
     Raises:
-        OutputUnwritten: the file cannot be written.
+        Refused: the file cannot be written.
     """
     if output is not None and output != "-":
         write_file(os.path.join(session.cwd, output), draw(subject, form).encode())
@@ -66,7 +53,7 @@ def write_file(path: str, content: bytes) -> None:
     """Write *content* to *path*, whole or not at all.
 
     Raises:
-        OutputUnwritten: it cannot be written.
+        Refused: it cannot be written.
     """
     try:
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
@@ -79,4 +66,9 @@ def write_file(path: str, content: bytes) -> None:
         os.stat(os.path.dirname(real))
         replace_file(real, content)
     except OSError as error:
-        raise OutputUnwritten(path, error) from error
+        raise Refused(
+            f"{path} cannot be written: {error.strerror or error}",
+            code="output-unwritten",
+            hint="name a file in a folder that exists, or leave -o out",
+            path=path,
+        ) from error

@@ -7,23 +7,19 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.app.json_argument import read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, NotText
+from uwf_git.cli.app.parameters import INPUT, Input, not_text
 from uwf_git.errors import BadUsage
 
 
-class WrongWords(BadUsage):
-    """Too few or too many arguments."""
-
-    code = "wrong-words"
-
-    def __init__(self, wanted: str, given: int, *, path: str) -> None:
-        words = "no words" if given == 0 else "1 word" if given == 1 else f"{given} words"
-        super().__init__(
-            f"{path} takes {wanted}, not {words}",
-            hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
-            f"`{path} --help` shows how it is typed",
-            given=given,
-        )
+def _wrong_words(wanted: str, given: int, *, path: str) -> BadUsage:
+    words = "no words" if given == 0 else "1 word" if given == 1 else f"{given} words"
+    return BadUsage(
+        f"{path} takes {wanted}, not {words}",
+        code="wrong-words",
+        hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
+        f"`{path} --help` shows how it is typed",
+        given=given,
+    )
 
 
 class TypedPayload(NamedTuple):
@@ -39,7 +35,7 @@ class TypedPayload(NamedTuple):
         """Read the payload.
 
         Raises:
-            NotJson: it is not JSON, and --text was not given.
+            BadUsage: it is not JSON, and --text was not given.
         """
         return read_exact_text(self.source) if self.as_text else read_json_input(self.source)
 
@@ -48,13 +44,13 @@ def read_exact_text(source: Input) -> str:
     """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged.
 
     Raises:
-        NotText: it is not UTF-8.
+        Refused: it is not UTF-8.
     """
     content = source.read_bytes()
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise NotText(source.name, offset=error.start) from None
+        raise not_text(source.name, offset=error.start) from None
 
 
 def typed_payload(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,8 +76,8 @@ def _understand(words: tuple[Input, ...], *, self_typed: bool, as_text: bool) ->
     path = click.get_current_context().command_path
     if self_typed:
         if len(words) != 1:
-            raise WrongWords("FILE alone with --self", len(words), path=path)
+            raise _wrong_words("FILE alone with --self", len(words), path=path)
         return TypedPayload(None, words[0], as_text)
     if len(words) != 2:  # noqa: PLR2004 (TYPE and FILE)
-        raise WrongWords("TYPE and FILE", len(words), path=path)
+        raise _wrong_words("TYPE and FILE", len(words), path=path)
     return TypedPayload(words[0].path, words[1], as_text)

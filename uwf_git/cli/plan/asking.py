@@ -34,7 +34,7 @@ def ask_person(session: Session) -> Decision | None:
 
     Raises:
         KeyboardInterrupt: the person has left, by Ctrl-C or the end of the input.
-        NotText: the hint is not valid text.
+        Refused: the hint is not valid text.
     """
     if not (session.stdin_is_tty and session.stderr_is_tty):
         return None

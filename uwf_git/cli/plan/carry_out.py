@@ -43,35 +43,16 @@ background_option = click.option(
 )
 
 
-class PlansWait(AgentFailed):
-    """The plans wait: for a person, the end of a pause, or that of a usage limit."""
-
-    code = "plans-wait"
-
-    def __init__(self, state: PlanState, thread: ThreadId) -> None:
-        why = "they are paused" if state.is_paused else "for the end of an agent's limit"
-        hint = "`uwf plan resume` goes on"
-        if state.is_stuck:
-            why = f"all tries failed: {state.error}"
-            hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
-        elif state.phase == "waiting_human":
-            why = "for the answer of a person"
-            hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
-        super().__init__(f"the plans wait: {why}", hint=hint, thread=thread)
-
-
-class PlansStopped(Refused):
-    """The plans were stopped."""
-
-    code = "plans-stopped"
-
-    def __init__(self, state: PlanState, thread: ThreadId) -> None:
-        why = "" if state.error in {"", STOPPED} else f": {state.error}"
-        super().__init__(
-            f"the plans were stopped{why}",
-            hint=f"`uwf thread read {thread}` shows what was done",
-            thread=thread,
-        )
+def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
+    why = "they are paused" if state.is_paused else "for the end of an agent's limit"
+    hint = "`uwf plan resume` goes on"
+    if state.is_stuck:
+        why = f"all tries failed: {state.error}"
+        hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
+    elif state.phase == "waiting_human":
+        why = "for the answer of a person"
+        hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
+    return AgentFailed(f"the plans wait: {why}", code="plans-wait", hint=hint, thread=thread)
 
 
 class PlanDriver:
@@ -110,7 +91,7 @@ class PlanDriver:
         typed.
 
         Raises:
-            PlansWait, PlansStopped: it is not completed; the document is printed all the same.
+            AgentFailed, Refused: it is not completed; the document is printed all the same.
         """
         if background:
             self.update()
@@ -197,14 +178,20 @@ class PlanDriver:
         """Print where the plans stand.
 
         Raises:
-            PlansWait, PlansStopped: they are not completed.
+            AgentFailed, Refused: they are not completed.
         """
         self.update()
         emit(self._session, read_plan_status(self._store, self._workdir, self._settings))
         if self.state.phase == "failed":
-            raise PlansStopped(self.state, self._thread)
+            why = "" if self.state.error in {"", STOPPED} else f": {self.state.error}"
+            raise Refused(
+                f"the plans were stopped{why}",
+                code="plans-stopped",
+                hint=f"`uwf thread read {self._thread}` shows what was done",
+                thread=self._thread,
+            )
         if self.state.phase != "completed":
-            raise PlansWait(self.state, self._thread)
+            raise _plans_wait(self.state, self._thread)
 
     def _drive_elsewhere(self, port: int | None) -> None:
         def name_driver(_thread: ThreadId) -> Sequence[str]:

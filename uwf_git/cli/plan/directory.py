@@ -64,8 +64,8 @@ def read_settings_of(session: Session, store: "Store | None", workdir: str) -> "
     """Return the settings that count in *workdir*; without a store those of the user.
 
     Raises:
-        BadPlanSetting: one has a wrong value.
-        SettingNotTrusted: the store's own config sets one that needs trust.
+        Refused: one has a wrong value.
+        Refused: the store's own config sets one that needs trust.
     """
     from uwf_git.plan.settings import (  # noqa: PLC0415 (as above)
         load_plan_settings,

@@ -20,13 +20,8 @@ from uwf_git.plan.hook_forms import TOOLS, build_form, list_run_words
 from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, uninstall_hooks, write_plugin
 
 
-class NoTool(BadUsage):
-    """`--install` or `--uninstall` was given without a tool, or both were."""
-
-    code = "no-tool"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem, hint="uwf plan plugin --for claude --install")
+def _no_tool(problem: str) -> BadUsage:
+    return BadUsage(problem, code="no-tool", hint="uwf plan plugin --for claude --install")
 
 
 @verb(
@@ -56,9 +51,9 @@ def command(
     copilot and codex itself.
     """
     if (installs or uninstalls) and tool is None:
-        raise NoTool("which tool? --for was not given")
+        raise _no_tool("which tool? --for was not given")
     if installs and uninstalls:
-        raise NoTool("--install and --uninstall exclude each other")
+        raise _no_tool("--install and --uninstall exclude each other")
     workdir = find_directory(session, directory)
     version = installed_version()
     settings = read_settings_of(session, find_store_of(session, workdir), workdir)

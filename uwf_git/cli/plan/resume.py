@@ -20,15 +20,12 @@ from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 
 
-class NothingToResume(Refused):
-    """The directory has no unfinished workflow."""
-
-    code = "nothing-to-resume"
-
-    def __init__(self, workdir: str) -> None:
-        super().__init__(
-            f"there are no unfinished plans in {workdir}", hint="`uwf plan run TASK` begins"
-        )
+def _nothing_to_resume(workdir: str) -> Refused:
+    return Refused(
+        f"there are no unfinished plans in {workdir}",
+        code="nothing-to-resume",
+        hint="`uwf plan run TASK` begins",
+    )
 
 
 @verb(
@@ -66,13 +63,13 @@ def command(
     settings = read_settings_of(session, store, workdir)
     found = None if store is None else find_plan_thread(store, workdir, settings)
     if store is None or found is None:
-        raise NothingToResume(workdir)
+        raise _nothing_to_resume(workdir)
     thread = found.record.thread
     driver = PlanDriver(session, store, workdir, thread, settings)
     # Also of a thread that has ended: its last driver may have been killed before it told so.
     driver.update()
     if found.record.status in ENDED:
-        raise NothingToResume(workdir)
+        raise _nothing_to_resume(workdir)
     if choice is False:
         driver.stop(hint)
         driver.tell_end()

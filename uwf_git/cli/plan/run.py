@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, NoPrompt, text_argument
+from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
 from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver, background_option
@@ -25,13 +25,10 @@ from uwf_git.plan.settings import DEFAULTS, PlanSettings
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
 
 
-class TwoAgents(BadUsage):
-    """The agent was named in two ways."""
-
-    code = "two-agents"
-
-    def __init__(self, names: str) -> None:
-        super().__init__(f"{names} exclude each other", hint="--ai CMD runs CMD -p PROMPT")
+def _two_agents(names: str) -> BadUsage:
+    return BadUsage(
+        f"{names} exclude each other", code="two-agents", hint="--ai CMD runs CMD -p PROMPT"
+    )
 
 
 @verb(
@@ -83,7 +80,7 @@ def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     """
     prompt = None if has_plans and task is None and file is None else _read_task(task, file)
     if agent is not None and ai is not None:
-        raise TwoAgents("--agent and --ai")
+        raise _two_agents("--agent and --ai")
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
@@ -123,10 +120,10 @@ def _find_state(settings: PlanSettings) -> dict[str, Any]:
 def _read_task(task: str | None, file: Input | None) -> str:
     if (task is None) == (file is None):
         problem = "there is no task" if task is None else "the task is given twice, also by -f"
-        raise NoPrompt(problem, hint=_HINT)
+        raise no_prompt(problem, hint=_HINT)
     prompt = text_argument(task or "", "the task") if file is None else file.read_text()
     if not prompt.strip():
-        raise NoPrompt("the task is empty", hint=_HINT)
+        raise no_prompt("the task is empty", hint=_HINT)
     return prompt.rstrip("\r\n")
 
 
@@ -137,7 +134,7 @@ def _name_agents(
     if agent is None and ai is None:
         agent, ai = settings.agent, settings.ai
         if agent is not None and ai is not None:
-            raise TwoAgents("uwf.plan.agent and uwf.plan.ai")
+            raise _two_agents("uwf.plan.agent and uwf.plan.ai")
     verifier = settings.verifier if verifier is None else verifier
     if ai is not None:
         agent = shlex.join(["uwf-cli", f"{text_argument(ai, '--ai')} -p {{prompt}}"])

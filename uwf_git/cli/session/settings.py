@@ -39,38 +39,6 @@ _LARGEST_ULID_MS = 2**48 - 1
 _ENTROPY_BYTES = 10
 
 
-class DirectoryGone(Refused):
-    """The working directory of the command no longer exists."""
-
-    code = "directory-gone"
-
-    def __init__(self) -> None:
-        super().__init__("the current directory is gone", hint="`cd` to one that exists")
-
-
-class BadTestClock(BadUsage):
-    """`UWF_TEST_NOW` is not a time."""
-
-    code = "bad-test-clock"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"UWF_TEST_NOW is {text[:40]!r}, not milliseconds since 1970",
-            hint="unset it: only tests need it",
-        )
-
-
-class BadFormat(BadUsage):
-    """A variable or a setting names a format that does not exist."""
-
-    code = "bad-format"
-
-    def __init__(self, where: str, text: str) -> None:
-        super().__init__(
-            f"{where} is {text[:40]!r}, not a format", hint=f"the formats are {', '.join(FORMATS)}"
-        )
-
-
 class Session(NamedTuple):
     """One run of a command: its flags, and the sources of its time and its ids."""
 
@@ -107,7 +75,7 @@ class Session(NamedTuple):
 
         Raises:
             NotAStore: there is none where it should be.
-            UnsupportedRepository: we cannot read its format.
+            Refused: we cannot read its format.
         """
         from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
 
@@ -137,7 +105,7 @@ class Session(NamedTuple):
         """Return the session with the format that ``uwf.format`` has, if nothing else decided.
 
         Raises:
-            BadFormat: there is no such format.
+            BadUsage: there is no such format.
         """
         if not self.may_configure_format:
             return self
@@ -174,14 +142,16 @@ def read_session(environ: Mapping[str, str]) -> Session:
     """Read the settings that every command shares; an empty variable counts as unset.
 
     Raises:
-        DirectoryGone: there is no current directory.
-        BadTestClock: `UWF_TEST_NOW` is not a time.
-        BadFormat: `UWF_FORMAT` is no format.
+        Refused: there is no current directory.
+        BadUsage: `UWF_TEST_NOW` is not a time.
+        BadUsage: `UWF_FORMAT` is no format.
     """
     try:
         cwd = os.getcwd()
     except FileNotFoundError:
-        raise DirectoryGone from None
+        raise Refused(
+            "the current directory is gone", code="directory-gone", hint="`cd` to one that exists"
+        ) from None
     pinned = environ.get("UWF_TEST_NOW")
     now_ms, new_thread_id = _pinned_sources(pinned) if pinned else (_now_ms, _new_thread_id)
     stdout_is_tty = _is_tty(sys.stdout)
@@ -206,11 +176,15 @@ def read_session(environ: Mapping[str, str]) -> Session:
 
 
 def _parse_format(where: str, text: str) -> Format:
-    """Return the format that a variable or a setting names; raise `BadFormat`."""
+    """Return the format that a variable or a setting names; raise `BadUsage`."""
     for known in FORMATS:
         if text.lower() == known:
             return known
-    raise BadFormat(where, text)
+    raise BadUsage(
+        f"{where} is {text[:40]!r}, not a format",
+        code="bad-format",
+        hint=f"the formats are {', '.join(FORMATS)}",
+    )
 
 
 def _warn_of_bare(cwd: str, *, used: "Store | None") -> None:
@@ -265,7 +239,11 @@ def _thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
 def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId]]:
     start_ms = _natural(text)
     if start_ms is None or start_ms > _LARGEST_ULID_MS:
-        raise BadTestClock(text)
+        raise BadUsage(
+            f"UWF_TEST_NOW is {text[:40]!r}, not milliseconds since 1970",
+            code="bad-test-clock",
+            hint="unset it: only tests need it",
+        )
     counted = itertools.count(1)
 
     def new_thread_id() -> ThreadId:

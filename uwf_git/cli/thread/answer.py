@@ -28,59 +28,35 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved
 
 
-class AnswerMissing(BadUsage):
-    """No answer was given, and there is no terminal to ask at."""
-
-    code = "no-answer"
-
-    def __init__(self, question: PersonQuestion) -> None:
-        super().__init__(
-            f"there is no answer; {question.role} is asked for {question.wants}",
-            hint=f"give it with `uwf thread answer {question.thread} --meta JSON`, or with --file; "
-            "at a terminal you are asked",
-            thread=question.thread,
-            role=question.role,
-            wants=question.wants,
-            outputSchema=question.schema,
-        )
+def _answer_missing(question: PersonQuestion) -> BadUsage:
+    return BadUsage(
+        f"there is no answer; {question.role} is asked for {question.wants}",
+        code="no-answer",
+        hint=f"give it with `uwf thread answer {question.thread} --meta JSON`, or with --file; "
+        "at a terminal you are asked",
+        thread=question.thread,
+        role=question.role,
+        wants=question.wants,
+        outputSchema=question.schema,
+    )
 
 
-class GivenTwice(BadUsage):
-    """Two options give the same part of the answer."""
-
-    code = "given-twice"
-
-    def __init__(self, what: str, first: str, second: str) -> None:
-        super().__init__(
-            f"the {what} of the answer is given twice, by {first} and by {second}",
-            hint="`uwf thread answer --help` tells what each of them holds",
-        )
+def _given_twice(what: str, first: str, second: str) -> BadUsage:
+    return BadUsage(
+        f"the {what} of the answer is given twice, by {first} and by {second}",
+        code="given-twice",
+        hint="`uwf thread answer --help` tells what each of them holds",
+    )
 
 
-class NoFields(BadUsage):
-    """The answer has a text, but no fields for the role's schema."""
-
-    code = "no-fields"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the answer has a text and no fields",
-            hint="give them with --meta JSON; at a terminal, leave the text away to be asked",
-        )
-
-
-class NotAnAnswer(Refused):
-    """The file does not hold an answer."""
-
-    code = "not-an-answer"
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(
-            f"{name} holds no answer: {problem}",
-            hint='write JSON: {"meta": {…}, "content": "…"} or the fields alone; or the fields '
-            "as YAML between two lines of `---`, and the text below",
-            path=name,
-        )
+def _not_an_answer(name: str, problem: str) -> Refused:
+    return Refused(
+        f"{name} holds no answer: {problem}",
+        code="not-an-answer",
+        hint='write JSON: {"meta": {…}, "content": "…"} or the fields alone; or the fields '
+        "as YAML between two lines of `---`, and the text below",
+        path=name,
+    )
 
 
 @verb(
@@ -125,7 +101,7 @@ def command(session: Session, thread: str, *, head: str | None, message: str, **
     elif session.stdin_is_tty:
         answered = _ask(store, caller, question, message)
     else:
-        raise AnswerMissing(question)
+        raise _answer_missing(question)
     emit_step(session, store, answered)
 
 
@@ -133,23 +109,27 @@ def _read_given(given: dict[str, Any]) -> PersonAnswer | None:
     """Read the answer from the options; None if none was given."""
     meta, file = given["meta"], given["file"]
     if meta is not None and file is not None:
-        raise GivenTwice("whole", "--meta", "--file")
+        raise _given_twice("whole", "--meta", "--file")
     content = _read_content(given["content"], given["content_file"])
     if file is not None:
         answer = _read_file(file)
         if answer.content and content is not None:
-            raise GivenTwice("text", "--content", "--file")
+            raise _given_twice("text", "--content", "--file")
         return answer._replace(content=answer.content or content or "")
     if meta is not None:
         return PersonAnswer(read_json_argument(meta, "--meta"), content or "")
     if content is not None:
-        raise NoFields
+        raise BadUsage(
+            "the answer has a text and no fields",
+            code="no-fields",
+            hint="give them with --meta JSON; at a terminal, leave the text away to be asked",
+        )
     return None
 
 
 def _read_content(text: str | None, file: Input | None) -> str | None:
     if text is not None and file is not None:
-        raise GivenTwice("text", "--content", "--content-file")
+        raise _given_twice("text", "--content", "--content-file")
     if file is not None:
         return file.read_text()
     return None if text is None else text_argument(text, "the text")
@@ -159,7 +139,7 @@ def _read_file(file: Input) -> PersonAnswer:
     """Read what an agent might have printed, without its facts about the run.
 
     Raises:
-        NotAnAnswer: the file does not hold an answer.
+        Refused: the file does not hold an answer.
     """
     from uwf_git.agents.reply import (  # noqa: PLC0415 (few give a file)
         BadReply,
@@ -171,7 +151,7 @@ def _read_file(file: Input) -> PersonAnswer:
         reply = parse_reply(whole, protocol="flags")
     except BadReply as error:
         problem = "it is empty" if error.kind == "empty" else error.message
-        raise NotAnAnswer(file.name, problem.replace("the agent's ", "the ")) from None
+        raise _not_an_answer(file.name, problem.replace("the agent's ", "the ")) from None
     # If an agent names no text, its whole output is the text; the JSON of a person is not.
     is_text = reply.content != whole.decode(errors="replace")
     return PersonAnswer(
@@ -187,14 +167,14 @@ def _ask(store: Store, caller: Caller, question: PersonQuestion, message: str) -
     """Ask at the terminal, and record the answer.
 
     Raises:
-        AnswerMissing: there is no terminal to ask at.
+        BadUsage: there is no terminal to ask at.
         Left: it was closed before the end.
         What ``answer_thread`` raises; the answer is printed to standard error then.
     """
     try:
         terminal = Terminal(caller.environ, note=note)
     except NoTerminal:
-        raise AnswerMissing(question) from None
+        raise _answer_missing(question) from None
     try:
         answer = _ask_at(terminal, store, caller, question)
     finally:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.json_argument import NotJson, read_json_argument
-from uwf_git.cli.app.parameters import NoPrompt, prompt_options
+from uwf_git.cli.app.json_argument import not_json, read_json_argument
+from uwf_git.cli.app.parameters import no_prompt, prompt_options
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
@@ -40,13 +40,13 @@ def begin_thread(session: Session, store: Store, request: StartRequest) -> Start
     """Create the thread.
 
     Raises:
-        NoPrompt: it has no prompt, and its workflow is no flow, which has its description.
+        BadUsage: it has no prompt, and its workflow is no flow, which has its description.
         What ``start_thread`` raises.
     """
     try:
         return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
     except EmptyPrompt:
-        raise NoPrompt("there is no prompt") from None
+        raise no_prompt("there is no prompt") from None
 
 
 def _read_state(text: str | None) -> dict[str, Any] | None:
@@ -54,5 +54,5 @@ def _read_state(text: str | None) -> dict[str, Any] | None:
         return None
     state = read_json_argument(text, "the state")
     if not isinstance(state, dict):
-        raise NotJson("the state", "it is no object")
+        raise not_json("the state", "it is no object")
     return state

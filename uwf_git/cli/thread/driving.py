@@ -106,23 +106,6 @@ _OPTIONS = (
 )
 
 
-class ThreadKilled(Refused):
-    """The thread was killed during the drive."""
-
-    code = "thread-killed"
-
-    def __init__(self, driven: Driven) -> None:
-        thread = driven.last.thread
-        by, reason = driven.steered or ("", "")
-        super().__init__(
-            f"thread {thread} was killed while it ran, by {by}"
-            + (f": {first_line(reason)}" if reason else ""),
-            hint=f"`uwf thread fork {thread}` continues it in a new thread",
-            thread=thread,
-            by=by,
-        )
-
-
 class Driving(NamedTuple):
     """A thread that is to be driven."""
 
@@ -139,7 +122,7 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
 
     Raises:
         TurnFailed: an agent failed; the document is printed all the same.
-        ThreadKilled: it was killed; the document is printed all the same.
+        Refused: it was killed; the document is printed all the same.
     """
     if driving.how.background:
         _start(session, store, driving)
@@ -207,12 +190,21 @@ def raise_if_failed(driven: Driven) -> None:
 
     Raises:
         TurnFailed: an agent failed.
-        ThreadKilled: the thread was killed.
+        Refused: the thread was killed.
     """
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure
     if driven.stopped == "killed":
-        raise ThreadKilled(driven)
+        thread = driven.last.thread
+        by, reason = driven.steered or ("", "")
+        raise Refused(
+            f"thread {thread} was killed while it ran, by {by}"
+            + (f": {first_line(reason)}" if reason else ""),
+            code="thread-killed",
+            hint=f"`uwf thread fork {thread}` continues it in a new thread",
+            thread=thread,
+            by=by,
+        )
 
 
 def _start(session: Session, store: Store, driving: Driving) -> None:

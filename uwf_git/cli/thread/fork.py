@@ -14,18 +14,6 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.errors import BadUsage
 
 
-class TwoPlaces(BadUsage):
-    """Both --at and --from-role were given."""
-
-    code = "two-places"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "--at and --from-role both say where the fork begins",
-            hint="give one of the two",
-        )
-
-
 @verb(
     "uwf thread fork 01J7K9M2 --at 3 -m 'another way after the review'",
     "uwf thread fork 01J7K9M2 --at 4f2a91c",
@@ -61,7 +49,11 @@ def command(session: Session, thread: str, *, message: str, **asked: Any) -> Non
     remote.
     """
     if asked["at"] is not None and asked["from_role"] is not None:
-        raise TwoPlaces
+        raise BadUsage(
+            "--at and --from-role both say where the fork begins",
+            code="two-places",
+            hint="give one of the two",
+        )
     reason = text_argument(message, "the message")
     request = ForkRequest(thread, asked["at"], asked["from_role"], reason, asked["workdir"])
     store = session.open_store()

@@ -9,7 +9,7 @@ from uwf_git.cli.output.counts import Count, count_by_status, limit_option
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
-from uwf_git.cli.output.time_words import MOMENT, Moment
+from uwf_git.cli.output.time_words import MOMENT
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
@@ -33,18 +33,6 @@ _COLUMNS = (
     Column("last", "LAST", 3, least=14),
     Column("when", "WHEN", 2),
 )
-
-
-class NoTimeBetween(BadUsage):
-    """--after is not earlier than --before."""
-
-    code = "no-time-between"
-
-    def __init__(self, after: Moment, before: Moment) -> None:
-        super().__init__(
-            f"nothing is after {after.text} and before {before.text}",
-            hint="--after takes the earlier of the two: `--after 7d --before 1d`",
-        )
 
 
 @verb(
@@ -136,7 +124,11 @@ def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
     )
     after_ms, before_ms = request.after_ms, request.before_ms
     if after_ms is not None and before_ms is not None and after_ms >= before_ms:
-        raise NoTimeBetween(after, before)
+        raise BadUsage(
+            f"nothing is after {after.text} and before {before.text}",
+            code="no-time-between",
+            hint="--after takes the earlier of the two: `--after 7d --before 1d`",
+        )
     return request
 
 

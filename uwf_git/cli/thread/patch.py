@@ -14,16 +14,12 @@ from uwf_git.commands.control.patch import patch_thread
 from uwf_git.errors import BadUsage
 
 
-class OnePatch(BadUsage):
-    """The patch is missing, or given twice."""
-
-    code = "one-patch"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"the patch is {problem}",
-            hint="give it as an argument, or with --file FILE; `-` is standard input",
-        )
+def _one_patch(problem: str) -> BadUsage:
+    return BadUsage(
+        f"the patch is {problem}",
+        code="one-patch",
+        hint="give it as an argument, or with --file FILE; `-` is standard input",
+    )
 
 
 @verb(
@@ -54,9 +50,9 @@ def command(
 
 def _read(text: str | None, file: Input | None) -> Any:
     if text is not None and file is not None:
-        raise OnePatch("given twice, as an argument and by --file")
+        raise _one_patch("given twice, as an argument and by --file")
     if file is not None:
         return read_json_input(file)
     if text is None:
-        raise OnePatch("missing")
+        raise _one_patch("missing")
     return read_json_argument(text, "the patch")

@@ -12,18 +12,6 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.errors import BadUsage
 
 
-class NoStepToTake(BadUsage):
-    """An option of the step was given with --no-step."""
-
-    code = "no-step-to-take"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "--agent, --workdir and --trust are for the step, and --no-step takes none",
-            hint="leave out --no-step, or give them to `uwf thread step`",
-        )
-
-
 @verb(
     "uwf thread poke 01J7K9M2 -m 'the review overlooked the tests'",
     "uwf thread poke 01J7K9M2 --agent 'uwf-claude --model opus'",
@@ -53,7 +41,11 @@ def command(
     """
     hint = text_argument(message, "the message")
     if no_step and stepping != NOT_GIVEN:
-        raise NoStepToTake
+        raise BadUsage(
+            "--agent, --workdir and --trust are for the step, and --no-step takes none",
+            code="no-step-to-take",
+            hint="leave out --no-step, or give them to `uwf thread step`",
+        )
     store = session.open_store()
     poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
     if no_step:

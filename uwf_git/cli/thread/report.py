@@ -8,7 +8,7 @@ from uwf_git.cli.app.picture import write_file
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
-from uwf_git.commands.inspect.thread_report import ReportOfDamage, view_report
+from uwf_git.commands.inspect.thread_report import report_of_damage, view_report
 from uwf_git.web.report import render_report
 
 
@@ -42,4 +42,4 @@ def command(session: Session, thread: str, output: str | None) -> None:
         is_utf8 = stdout_is_utf8()
         write_stdout(page if is_utf8 else page.encode("ascii", "xmlcharrefreplace").decode())
     if report.document["problems"]:
-        raise ReportOfDamage(report.document["thread"], report.document["problems"])
+        raise report_of_damage(report.document["thread"], report.document["problems"])

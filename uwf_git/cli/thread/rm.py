@@ -19,26 +19,13 @@ from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 
 
-class CannotConfirm(BadUsage):
-    """There is no terminal to ask for confirmation at."""
-
-    code = "nobody-to-confirm"
-
-    def __init__(self, threads: list[ThreadId]) -> None:
-        super().__init__(
-            f"there is no terminal to confirm the removal of {_count(len(threads))}",
-            hint="say so: --yes",
-            threads=threads,
-        )
-
-
-class NotConfirmed(Refused):
-    """The user did not confirm."""
-
-    code = "not-confirmed"
-
-    def __init__(self) -> None:
-        super().__init__("nothing was removed")
+def _cannot_confirm(threads: list[ThreadId]) -> BadUsage:
+    return BadUsage(
+        f"there is no terminal to confirm the removal of {_count(len(threads))}",
+        code="nobody-to-confirm",
+        hint="say so: --yes",
+        threads=threads,
+    )
 
 
 @verb(
@@ -76,7 +63,7 @@ def command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  # n
 
 def _ask(session: Session, removals: list[Removal]) -> None:
     if not (session.stdin_is_tty and session.stderr_is_tty):
-        raise CannotConfirm([removal.thread for removal in removals])
+        raise _cannot_confirm([removal.thread for removal in removals])
     planned = {removal.thread for removal in removals}
     for removal in removals:
         if removal.parent not in planned:
@@ -90,7 +77,7 @@ def _ask(session: Session, removals: list[Removal]) -> None:
         note(f"and what {_count_branches(apart)} left at refs/uwf/work/ in your repository")
     write_stderr(f"Remove {_count(len(removals))} for good? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise NotConfirmed
+        raise Refused("nothing was removed", code="not-confirmed")
 
 
 def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:

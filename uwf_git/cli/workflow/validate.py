@@ -20,16 +20,6 @@ from uwf_git.model.problem import Problem
 from uwf_git.model.visible import one_line
 
 
-class InvalidFile(Refused):
-    """The file is not a workflow; every problem is listed on standard output."""
-
-    code = "invalid-file"
-
-    def __init__(self, name: str, count: int) -> None:
-        some = "1 problem" if count == 1 else f"{count} problems"
-        super().__init__(f"{name} has {some}", path=name, count=count)
-
-
 @verb(
     "uwf workflow validate solve-issue.yaml --format text",
     "uwf workflow validate - < solve-issue.yaml | jq -r '.problems[].message'",
@@ -50,7 +40,15 @@ def command(session: Session, file: Input) -> None:
     note_warnings(validated.warnings)
     emit(session, _document(file.name, validated), text=_text)
     if validated.problems:
-        raise InvalidFile(file.name, len(validated.problems))
+        some = (
+            "1 problem" if len(validated.problems) == 1 else f"{len(validated.problems)} problems"
+        )
+        raise Refused(
+            f"{file.name} has {some}",
+            code="invalid-file",
+            path=file.name,
+            count=len(validated.problems),
+        )
 
 
 def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:

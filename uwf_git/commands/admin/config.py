@@ -67,56 +67,19 @@ _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")
 
 
-class NoSuchSetting(BadUsage):
-    """No setting has this name."""
-
-    code = "no-such-setting"
-
-    def __init__(self, name: str) -> None:
-        near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        super().__init__(
-            f"there is no setting {name[:60]}",
-            hint=f"{meant}the settings are {', '.join(SETTINGS)}",
-            setting=name[:60],
-        )
+def _not_set(name: str) -> Refused:
+    return Refused(
+        f"{name} is not set",
+        code="not-set",
+        hint=f"set it with `uwf config set {name} VALUE`",
+        setting=name,
+    )
 
 
-class NotSet(Refused):
-    """The setting has no value."""
-
-    code = "not-set"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"{name} is not set", hint=f"set it with `uwf config set {name} VALUE`", setting=name
-        )
-
-
-class SetElsewhere(Refused):
-    """The setting has its value from a file that `uwf config` does not change."""
-
-    code = "set-elsewhere"
-
-    def __init__(self, name: str, *, in_store: bool) -> None:
-        where = "a file that this store's config includes" if in_store else "your own git config"
-        find = f"git config --show-origin --get-all {name}"
-        super().__init__(
-            f"{name} is set in {where}, not in this store",
-            hint=f"find the file with `{find}`, and change it there"
-            if in_store
-            else f"remove it there: `git config --global --unset-all {name}`",
-            setting=name,
-        )
-
-
-class BadValue(BadUsage):
-    """The setting cannot have this value."""
-
-    code = "bad-value"
-
-    def __init__(self, name: str, value: str, *, choices: str = "true or false") -> None:
-        super().__init__(f"{name} cannot be {value[:60]!r}", hint=f"it is {choices}", setting=name)
+def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadUsage:
+    return BadUsage(
+        f"{name} cannot be {value[:60]!r}", code="bad-value", hint=f"it is {choices}", setting=name
+    )
 
 
 class Setting(NamedTuple):
@@ -131,12 +94,12 @@ def get_store_setting(store: Store, name: str) -> Setting:
     """Return the setting *name* (with or without ``uwf.``).
 
     Raises:
-        NoSuchSetting, NotSet: it does not exist, or has no value.
+        BadUsage, Refused: it does not exist, or has no value.
     """
     full = full_name(name)
     value = store.config.get(full)
     if value is None:
-        raise NotSet(full)
+        raise _not_set(full)
     return Setting(full, value, SETTINGS[full])
 
 
@@ -146,16 +109,15 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     A command is trusted from now on: an agent to run in *cwd*, a listener in the store.
 
     Raises:
-        NoSuchSetting, BadValue, BadReceiveLimit, BadMaxRunning, BadRetrySetting, BadKeepSetting,
-            BadPlanSetting, BadCommand: no such setting exists, or it cannot have this value.
-        NoPlaceForTrust: the user has no home directory.
+        BadUsage, Refused, BadCommand: no such setting exists, or it cannot have this value.
+        Refused: the user has no home directory.
         RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
-        raise BadValue(full, value)
+        raise _bad_value(full, value)
     if full == "uwf.format" and value not in _FORMATS:
-        raise BadValue(full, value, choices="json, yaml or text")
+        raise _bad_value(full, value, choices="json, yaml or text")
     if full in _NUMBERS:
         _check_number(full, GitConfig({full.lower(): [value]}))
     if full == "uwf.signTimeout":
@@ -183,8 +145,8 @@ def unset_setting(store: Store, name: str) -> Setting:
     A value in the user's git config stays, and counts from now on. Trust in a command stays.
 
     Raises:
-        NoSuchSetting: there is no such setting.
-        NotSet, SetElsewhere: the store's own config file does not have it.
+        BadUsage: there is no such setting.
+        Refused: the store's own config file does not have it.
         RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)
@@ -196,9 +158,22 @@ def unset_setting(store: Store, name: str) -> Setting:
     left = read_config_file(path).get(full)
     user = store.user_config.get(full)
     if left is not None or (not values and user is not None):
-        raise SetElsewhere(full, in_store=left is not None)
+        where = (
+            "a file that this store's config includes"
+            if (left is not None)
+            else "your own git config"
+        )
+        find = f"git config --show-origin --get-all {full}"
+        raise Refused(
+            f"{full} is set in {where}, not in this store",
+            code="set-elsewhere",
+            hint=f"find the file with `{find}`, and change it there"
+            if (left is not None)
+            else f"remove it there: `git config --global --unset-all {full}`",
+            setting=full,
+        )
     if not values:
-        raise NotSet(full)
+        raise _not_set(full)
     return Setting(full, user, SETTINGS[full])
 
 
@@ -230,7 +205,14 @@ def full_name(name: str) -> str:
     for full in SETTINGS:
         if normal_name(full) == normal:
             return full
-    raise NoSuchSetting(name)
+    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise BadUsage(
+        f"there is no setting {name[:60]}",
+        code="no-such-setting",
+        hint=f"{meant}the settings are {', '.join(SETTINGS)}",
+        setting=name[:60],
+    )
 
 
 def _with_prefix(name: str) -> str:

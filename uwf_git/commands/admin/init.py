@@ -16,20 +16,6 @@ from uwf_git.store.store import Store, create_store, find_git_dir, open_store
 _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 
 
-class NotEmpty(Refused):
-    """The folder holds files; a bare repository would mix with them."""
-
-    code = "not-empty"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} is not empty, and is no git repository",
-            hint="name a new folder: `uwf init store.git`; or make this one a repository first: "
-            "`git init`",
-            path=path,
-        )
-
-
 class Initialized(NamedTuple):
     """The outcome of an init."""
 
@@ -48,9 +34,9 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
     ``.``, stands for the repository that encloses it, if there is one.
 
     Raises:
-        UnsupportedRepository: uwf cannot read this kind of repository.
-        NotEmpty: the folder is no repository and holds other files.
-        ForeignRepository: the enclosing repository belongs to another user.
+        Refused: uwf cannot read this kind of repository.
+        Refused: the folder is no repository and holds other files.
+        Refused: the enclosing repository belongs to another user.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     git_dir = find_git_dir(target)
@@ -58,7 +44,14 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
         git_dir = _find_above(os.path.realpath(target), os.path.realpath(cwd), environ)
     if git_dir is None:
         if os.path.isdir(target) and _has_other_files(target):
-            raise NotEmpty(target)
+            raise Refused(
+                f"{target} is not empty, and is no git repository",
+                code="not-empty",
+                hint="name a new folder: `uwf init store.git`; or make this one a repository "
+                "first: "
+                "`git init`",
+                path=target,
+            )
         store = create_store(target, environ=environ)
     else:
         store = open_store(git_dir, environ=environ)

@@ -31,19 +31,6 @@ _SETTINGS = {NAME: "group", **PINNED}
 _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 
 
-class NotBare(Refused):
-    """The repository has a work tree, and cannot be pushed to."""
-
-    code = "not-bare"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} has a work tree; a store that several people push to must be bare",
-            hint="name another place: `uwf init --shared PATH.git`",
-            path=path,
-        )
-
-
 class Shared(NamedTuple):
     """The outcome of an init of a shared store."""
 
@@ -61,9 +48,9 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
     Its hooks run uwf with the interpreter *python*. Another call updates them.
 
     Raises:
-        NotBare: it has a work tree.
-        ForeignHook, HooksElsewhere, HooksLinked: it has hooks that are not uwf's.
-        UnsupportedRepository, NotEmpty: as ``init_store``.
+        Refused: it has a work tree.
+        Refused: it has hooks that are not uwf's.
+        Refused: as ``init_store``.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     _check_hooks(target, environ)
@@ -90,7 +77,12 @@ def _check_hooks(target: str, environ: Mapping[str, str]) -> None:
     store = open_store(git_dir, environ=environ)
     # git guesses the same where the config does not say.
     if not store.config.get_flag("core.bare", default=os.path.basename(git_dir) != ".git"):
-        raise NotBare(store.path)
+        raise Refused(
+            f"{store.path} has a work tree; a store that several people push to must be bare",
+            code="not-bare",
+            hint="name another place: `uwf init --shared PATH.git`",
+            path=store.path,
+        )
     check_hooks(store.path, read_config_file(os.path.join(store.path, "config")))
 
 

@@ -55,35 +55,17 @@ _OF_ADAPTER = re.compile(r"uwf\.([a-z-]+)\.([a-z0-9-]+)")
 _LONGEST_CONTENT = 2_000
 
 
-class CheckFailed(AgentFailed):
-    """The agent failed to take the step."""
-
-    code = "check-failed"
-
-    def __init__(self, command: str, played: Played) -> None:
-        error = dict(played.error or {})
-        super().__init__(
-            f"{command} took no step: {error.get('message')}",
-            hint=played.hint or "its log is above; `--help` of its program lists its options",
-            agent=command,
-            kind=error.get("kind"),
-            durationMs=played.duration_ms,
-            output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
-        )
-
-
-class NothingRuns(Refused):
-    """The agent is a person: there is no program to check."""
-
-    code = "nothing-runs"
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"{PERSON} is a person: there is no program to check",
-            hint=f"bind a role with `--agent ROLE={PERSON}`, or all with `uwf config set agent "
-            f"{PERSON}`; their threads wait for `uwf thread answer`",
-            agent=PERSON,
-        )
+def _check_failed(command: str, played: Played) -> AgentFailed:
+    error = dict(played.error or {})
+    return AgentFailed(
+        f"{command} took no step: {error.get('message')}",
+        code="check-failed",
+        hint=played.hint or "its log is above; `--help` of its program lists its options",
+        agent=command,
+        kind=error.get("kind"),
+        durationMs=played.duration_ms,
+        output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
+    )
 
 
 class CheckRequest(NamedTuple):
@@ -121,11 +103,17 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
 
     Raises:
         BadCommand: it is no command.
-        NothingRuns: it is a person.
-        CheckFailed: it failed.
+        Refused: it is a person.
+        AgentFailed: it failed.
     """
     if request.command.strip() == PERSON:
-        raise NothingRuns
+        raise Refused(
+            f"{PERSON} is a person: there is no program to check",
+            code="nothing-runs",
+            hint=f"bind a role with `--agent ROLE={PERSON}`, or all with `uwf config set agent "
+            f"{PERSON}`; their threads wait for `uwf thread answer`",
+            agent=PERSON,
+        )
     command = _with_absolute_path(request.command, caller.cwd)
     word = f"uwf-{request.thread[-6:].lower()}"
     with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
@@ -164,12 +152,12 @@ def find_trusted_settings(store: Store, cwd: str) -> dict[str, str]:
     }
 
 
-def _failure(command: str, played: Played, failed: TurnFailed) -> CheckFailed:
+def _failure(command: str, played: Played, failed: TurnFailed) -> AgentFailed:
     """Build the error; only the step knows whether a reply fits the schema."""
     if played.error is None:
         message = failed.message.partition(": ")[2]
         played = played._replace(error={"kind": failed.facts.get("kind"), "message": message})
-    return CheckFailed(command, played)
+    return _check_failed(command, played)
 
 
 def _describe(played: Played, word: str) -> AgentCheck:

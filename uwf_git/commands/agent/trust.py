@@ -50,61 +50,29 @@ class AgentSelection(NamedTuple):
     """This setting of the store's own config."""
 
 
-class NoSettingOfStore(Refused):
-    """The store's own config does not set it."""
-
-    code = "no-setting-of-store"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"this store's config does not set {name}",
-            hint="what your own git config sets needs no trust",
-            setting=name,
-        )
+def _no_agent_selected(problem: str) -> BadUsage:
+    return BadUsage(
+        problem,
+        code="nobody-meant",
+        hint="name a command, or the agents of a --thread or of a --workflow",
+    )
 
 
-class NoAgentSelected(BadUsage):
-    """The options select no agent."""
-
-    code = "nobody-meant"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            problem, hint="name a command, or the agents of a --thread or of a --workflow"
-        )
-
-
-class NoSuchAgent(Refused):
-    """The thread or workflow has no such agent."""
-
-    code = "no-such-agent"
-
-    def __init__(self, place: str, agents: Agents) -> None:
-        commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
-        super().__init__(
-            f"{place} has no such agent",
-            hint=f"its agents are: {commands}" if agents else "it names none",
-        )
-
-
-class NotTrusted(Refused):
-    """The agent was not trusted."""
-
-    code = "not-trusted"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no such agent is trusted in this store",
-            hint="`uwf agent trusted` lists the trusted ones",
-        )
+def _no_such_agent(place: str, agents: Agents) -> Refused:
+    commands = "; ".join(sorted({str(agent["command"]) for agent in agents}))
+    return Refused(
+        f"{place} has no such agent",
+        code="no-such-agent",
+        hint=f"its agents are: {commands}" if agents else "it names none",
+    )
 
 
 def trust(store: Store, selection: AgentSelection) -> Agents:
     """Trust the agents that *selection* selects, and return them.
 
     Raises:
-        NobodyMeant, NoSuchAgent, BadCommand: *selection* selects none.
-        NoSuchThread, NoSuchWorkflow, NoSettingOfStore: there is none of that name.
+        NobodyMeant, Refused, BadCommand: *selection* selects none.
+        NoSuchThread, Refused: there is none of that name.
         RefLocked: another process holds the lock of the config.
     """
     agents = select_agents(store, selection)
@@ -118,15 +86,19 @@ def untrust(store: Store, selection: AgentSelection) -> list[Trusted]:
     A command alone selects every trusted agent with it, whatever its settings.
 
     Raises:
-        NotTrusted: none of them was trusted.
-        StillTrusted: another config file trusts them, which uwf does not change.
+        Refused: none of them was trusted.
+        Refused: another config file trusts them, which uwf does not change.
     """
     if selection.thread is None and selection.workflow is None and selection.command is not None:
         gone = untrust_agents(store, command=selection.command)
     else:
         gone = untrust_agents(store, agents=select_agents(store, selection))
     if not gone:
-        raise NotTrusted
+        raise Refused(
+            "no such agent is trusted in this store",
+            code="not-trusted",
+            hint="`uwf agent trusted` lists the trusted ones",
+        )
     return gone
 
 
@@ -134,7 +106,7 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
     """Return the agents that *selection* selects; it raises as ``trust``."""
     named = (selection.thread, selection.workflow, selection.setting)
     if sum(each is not None for each in named) + selection.stored > 1:
-        raise NoAgentSelected("--thread, --workflow, --setting and --stored exclude each other")
+        raise _no_agent_selected("--thread, --workflow, --setting and --stored exclude each other")
     if selection.setting is not None:
         return _choose(
             f"setting {selection.setting}", _of_setting(store, selection.setting), selection.command
@@ -150,7 +122,7 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
             f"workflow {selection.workflow}", _of_workflow(store, selection), selection.command
         )
     if selection.command is None:
-        raise NoAgentSelected("no agent was named")
+        raise _no_agent_selected("no agent was named")
     split_command(selection.command)
     return [{"command": selection.command}]
 
@@ -173,7 +145,12 @@ def _is_for_agents(setting: str) -> bool:
 
 def _of_setting(store: Store, name: str) -> Agents:
     if not is_set_by_store(store, name):
-        raise NoSettingOfStore(name)
+        raise Refused(
+            f"this store's config does not set {name}",
+            code="no-setting-of-store",
+            hint="what your own git config sets needs no trust",
+            setting=name,
+        )
     of_user = store.user_config.get_all(name)
     values = (value for value in store.config.get_all(name) if value not in of_user)
     return [describe_command(name, value) for value in dict.fromkeys(values)]
@@ -206,5 +183,5 @@ def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
 def _choose(place: str, agents: Agents, command: str | None) -> Agents:
     chosen = [agent for agent in agents if command in (None, agent["command"])]
     if not chosen:
-        raise NoSuchAgent(place, agents)
+        raise _no_such_agent(place, agents)
     return chosen

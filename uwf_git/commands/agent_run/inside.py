@@ -18,34 +18,30 @@ THREAD_VARIABLE = "UWF_THREAD_ID"
 """Names the thread of an agent, in the environment of the agent."""
 
 
-class InsideThread(Refused):
-    """An agent waits for its own thread, or for one whose agent started it."""
-
-    code = "inside-thread"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} waits for the agent that runs this command, so its work cannot end "
-            "before this command does",
-            hint="end the agent with its result, and wait outside of it",
-            thread=thread,
-        )
+def _inside_thread(thread: ThreadId) -> Refused:
+    return Refused(
+        f"thread {thread} waits for the agent that runs this command, so its work cannot end "
+        "before this command does",
+        code="inside-thread",
+        hint="end the agent with its result, and wait outside of it",
+        thread=thread,
+    )
 
 
 def refuse_inside(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
     """Check that *thread* does not wait for this process, which has the environment *environ*.
 
     Raises:
-        InsideThread: this process belongs to its agent, or to an agent below that one.
+        Refused: this process belongs to its agent, or to an agent below that one.
     """
     own = environ.get(THREAD_VARIABLE)
     if own == thread and is_at_work(store, thread):
-        raise InsideThread(thread)
+        raise _inside_thread(thread)
     # Without the variable it is no agent: a program may run threads and wait for them.
     if own and (
         _is_ancestor(find_holder(store, thread)) or _is_ancestor(find_driver(store, thread))
     ):
-        raise InsideThread(thread)
+        raise _inside_thread(thread)
 
 
 def _is_ancestor(holder: dict[str, Any] | None) -> bool:

@@ -30,31 +30,23 @@ MAX_RUNNING = "uwf.maxRunning"
 _MOST = 10_000
 
 
-class BadMaxRunning(Refused):
-    """The setting is not a number in range."""
-
-    code = "bad-max-running"
-
-    def __init__(self, value: str) -> None:
-        super().__init__(
-            f"{MAX_RUNNING} is {value[:40]!r}, not a number from 0 to {_MOST}",
-            hint=f"set it again: `uwf config set {MAX_RUNNING} 2` (0 is no limit)",
-            setting=MAX_RUNNING,
-        )
-
-
 def read_max_running(config: GitConfig) -> int:
     """Return how many agents may run at once; 0 is no limit.
 
     Raises:
-        BadMaxRunning: the setting is not a number in range.
+        Refused: the setting is not a number in range.
     """
     text = config.get(MAX_RUNNING)
     if not text:
         return 0
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST))
     if not is_number or int(text) > _MOST:
-        raise BadMaxRunning(text)
+        raise Refused(
+            f"{MAX_RUNNING} is {text[:40]!r}, not a number from 0 to {_MOST}",
+            code="bad-max-running",
+            hint=f"set it again: `uwf config set {MAX_RUNNING} 2` (0 is no limit)",
+            setting=MAX_RUNNING,
+        )
     return int(text)
 
 
@@ -65,8 +57,8 @@ def running_slot(turn: Turn, listener: Listener) -> Iterator[tuple[int, ...]]:
     While waiting, *listener* gets one note and its ticks.
 
     Raises:
-        BadMaxRunning
-        NoPlaceForSlots, LockingUnsupported: agents cannot be counted here.
+        Refused
+        Refused, LockingUnsupported: agents cannot be counted here.
         ThreadNotReady, ThreadNotActive, ThreadBusy, HeadMoved: the turn is no longer due.
     """
     limit = read_max_running(turn.store.config)

@@ -17,35 +17,16 @@ from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.lookup.roots import open_root
-from uwf_git.store.nodes.tree import NodeCollision
+from uwf_git.store.nodes.tree import node_collision
 from uwf_git.store.store import Store
-
-
-class DanglingReferences(Refused):
-    """A node refers to nodes that are not in the store."""
-
-    code = "dangling-references"
-
-    def __init__(self, missing: dict[NodeHash, NodeHash], *, node: NodeHash) -> None:
-        named = [
-            name if holder == node else f"{name} (from {holder})"
-            for name, holder in missing.items()
-        ]
-        what = "a node that is" if len(named) == 1 else f"{len(named)} nodes that are"
-        super().__init__(
-            f"node {node} refers to {what} not in this store: {name_some(named)}",
-            hint="put these nodes first",
-            node=node,
-            missing=list(missing),
-        )
 
 
 def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> None:
     """Put *node* and its closure at refs/cas/nodes; nodes that it has stay as they are.
 
     Raises:
-        DanglingReferences: a node of the closure is not in the store.
-        NodeCollision: refs/cas/nodes has another payload under one of the names.
+        Refused: a node of the closure is not in the store.
+        StoreDamaged: refs/cas/nodes has another payload under one of the names.
         NodesMoved: other processes kept putting nodes.
         StoreDamaged: a node of the closure is damaged.
     """
@@ -67,7 +48,18 @@ def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> N
             else:
                 waiting.append(found)
     if missing:
-        raise DanglingReferences(missing, node=node.hash)
+        named = [
+            name if holder == node.hash else f"{name} (from {holder})"
+            for name, holder in missing.items()
+        ]
+        what = "a node that is" if len(named) == 1 else f"{len(named)} nodes that are"
+        raise Refused(
+            f"node {node.hash} refers to {what} not in this store: {name_some(named)}",
+            code="dangling-references",
+            hint="put these nodes first",
+            node=node.hash,
+            missing=list(missing),
+        )
     put_nodes(store, list(closure.values()), caller.signing(store))
 
 
@@ -85,7 +77,7 @@ def put_payload(store: Store, caller: Caller, type_text: str | None, payload: An
     Putting the same again changes nothing. It raises as ``keep_node``.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode, NotASchema: there is no such type.
+        NotANodeHash, NoSuchNode, AmbiguousNode, Refused: there is no such type.
         NotCanonical, InvalidPayload: no node, or none of this type, can hold the payload.
     """
     lookup = NodeLookup(store)
@@ -108,5 +100,5 @@ def _find_same(lookup: NodeLookup, node: Node) -> Node | None:
         # All copies in the store are damaged; the new one is whole.
         return None
     if present is not None and (present.type, present.payload) != (node.type, node.payload):
-        raise NodeCollision(node.hash)
+        raise node_collision(node.hash)
     return present

@@ -78,7 +78,7 @@ def validate_node(
 
     Raises:
         NotANodeHash, NoSuchNode, AmbiguousNode: *text* names no node, or several.
-        NotASchema: the node (with a value) or its type (without) is no schema.
+        Refused: the node (with a value) or its type (without) is no schema.
         NotCanonical: no node can hold the value.
         StoreDamaged: a node that is needed is damaged.
     """
@@ -103,7 +103,7 @@ def get_schema_payload(store: Store, text: str) -> Any:
     """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of one.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode, NotASchema: *text* names no schema, or several.
+        NotANodeHash, NoSuchNode, AmbiguousNode, Refused: *text* names no schema, or several.
         StoreDamaged: it is damaged.
     """
     lookup = NodeLookup(store)

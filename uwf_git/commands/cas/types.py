@@ -21,20 +21,6 @@ BUILTIN_TYPES: dict[str, NodeHash] = {
 """The built-in schemas by their names: ``Text``, ``Role``, …"""
 
 
-class NotASchema(Refused):
-    """The node is no schema, so it cannot be a type."""
-
-    code = "not-a-schema"
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(
-            f"node {node.hash} is not a schema: it is of type {node.type}",
-            hint="`json-cas schema list` names the schemas; `json-cas schema put FILE` adds one",
-            node=node.hash,
-            type=node.type,
-        )
-
-
 def find_plain_type(text: str) -> NodeHash | None:
     """Return the type that *text* names without a store: a built-in name, or a whole hash."""
     if text in BUILTIN_TYPES:
@@ -57,11 +43,17 @@ def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
 
     Raises:
         NoSuchNode, StoreDamaged: it is missing, or damaged.
-        NotASchema: it is no schema.
+        Refused: it is no schema.
     """
     node = lookup.get_type(name)
     if not is_schema(lookup, node):
-        raise NotASchema(node)
+        raise Refused(
+            f"node {node.hash} is not a schema: it is of type {node.type}",
+            code="not-a-schema",
+            hint="`json-cas schema list` names the schemas; `json-cas schema put FILE` adds one",
+            node=node.hash,
+            type=node.type,
+        )
     return node
 
 

@@ -36,33 +36,17 @@ from uwf_git.store.trust import is_trusted, trust_agents
 _OF_PARENT = "`uwf thread show {thread}` names its parent: amend that one"
 
 
-class NothingToAmend(BadUsage):
-    """The request changes nothing."""
-
-    code = "nothing-to-amend"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is nothing to change",
-            hint="give --workflow, --agent or a limit such as --max-steps",
-        )
-
-
-class AlreadySo(Refused):
-    """The thread has these rules already."""
-
-    code = "already-so"
-
-    def __init__(self, thread: ThreadId, left: tuple[str, ...] = ()) -> None:
-        hint = f"`uwf thread show {thread}` tells them"
-        if left:
-            hint = f"a command for every role leaves {', '.join(left)}, as the workflow binds it; "
-            hint += f"`--agent {left[0]}=CMD` replaces it"
-        super().__init__(
-            f"thread {thread} has this workflow, these agents and limits already",
-            hint=hint,
-            thread=thread,
-        )
+def _already_so(thread: ThreadId, left: tuple[str, ...] = ()) -> Refused:
+    hint = f"`uwf thread show {thread}` tells them"
+    if left:
+        hint = f"a command for every role leaves {', '.join(left)}, as the workflow binds it; "
+        hint += f"`--agent {left[0]}=CMD` replaces it"
+    return Refused(
+        f"thread {thread} has this workflow, these agents and limits already",
+        code="already-so",
+        hint=hint,
+        thread=thread,
+    )
 
 
 class AmendRequest(NamedTuple):
@@ -97,16 +81,20 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
     Commands that are given here may run in this store from now on.
 
     Raises:
-        NothingToAmend: the request is empty.
-        AlreadySo: the thread has these rules already.
-        BadLimit, NoSuchRole, BadCommand, BadAgent, CommandUnnamed: the request is wrong.
-        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: no workflow matches.
-        PositionGone: the new workflow lacks the role at which the thread stands or waits.
+        BadUsage: the request is empty.
+        Refused: the thread has these rules already.
+        Refused, BadCommand: the request is wrong.
+        Refused, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: no workflow matches.
+        Refused: the new workflow lacks the role at which the thread stands or waits.
         ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
         What ``steer_thread`` raises.
     """
     if request.workflow is None and not request.agents and not request.limits:
-        raise NothingToAmend
+        raise BadUsage(
+            "there is nothing to change",
+            code="nothing-to-amend",
+            hint="give --workflow, --agent or a limit such as --max-steps",
+        )
     check_asked(request.limits)
     found = None
     if request.workflow is not None:
@@ -152,7 +140,7 @@ def _build(
     # To give the command of a fetched thread again is to trust it here: that is a change.
     are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
     if are_trusted and _changes_nothing(snapshot, new):
-        raise AlreadySo(snapshot.record.thread, typed.left)
+        raise _already_so(snapshot.record.thread, typed.left)
     trust_agents(store, change.trusted, workdir)
     return new, amended
 

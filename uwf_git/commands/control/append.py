@@ -27,53 +27,19 @@ from uwf_git.errors import Refused
 from uwf_git.model.definition.append import Addition, append_addition
 from uwf_git.model.definition.append_flow import (
     FlowAddition,
-    NoSuchContainer,
     Target,
     append_flow_addition,
     find_target,
+    no_such_container,
 )
 from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.node import Node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import trust_agents
-
-
-class NothingToAppend(Refused):
-    """The thread has all that the file adds."""
-
-    code = "nothing-to-append"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} has all that the file adds already",
-            hint=f"`uwf thread show {thread}` names its workflow, and `uwf workflow show` shows it",
-            thread=thread,
-        )
-
-
-class ContainerLeft(Refused):
-    """The nodes would never run: the thread has left the container at whose end they are to go."""
-
-    code = "container-left"
-
-    def __init__(self, thread: ThreadId, named: str | None) -> None:
-        where = "the root" if named is None else repr(named[:60])
-        super().__init__(
-            f"thread {thread} has left {where}, or has split there: nodes at its end would "
-            "never run",
-            hint="without --to they run after the root; "
-            f"`uwf thread fork {thread} --at STEP` begins a thread before it"
-            if named is not None
-            else "it was forked from a branch, and ends where that does: --to names a container "
-            "in it",
-            thread=thread,
-            named=None if named is None else named[:60],
-        )
 
 
 class AppendRequest(NamedTuple):
@@ -110,9 +76,9 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
         BadYaml: the file is not YAML.
         BadIncludes: files cannot be included.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
-        NoSuchContainer: the request names no container.
-        ContainerLeft: the thread has left it.
-        NothingToAppend: the thread has all that the file adds.
+        Refused: the request names no container.
+        Refused: the thread has left it.
+        Refused: the thread has all that the file adds.
         What ``steer_between_steps`` raises.
     """
     results: list[Amended] = []
@@ -136,7 +102,13 @@ def _build(
     roles = addition.roles.values()
     checks = [describe_check(command) for role in roles for command in role.checks]
     if made.hash == node.hash:
-        raise NothingToAppend(snapshot.record.thread)
+        raise Refused(
+            f"thread {snapshot.record.thread} has all that the file adds already",
+            code="nothing-to-append",
+            hint=f"`uwf thread show {snapshot.record.thread}` names its workflow, and `uwf "
+            "workflow show` shows it",
+            thread=snapshot.record.thread,
+        )
     workflow = parse_workflow(made)
     played = read_played(snapshot, workflow, [made, *nodes])
     bound = bind_new_roles(
@@ -170,7 +142,7 @@ def _read(
     flow = read_flow(snapshot, before)
     if flow is None:
         if request.to is not None:
-            raise NoSuchContainer(request.to, "is no container: the workflow is a graph", ())
+            raise no_such_container(request.to, "is no container: the workflow is a graph", ())
         graph = parse_graph(snapshot.get_node(before.get_moderator()))
         file = RolesFile(before.name, find_used(store, caller.cwd))
         to = (tuple(before.roles), graph)
@@ -180,7 +152,20 @@ def _read(
     present, entry = snapshot.get_present(), read_entry(snapshot)
     # A branch is refused as such, below.
     if snapshot.get_trunk() is None and has_left(flow, target.container, present, entry):
-        raise ContainerLeft(snapshot.record.thread, request.to)
+        where = "the root" if request.to is None else repr(request.to[:60])
+        raise Refused(
+            f"thread {snapshot.record.thread} has left {where}, or has split there: nodes at its "
+            "end would "
+            "never run",
+            code="container-left",
+            hint="without --to they run after the root; "
+            f"`uwf thread fork {snapshot.record.thread} --at STEP` begins a thread before it"
+            if request.to is not None
+            else "it was forked from a branch, and ends where that does: --to names a container "
+            "in it",
+            thread=snapshot.record.thread,
+            named=None if request.to is None else request.to[:60],
+        )
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
     return (*append_flow_addition(node, added, timestamp=now), added)

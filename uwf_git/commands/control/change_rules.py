@@ -39,21 +39,18 @@ from uwf_git.store.threads.snapshot import Snapshot
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class PositionGone(Refused):
-    """The new workflow lacks the role at which the thread stands."""
-
-    code = "position-gone"
-
-    def __init__(self, thread: ThreadId, role: str, workflow: Workflow) -> None:
-        super().__init__(
-            f"thread {thread} stands at {role}, and workflow {workflow.name} {workflow.hash} has "
-            "no such role",
-            hint=f"its roles are {', '.join(workflow.roles)}; from a step of one of them "
-            f"`uwf thread fork {thread} --at STEP` begins a thread that can move",
-            thread=thread,
-            role=role,
-            workflow=workflow.hash,
-        )
+def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
+    """Say that the new workflow lacks the role at which the thread stands."""
+    return Refused(
+        f"thread {thread} stands at {role}, and workflow {workflow.name} {workflow.hash} has "
+        "no such role",
+        code="position-gone",
+        hint=f"its roles are {', '.join(workflow.roles)}; from a step of one of them "
+        f"`uwf thread fork {thread} --at STEP` begins a thread that can move",
+        thread=thread,
+        role=role,
+        workflow=workflow.hash,
+    )
 
 
 class PlaceGone(Refused):
@@ -137,7 +134,7 @@ def build_rule_change(
     """Build the commit of *change*, and the result that the command shows.
 
     Raises:
-        PositionGone: the new workflow lacks the role at which the thread stands or waits.
+        Refused: the new workflow lacks the role at which the thread stands or waits.
     """
     before, workflow = read_standing(snapshot), change.workflow
     old, now = before.state, caller.now_ms()
@@ -206,7 +203,7 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
         waiting = None if present.waiting is None else present.waiting.role
         gone = waiting if waiting is not None and waiting not in roles else None
     if gone is not None:
-        raise PositionGone(thread, gone, change.workflow)
+        raise position_gone(thread, gone, change.workflow)
 
 
 def check_place(

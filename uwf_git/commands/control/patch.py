@@ -21,17 +21,13 @@ from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
 
-class BadPatch(BadUsage):
-    """The patch changes nothing, or is not an object."""
-
-    code = "bad-patch"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"the patch {problem}",
-            hint='a JSON merge patch is an object: \'{"done": true, "draft": null}\' sets done and '
-            "removes draft",
-        )
+def _bad_patch(problem: str) -> BadUsage:
+    return BadUsage(
+        f"the patch {problem}",
+        code="bad-patch",
+        hint='a JSON merge patch is an object: \'{"done": true, "draft": null}\' sets done and '
+        "removes draft",
+    )
 
 
 def patch_thread(
@@ -40,15 +36,15 @@ def patch_thread(
     """Apply the JSON merge patch *patch* to a thread's state.
 
     Raises:
-        BadPatch: *patch* is empty or not an object; in a flow, it names ``iteration`` or makes the
+        BadUsage: *patch* is empty or not an object; in a flow, it names ``iteration`` or makes the
             state too large.
         NotCanonical: *patch* holds a value that a node cannot hold.
         What ``steer_thread`` raises.
     """
     if not isinstance(patch, Mapping):
-        raise BadPatch("is not an object")
+        raise _bad_patch("is not an object")
     if not patch:
-        raise BadPatch("is empty")
+        raise _bad_patch("is empty")
 
     def build(snapshot: Snapshot) -> NewCommit:
         _check_flow_state(snapshot, patch)
@@ -64,4 +60,4 @@ def _check_flow_state(snapshot: Snapshot, patch: Mapping[str, Any]) -> None:
     state = merge_patch(dict(snapshot.get_present().state), dict(patch))
     problem = find_patch_problem(patch) or find_state_problem(state)
     if problem is not None:
-        raise BadPatch(f"cannot be applied: {problem}")
+        raise _bad_patch(f"cannot be applied: {problem}")

@@ -5,7 +5,7 @@ taken back with it. Only one step can be taken back; to go further back, fork.
 """
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.change_rules import PositionGone, check_place, steer_between_steps
+from uwf_git.commands.control.change_rules import check_place, position_gone, steer_between_steps
 from uwf_git.commands.control.steer import build_signalled
 from uwf_git.commands.split.plan import read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus
@@ -33,10 +33,10 @@ def poke_thread(
     *agents* are the values of ``--agent`` for the step that follows.
 
     Raises:
-        RoleNotNext: *agents* names another role than that of the step.
+        Refused: *agents* names another role than that of the step.
         What ``read_typed`` raises.
         WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        PositionGone, PlaceGone: the workflow no longer has what the thread stood at before.
+        Refused, PlaceGone: the workflow no longer has what the thread stood at before.
         ThreadBusy: a step is under way, or a process drives the thread.
         What ``steer_between_steps`` raises.
     """
@@ -77,7 +77,7 @@ def _build(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCo
     gone = new.present.find_gone_role(workflow.roles)
     if gone is not None and workflow.flow is None:
         # An amend since moved the thread to a workflow without that role.
-        raise PositionGone(record.thread, gone, workflow)
+        raise position_gone(record.thread, gone, workflow)
     if before.record.workflow != record.workflow:
         then = parse_workflow(snapshot.get_node(before.record.workflow))
         flows = (read_flow(snapshot, then), read_flow(snapshot, workflow))

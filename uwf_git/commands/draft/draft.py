@@ -41,17 +41,14 @@ class NoDraftThread(Refused):
         )
 
 
-class DraftStopped(Refused):
-    """The drafting has stopped before its end."""
-
-    code = "draft-stopped"
-
-    def __init__(self, thread: str, status: str) -> None:
-        super().__init__(
-            f"the drafting has stopped: thread {thread} is {status}",
-            hint=f"`uwf workflow draft --thread {thread}` goes on",
-            thread=thread,
-        )
+def draft_stopped(thread: str, status: str) -> Refused:
+    """Say that the drafting has stopped before its end."""
+    return Refused(
+        f"the drafting has stopped: thread {thread} is {status}",
+        code="draft-stopped",
+        hint=f"`uwf workflow draft --thread {thread}` goes on",
+        thread=thread,
+    )
 
 
 class DraftRequest(NamedTuple):

@@ -88,9 +88,9 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread is meant.
         ThreadBusy: another process drives it or takes a step.
-        ThreadNotReady, NoSuchRole: no step can be taken, or *until* or an agent
+        ThreadNotReady, Refused: no step can be taken, or *until* or an agent
             is for no role.
-        NotDetached, DriverEnded: the driver did not start, or ended at once.
+        Refused, DriverEnded: the driver did not start, or ended at once.
     """
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)

@@ -218,7 +218,7 @@ def drive_branches(drive: Drive) -> Driven | None:
         Why the drive ends, if none of them can go on.
 
     Raises:
-        MergeConflict, StateTooLarge: the branches cannot be joined.
+        MergeConflict, Refused: the branches cannot be joined.
         ThreadBusy: another process works on the last of them.
         What ``BranchDriver.run`` and steps of branches raise.
     """

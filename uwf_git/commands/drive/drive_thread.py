@@ -106,7 +106,7 @@ def drive_thread(
     """Step the thread until it ends, or there is another reason to stop.
 
     Raises:
-        NoSuchRole: *until* or an agent of the request is for no role of the workflow.
+        Refused: *until* or an agent of the request is for no role of the workflow.
         ThreadBusy: another process drives it or takes a step.
         TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
         LimitReached, ThreadNotReady: not even one step can be taken.

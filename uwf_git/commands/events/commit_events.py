@@ -29,7 +29,7 @@ from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.transition import START
 from uwf_git.store.nodes.tree import find_blob
-from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed, read_snapshot
@@ -173,10 +173,10 @@ class EventReader:
     ) -> TransitionFacts:
         record = snapshot.record
         if record.role is None or not snapshot.commit.parents:
-            raise DamagedCommit(snapshot.commit.oid, "is a turn without a role")
+            raise damaged_commit(snapshot.commit.oid, "is a turn without a role")
         if record.event == "attempt":
             if last_attempt is None:
-                raise DamagedCommit(snapshot.commit.oid, "is an attempt without an Attempt node")
+                raise damaged_commit(snapshot.commit.oid, "is an attempt without an Attempt node")
             node = get_typed(snapshot, last_attempt, ATTEMPT)
             error = node.payload["error"]
             more = {"errorKind": error["kind"]}
@@ -204,7 +204,7 @@ class EventReader:
     def _read_wait(self, snapshot: Snapshot, happened: TransitionFacts) -> TransitionFacts:
         role = snapshot.record.role
         if role is None or not snapshot.commit.parents:
-            raise DamagedCommit(snapshot.commit.oid, "waits without a role")
+            raise damaged_commit(snapshot.commit.oid, "waits without a role")
         base = self._read_base(snapshot)
         turn = _describe(
             base,
@@ -290,7 +290,7 @@ def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) 
     is_begin = snapshot.record.event == "split"
     split = (snapshot if is_begin else before).get_present().split
     if split is None or at is None:
-        raise DamagedCommit(snapshot.commit.oid, "is about branches that the thread has not")
+        raise damaged_commit(snapshot.commit.oid, "is about branches that the thread has not")
     container = find_container(before, at)
     node = _find_node(before, at) or EventNode(container.label, container.label, 1)
     happened = happened._replace(where=node, has_failed=False)

@@ -33,28 +33,8 @@ from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 
-class NotItsTurn(Refused):
-    """The workflow has no such role, or has reached its end."""
-
-    code = "not-its-turn"
-
-    def __init__(self, thread: str, problem: str, hint: str) -> None:
-        super().__init__(f"thread {thread} {problem}", hint=hint, thread=thread)
-
-
-class NoTurnThere(Refused):
-    """The commit is neither a step nor a failed attempt."""
-
-    code = "no-turn-there"
-
-    def __init__(self, thread: str, commit: str, event: str) -> None:
-        super().__init__(
-            f"commit {commit} of thread {thread} is a {event}, and no agent was given anything",
-            hint=f"name a step by its number or its hash: `uwf thread show {thread} --full`",
-            thread=thread,
-            commit=commit,
-            event=event,
-        )
+def _not_its_turn(thread: str, problem: str, hint: str) -> Refused:
+    return Refused(f"thread {thread} {problem}", code="not-its-turn", hint=hint, thread=thread)
 
 
 _MS = 1000
@@ -73,7 +53,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        ThreadNotActive, NotItsTurn: no turn is left, or there is no such role.
+        ThreadNotActive, Refused: no turn is left, or there is no such role.
     """
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
@@ -90,12 +70,20 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     *taken* is the commit of the step or attempt.
 
     Raises:
-        NoTurnThere: the commit is neither.
+        Refused: the commit is neither.
         StoreDamaged: the commits before it cannot be read.
     """
     record = taken.record
     if record.event not in STEPS and record.event != "attempt":
-        raise NoTurnThere(record.thread, taken.commit.oid, record.event)
+        raise Refused(
+            f"commit {taken.commit.oid} of thread {record.thread} is a {record.event}, and no "
+            "agent was given anything",
+            code="no-turn-there",
+            hint=f"name a step by its number or its hash: `uwf thread show {record.thread} --full`",
+            thread=record.thread,
+            commit=taken.commit.oid,
+            event=record.event,
+        )
     started_ms = _find_start_ms(taken)
     before = read_snapshot(store, taken.commit.parents[0])
     # A patch that came while the agent worked was not in its context.
@@ -127,7 +115,7 @@ def build_context(
     that *is_past* the files that it was given are not known.
 
     Raises:
-        NotItsTurn: no turn is left, or there is no such role.
+        Refused: no turn is left, or there is no such role.
         ConditionFailed, LimitHit: a template of its input cannot be filled.
     """
     present = snapshot.get_present()
@@ -182,7 +170,7 @@ def _find_turn(
     if role is None and turn.splits:
         thread = snapshot.record.thread
         problem = f"goes on in branches: {turn.role}"
-        raise NotItsTurn(thread, problem, f"`uwf thread show {thread}` lists them")
+        raise _not_its_turn(thread, problem, f"`uwf thread show {thread}` lists them")
     is_its = role in {None, turn.role} and not turn.splits
     return role or turn.role, turn.at if is_its else None
 
@@ -216,9 +204,9 @@ def _view_place(
 def _check_role(snapshot: Snapshot, workflow: Workflow, role: str) -> None:
     thread = snapshot.record.thread
     if role == END:
-        raise NotItsTurn(thread, "has no turn left", f"`uwf thread step {thread}` ends it")
+        raise _not_its_turn(thread, "has no turn left", f"`uwf thread step {thread}` ends it")
     if role not in workflow.roles:
-        raise NotItsTurn(
+        raise _not_its_turn(
             thread, f"has no role {role}", f"its roles are {', '.join(workflow.roles)}"
         )
 

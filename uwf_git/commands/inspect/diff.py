@@ -38,7 +38,7 @@ def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
     """Walk the chains of two threads back to their newest common node.
 
     Raises:
-        MissingNode, DamagedNode, DamagedCommit: a chain is broken on the way.
+        MissingNode, DamagedNode, StoreDamaged: a chain is broken on the way.
     """
     chains = (one.walk_chain(), other.walk_chain())
     depths = [one.record.depth, other.record.depth]

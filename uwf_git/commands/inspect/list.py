@@ -74,7 +74,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
-        NoSuchWorkflow: neither the store, nor one of its threads, nor the project has it.
+        Refused: neither the store, nor one of its threads, nor the project has it.
     """
     statuses = frozenset(FROM_TASK_WORDS.get(each, each) for each in request.statuses)
     request = request._replace(statuses=statuses)
@@ -116,7 +116,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     """Refuse a name or hash that no workflow has: of the store, its threads, or the project.
 
     Raises:
-        NoSuchWorkflow: there is none; it names the nearest.
+        Refused: there is none; it names the nearest.
         AmbiguousNode: several hashes begin so.
     """
     heads = RemoteHeads(store)

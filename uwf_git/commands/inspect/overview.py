@@ -34,17 +34,6 @@ _MOST_CHILDREN = 1_000
 _SEARCHED = ("thread", "title", "workflow", "said", "question", "error", "role", "status")
 
 
-class BadCursor(BadUsage):
-    """The cursor of a list is none."""
-
-    code = "bad-cursor"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"{text[:60]!r} is no cursor of a list", hint="begin the list anew, without `after`"
-        )
-
-
 class Wanted(NamedTuple):
     """Which rows to list."""
 
@@ -86,7 +75,7 @@ class Overview:
         """Return the rows that *wanted* selects, and how many there are of each group.
 
         Raises:
-            BadCursor: *wanted* has another one.
+            BadUsage: *wanted* has another one.
         """
         after = _parse_cursor(wanted.after)
         with self._lock:
@@ -254,5 +243,9 @@ def _parse_cursor(text: str | None) -> tuple[int, str]:
         return (-1, "")
     rank, _, thread = text.partition(".")
     if rank not in {"0", "1", "2", "3"} or not is_thread_id(thread):
-        raise BadCursor(text)
+        raise BadUsage(
+            f"{text[:60]!r} is no cursor of a list",
+            code="bad-cursor",
+            hint="begin the list anew, without `after`",
+        )
     return int(rank), _invert(thread)

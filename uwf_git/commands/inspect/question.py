@@ -24,7 +24,7 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     If an agent hit a usage limit, also until when.
 
     Raises:
-        DamagedCommit, BadMessage: the history is broken where the wait began.
+        StoreDamaged, BadMessage: the history is broken where the wait began.
     """
     waiting = present.waiting
     if waiting is None:
@@ -41,7 +41,7 @@ def find_since(store: Store, snapshot: Snapshot) -> int:
     A control event since then (a patch, a pause) does not restart it.
 
     Raises:
-        DamagedCommit, BadMessage: the history is broken there.
+        StoreDamaged, BadMessage: the history is broken there.
     """
     begun = snapshot
     for each in walk_history(store, snapshot.commit.oid):

@@ -56,7 +56,7 @@ def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[
     *before* adds the steps before a branch began, as ``StepChain`` does.
 
     Raises (when one of them is read):
-        MissingNode, DamagedNode, DamagedCommit: the chain is broken.
+        MissingNode, DamagedNode, StoreDamaged: the chain is broken.
     """
     commands, chain = Commands(snapshot), StepChain(snapshot, before)
     return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))

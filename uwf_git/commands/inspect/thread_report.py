@@ -50,19 +50,16 @@ class ThreadReport(NamedTuple):
     """None: the thread or its workflow cannot be read."""
 
 
-class ReportOfDamage(StoreDamaged):
-    """A report was made, and says what of the thread cannot be read."""
-
-    code = "report-of-damage"
-
-    def __init__(self, thread: str, problems: list[str]) -> None:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(
-            f"the report of thread {thread} is not whole: {problems[0]}{more}",
-            hint=f"`uwf verify {thread}` checks all of it",
-            thread=thread,
-            problems=problems,
-        )
+def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
+    """Say that a report was made, and says what of the thread cannot be read."""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return StoreDamaged(
+        f"the report of thread {thread} is not whole: {problems[0]}{more}",
+        code="report-of-damage",
+        hint=f"`uwf verify {thread}` checks all of it",
+        thread=thread,
+        problems=problems,
+    )
 
 
 def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:

@@ -37,56 +37,47 @@ _MOST_LISTED = 5
 _NUMBERED = STEPS | {"start"}
 
 
-class NoSuchStep(Refused):
-    """The thread has no such commit or step."""
-
-    code = "no-such-step"
-
-    def __init__(self, thread: ThreadId, text: str) -> None:
-        super().__init__(
-            f"thread {thread} has no step {text[:60]!r}",
-            hint=f"name a step by its number or its hash (`uwf thread show {thread} --full`), or "
-            "any commit of the thread",
-            thread=thread,
-            step=text[:60],
-        )
+def _no_such_step(thread: ThreadId, text: str) -> Refused:
+    return Refused(
+        f"thread {thread} has no step {text[:60]!r}",
+        code="no-such-step",
+        hint=f"name a step by its number or its hash (`uwf thread show {thread} --full`), or "
+        "any commit of the thread",
+        thread=thread,
+        step=text[:60],
+    )
 
 
-class AmbiguousStep(Refused):
-    """The text matches several commits."""
-
-    code = "ambiguous-step"
-
-    def __init__(self, thread: ThreadId, text: str, matches: list[Oid]) -> None:
-        shown = ", ".join(matches[:_MOST_LISTED])
-        super().__init__(
-            f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
-            hint="name the commit in full",
-            thread=thread,
-            matches=matches,
-        )
+def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
+    """Say that the text matches several commits."""
+    shown = ", ".join(matches[:_MOST_LISTED])
+    return Refused(
+        f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
+        code="ambiguous-step",
+        hint="name the commit in full",
+        thread=thread,
+        matches=matches,
+    )
 
 
-class RoleNeverActed(Refused):
-    """The thread has no step of this role."""
-
-    code = "role-never-acted"
-
-    def __init__(self, thread: ThreadId, role: str, *, known: list[str], acted: list[str]) -> None:
-        if role in known:
-            message = f"role {role} has taken no step in thread {thread}"
-            hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
-        else:
-            message = f"thread {thread} has no role {role[:60]!r}"
-            hint = f"its roles are {', '.join(known)}"
-        super().__init__(
-            message,
-            hint=hint,
-            thread=thread,
-            role=role[:60],
-            roles=known,
-            acted=acted,
-        )
+def _role_never_acted(
+    thread: ThreadId, role: str, *, known: list[str], acted: list[str]
+) -> Refused:
+    if role in known:
+        message = f"role {role} has taken no step in thread {thread}"
+        hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
+    else:
+        message = f"thread {thread} has no role {role[:60]!r}"
+        hint = f"its roles are {', '.join(known)}"
+    return Refused(
+        message,
+        code="role-never-acted",
+        hint=hint,
+        thread=thread,
+        role=role[:60],
+        roles=known,
+        acted=acted,
+    )
 
 
 def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
@@ -95,7 +86,7 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
     Hashes and ids may be shortened. Number 0 is the start; a failed attempt is named by its commit.
 
     Raises:
-        NoSuchStep, AmbiguousStep: no commit matches, or several do.
+        Refused: no commit matches, or several do.
         StoreDamaged: the history cannot be read.
     """
     if is_oid(text):
@@ -106,9 +97,9 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
         meant = [each for each in _candidates(store, head) if _is_meant(each, text)]
     matches = {each.commit.oid: each for each in meant}
     if not matches:
-        raise NoSuchStep(head.thread, text)
+        raise _no_such_step(head.thread, text)
     if len(matches) > 1:
-        raise AmbiguousStep(head.thread, text, list(matches))
+        raise ambiguous_step(head.thread, text, list(matches))
     return matches.popitem()[1]
 
 
@@ -118,20 +109,20 @@ def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
     It lies before the failed attempts of that turn; patches and amendments before the step stay.
 
     Raises:
-        RoleNeverActed: there is no such step.
+        Refused: there is no such step.
         StoreDamaged: the history cannot be read.
     """
     tip = read_snapshot(store, head.commit)
     step, acted = _find_step_of(tip, role)
     if step is None:
         known = list(parse_workflow(tip.get_node(tip.get_present().workflow)).roles)
-        raise RoleNeverActed(head.thread, role, known=known, acted=acted)
+        raise _role_never_acted(head.thread, role, known=known, acted=acted)
     is_before = False
     for snapshot in walk_history(store, head.commit, through_forks=True):
         if is_before and snapshot.record.event != "attempt":
             return snapshot
         is_before |= snapshot.record.event in STEPS and snapshot.record.node == step.hash
-    raise NoSuchStep(head.thread, step.hash)
+    raise _no_such_step(head.thread, step.hash)
 
 
 def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
@@ -169,13 +160,13 @@ def _find_commit(store: Store, head: Head, oid: Oid) -> Snapshot:
         snapshot = read_snapshot(store, oid)
     except StoreDamaged as error:
         # No such object, or one of another kind, such as a branch's commit.
-        raise NoSuchStep(head.thread, oid) from error
+        raise _no_such_step(head.thread, oid) from error
     if snapshot.record.thread == head.thread:
         return snapshot
     for each in _candidates(store, head):
         if each.commit.oid == oid:
             return each
-    raise NoSuchStep(head.thread, oid)
+    raise _no_such_step(head.thread, oid)
 
 
 def _candidates(store: Store, head: Head) -> Iterator[Snapshot]:
@@ -232,7 +223,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
-        NoSuchStep, AmbiguousStep, RoleNeverActed: no commit of it matches.
+        Refused: no commit of it matches.
         NotADirectory: the work directory does not exist.
         ThreadExists: the new id is taken.
     """

@@ -4,7 +4,7 @@ A thread that names another one as its parent is its branch; a list in a parent 
 nothing. Branches come before their parents, so a removal that was cut short can be repeated.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from uwf_git.commands.inspect.standing import DAMAGED
@@ -20,53 +20,18 @@ from uwf_git.store.threads.snapshot import read_snapshot
 _SHOWN = 3
 
 
-class ThreadStillActive(Refused):
-    """The thread has not ended."""
-
-    code = "thread-still-active"
-
-    def __init__(self, thread: ThreadId, *, is_damaged: bool) -> None:
-        damaged = ", damaged" if is_damaged else ""
-        ref = ACTIVE + thread
-        super().__init__(
-            f"thread {thread} is active{damaged}, and only archived threads can be removed",
-            # A damaged thread cannot be killed.
-            hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
-            if is_damaged
-            else f"end it first: `uwf thread kill {thread} -m …`",
-            thread=thread,
-        )
-
-
-class BranchesStillActive(Refused):
-    """The thread has ended, and branches of it have not: its kill was cut short."""
-
-    code = "branches-still-active"
-
-    def __init__(self, thread: ThreadId, branches: Sequence[ThreadId]) -> None:
-        count = "1 branch" if len(branches) == 1 else f"{len(branches)} branches"
-        super().__init__(
-            f"{count} of thread {thread} must end first: {name_some(branches, most=_SHOWN)}",
-            hint=f"`uwf thread kill {branches[0]} -m …` ends one; a step of it ends all that a "
-            "kill of the thread left",
-            thread=thread,
-            branches=list(branches),
-        )
-
-
-class BranchNotJoined(Refused):
-    """The thread is a branch that its parent needs for its join."""
-
-    code = "branch-not-joined"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} is a branch that thread {parent} has not joined yet",
-            hint=f"`uwf thread run {parent}` goes on and joins it; `uwf thread kill {parent} -m …` "
-            "ends that thread, and `uwf thread rm` of it takes its branches along",
-            thread=thread,
-            parent=parent,
-        )
+def _thread_still_active(thread: ThreadId, *, is_damaged: bool) -> Refused:
+    damaged = ", damaged" if is_damaged else ""
+    ref = ACTIVE + thread
+    return Refused(
+        f"thread {thread} is active{damaged}, and only archived threads can be removed",
+        # A damaged thread cannot be killed.
+        hint=f"`git update-ref -d {ref}` in the store gives it up as it is"
+        if is_damaged
+        else f"end it first: `uwf thread kill {thread} -m …`",
+        thread=thread,
+        code="thread-still-active",
+    )
 
 
 class Removal(NamedTuple):
@@ -93,8 +58,8 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: a text matches no thread, or several.
-        ThreadStillActive, BranchesStillActive: one has not ended.
-        BranchNotJoined: one is a branch that is still to be joined.
+        Refused: one has not ended.
+        Refused: one is a branch that is still to be joined.
     """
     named = dict.fromkeys(resolve_thread(store, text) for text in texts)
     planned: dict[ThreadId, Removal] = {}
@@ -112,11 +77,11 @@ def get_archived(store: Store, thread: ThreadId) -> Head:
 
     Raises:
         NoSuchThread: there is none.
-        ThreadStillActive: it has not ended.
+        Refused: it has not ended.
     """
     head = get_head(store, thread)
     if not head.archived:
-        raise ThreadStillActive(thread, is_damaged=_plan(store, head).status == DAMAGED)
+        raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
     return head
 
 
@@ -148,7 +113,15 @@ def _plan_branches(store: Store, root: Removal) -> Iterator[Removal]:
         else:
             active.append(thread)
     if active:
-        raise BranchesStillActive(root.thread, active)
+        count = "1 branch" if len(active) == 1 else f"{len(active)} branches"
+        raise Refused(
+            f"{count} of thread {root.thread} must end first: {name_some(active, most=_SHOWN)}",
+            code="branches-still-active",
+            hint=f"`uwf thread kill {active[0]} -m …` ends one; a step of it ends all that a "
+            "kill of the thread left",
+            thread=root.thread,
+            branches=list(active),
+        )
 
 
 def _check_not_needed(store: Store, removal: Removal) -> None:
@@ -162,4 +135,12 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
         # It can join nothing.
         return
     if split is not None and removal.thread in {child.thread for child in split.children}:
-        raise BranchNotJoined(removal.thread, parent.thread)
+        raise Refused(
+            f"thread {removal.thread} is a branch that thread {parent.thread} has not joined yet",
+            code="branch-not-joined",
+            hint=f"`uwf thread run {parent.thread}` goes on and joins it; `uwf thread kill "
+            f"{parent.thread} -m …` "
+            "ends that thread, and `uwf thread rm` of it takes its branches along",
+            thread=removal.thread,
+            parent=parent.thread,
+        )

@@ -9,12 +9,12 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles, find_played
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
 from uwf_git.commands.turn.find_programs import (
-    AgentMissing,
     MissingProgram,
+    agent_missing,
     find_missing_programs,
 )
 from uwf_git.commands.turn.limits import choose_limits
-from uwf_git.commands.turn.typed_agents import NoSuchRole
+from uwf_git.commands.turn.typed_agents import no_such_role
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
@@ -44,15 +44,6 @@ class EmptyPrompt(Refused):
 
     def __init__(self) -> None:
         super().__init__("the prompt is empty", hint='say what is to be done: -p "…"')
-
-
-class StateRefused(Refused):
-    """The state is too large to begin with."""
-
-    code = "state-refused"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem, hint="put what is large into a file, and its path in the state")
 
 
 class StartRequest(NamedTuple):
@@ -132,12 +123,11 @@ def start_thread(
     """Create the thread *thread*; nothing runs.
 
     Raises:
-        NoSuchWorkflow, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
+        Refused, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
-        AgentMissing: the request needs them, and the program of one is not found.
-        EmptyPrompt, NoSuchRole, BadCommand, BadAgent, CommandUnnamed, NotADirectory, BadLimit,
-        StateRefused: the request is wrong.
+        Refused: the request needs them, and the program of one is not found.
+        EmptyPrompt, Refused, BadCommand, NotADirectory: the request is wrong.
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
     """
@@ -149,7 +139,7 @@ def start_thread(
     now = caller.now_ms()
     played = find_played(found.workflow, found.closure)
     if request.until is not None and request.until not in {*found.workflow.roles, *played.roles}:
-        raise NoSuchRole(request.until, played)
+        raise no_such_role(request.until, played)
     typed, default = request.agents, request.default_agent
     bound = bind_roles(store, played, typed=typed, default=default, directory=workdir)
     unbound = tuple(role for role in played.roles if role not in bound.agents)
@@ -157,7 +147,7 @@ def start_thread(
         raise NoAgent(", ".join(unbound))
     missing = _find_missing(store, caller, bound, workdir, workflow=found.workflow.name)
     if missing and request.needs_agents:
-        raise AgentMissing(missing[0])
+        raise agent_missing(missing[0])
     agents = {
         role: build_agent(agent, timestamp=now)
         for role, agent in bound.agents.items()
@@ -181,7 +171,7 @@ def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
     """Return what the StartNode has besides: the state, if it is not the workflow's, and limits.
 
     Raises:
-        BadLimit, StateRefused: the request is wrong.
+        Refused: the request is wrong.
     """
     limits = choose_limits(request.limits, workflow.config)
     if request.state is None:
@@ -191,7 +181,11 @@ def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
         state = without_iteration(state)
         problem = find_state_problem(state)
         if problem is not None:
-            raise StateRefused(problem)
+            raise Refused(
+                problem,
+                code="state-refused",
+                hint="put what is large into a file, and its path in the state",
+            )
     return {"initialState": state, **limits}
 
 

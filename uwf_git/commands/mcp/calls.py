@@ -36,48 +36,24 @@ MOST_EVENTS = 200
 _LONGEST_RESULT = DEFAULT_MAX_OUTPUT_BYTES - 1024**2
 
 
-class BadArgument(BadUsage):
-    """A tool was called with an invalid argument."""
-
-    code = "bad-argument"
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(f"{name} {problem}", argument=name)
+def _bad_argument(name: str, problem: str) -> BadUsage:
+    return BadUsage(f"{name} {problem}", code="bad-argument", argument=name)
 
 
-class NoThread(Refused):
-    """No thread was given."""
-
-    code = "no-thread"
-
-    def __init__(self) -> None:
-        super().__init__("no thread was given", hint="give thread_id")
-
-
-class NoStep(Refused):
-    """There is no step of that number, or no step under way."""
-
-    code = "no-step"
-
-
-class ResultRefused(Refused):
-    """The submitted result does not fit the role's schema."""
-
-    code = "result-refused"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"this result was not accepted: {problem}",
-            hint="Correct it and call submit_result again; read_role has the schema. Do not make "
-            "up a value that you do not know.",
-        )
+def _result_refused(problem: str) -> Refused:
+    return Refused(
+        f"this result was not accepted: {problem}",
+        code="result-refused",
+        hint="Correct it and call submit_result again; read_role has the schema. Do not make "
+        "up a value that you do not know.",
+    )
 
 
 def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Return a thread as Markdown."""
     last = arguments.get("last")
     if last is not None and (not _is_whole(last) or last < 1):
-        raise BadArgument("last", "is a whole number from 1")
+        raise _bad_argument("last", "is a whole number from 1")
     store, thread = place.open_store(), _thread(place, arguments)
     text, length = [], 0
     for piece in render_thread(store, thread, last=min(last or MOST_EVENTS, sys.maxsize)):
@@ -100,14 +76,14 @@ def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Return one step as JSON."""
     index: Any = arguments.get("index")
     if not _is_whole(index) or index == 0:
-        raise BadArgument("index", "is a whole number: 1 is the first step, -1 the newest")
+        raise _bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
     store = place.open_store()
     head = get_head(store, resolve_thread(store, _thread(place, arguments)))
     snapshot = read_snapshot(store, head.commit)
     depth = snapshot.record.depth
     number = index if index > 0 else depth + 1 + index
     if not 1 <= number <= depth:
-        raise NoStep(f"thread {head.thread} has no step {index}; it has {depth}")
+        raise Refused(f"thread {head.thread} has no step {index}; it has {depth}", code="no-step")
     step = next(islice(snapshot.walk_chain(), depth - number, None))
     return _as_json({"index": number, **view_step(snapshot, step)})
 
@@ -126,19 +102,19 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Accept a result that can be recorded as the agent's reply.
 
     Raises:
-        ResultRefused: it does not fit the role's schema, no node can hold it, or it is too long.
-        NoStep: no step is under way, or the thread has moved on.
+        Refused: it does not fit the role's schema, no node can hold it, or it is too long.
+        Refused: no step is under way, or the thread has moved on.
     """
     if place.step_dir is None:
-        raise NoStep("no step is under way here, so no result can be submitted")
+        raise Refused("no step is under way here, so no result can be submitted", code="no-step")
     if "meta" not in arguments:
-        raise BadArgument("meta", "is missing")
+        raise _bad_argument("meta", "is missing")
     content = arguments.get("content", "")
     if not isinstance(content, str):
-        raise BadArgument("content", "is not a text")
+        raise _bad_argument("content", "is not a text")
     context = get_context(place.open_store(), _thread(place, {}), role=place.role)
     if place.head not in (None, context["head"]):
-        raise NoStep("the thread has moved on; this turn is over")
+        raise Refused("the thread has moved on; this turn is over", code="no-step")
     schema = context["role"]["outputSchema"]
     meta = arguments["meta"]
     problem = find_reply_problem(schema, {"meta": meta, "content": content})
@@ -147,10 +123,10 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
         meta = _parse(meta)
         problem = find_reply_problem(schema, {"meta": meta, "content": content}) and problem
     if problem is not None:
-        raise ResultRefused(problem)
+        raise _result_refused(problem)
     result = json.dumps({"meta": meta, "content": content}).encode()
     if len(result) > _LONGEST_RESULT:
-        raise ResultRefused(f"it is longer than {_LONGEST_RESULT // 1024**2} MB")
+        raise _result_refused(f"it is longer than {_LONGEST_RESULT // 1024**2} MB")
     replace_file(os.path.join(place.step_dir, SUBMITTED), result)
     return "The result was accepted. End your turn now; a short closing message is enough."
 
@@ -158,9 +134,9 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
 def _thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     thread = arguments.get("thread_id") or place.thread
     if thread is None:
-        raise NoThread
+        raise Refused("no thread was given", code="no-thread", hint="give thread_id")
     if not isinstance(thread, str):
-        raise BadArgument("thread_id", "is not a text")
+        raise _bad_argument("thread_id", "is not a text")
     return thread
 
 

@@ -1,14 +1,13 @@
 """`uwf plan run`: whether plans may be begun in a directory, and the folders that they need."""
 
 import os
-from collections.abc import Sequence
 
 from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.thread import ENDED
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.plan.plan_files import PlanFile, find_plans, list_plan_problems
+from uwf_git.plan.plan_files import find_plans, list_plan_problems
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.whole_file import keep_out_of_git
 from uwf_git.store.store import Store
@@ -27,33 +26,6 @@ class PlansUnfinished(Refused):
         )
 
 
-class PlansThere(Refused):
-    """There are plan files already."""
-
-    code = "plans-there"
-
-    def __init__(self, plans: tuple[PlanFile, ...]) -> None:
-        names = [plan.file for plan in plans]
-        super().__init__(
-            f"there are plan files already: {name_some(names, most=3)}",
-            hint="--plans takes them as they are; `uwf plan clean --all` removes them",
-            files=names,
-        )
-
-
-class BadPlans(Refused):
-    """The plan files that are to be taken as they are cannot be carried out."""
-
-    code = "bad-plans"
-
-    def __init__(self, problems: Sequence[str], plan_dir: str) -> None:
-        super().__init__(
-            "the plan files cannot be carried out",
-            hint=f"plan files are {plan_dir}/NNN-name.md; without --plans an agent writes them",
-            problems=list(problems),
-        )
-
-
 def prepare_plans(
     store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
 ) -> None:
@@ -63,9 +35,9 @@ def prepare_plans(
 
     Raises:
         PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
-        PlansThere: it has plan files.
-        BadPlans: those that are to be taken as they are cannot be carried out.
-        PlanDirOutside: a link leads out of it.
+        Refused: it has plan files.
+        Refused: those that are to be taken as they are cannot be carried out.
+        BadUsage: a link leads out of it.
         OSError: a folder cannot be made.
     """
     found = find_plan_thread(store, workdir, settings)
@@ -75,9 +47,21 @@ def prepare_plans(
     there = find_plans(workdir, settings.plan_dir)
     problems = list_plan_problems(workdir, there) if has_plans else []
     if problems:
-        raise BadPlans(problems, settings.plan_dir)
+        raise Refused(
+            "the plan files cannot be carried out",
+            code="bad-plans",
+            hint=f"plan files are {settings.plan_dir}/NNN-name.md; without --plans an agent "
+            "writes them",
+            problems=list(problems),
+        )
     if there.plans and not has_plans:
-        raise PlansThere(there.plans)
+        names = [plan.file for plan in there.plans]
+        raise Refused(
+            f"there are plan files already: {name_some(names, most=3)}",
+            code="plans-there",
+            hint="--plans takes them as they are; `uwf plan clean --all` removes them",
+            files=names,
+        )
     for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
     keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))

@@ -18,19 +18,6 @@ from uwf_git.store.store import Store
 _REASON = "cleaned"
 
 
-class BehindLink(Refused):
-    """A folder whose files are to be removed is, or lies behind, a link."""
-
-    code = "behind-link"
-
-    def __init__(self, folder: str) -> None:
-        super().__init__(
-            f"{folder} is a link, or lies behind one; nothing was removed",
-            hint="remove its files by hand, if they are yours",
-            folder=folder,
-        )
-
-
 class Cleaned(NamedTuple):
     """What `uwf plan clean` has done."""
 
@@ -55,7 +42,7 @@ def clean_plans(
 
     Raises:
         PlansAtWork: the thread is at work; nothing has changed.
-        BehindLink, PlanDirOutside: a folder is behind a link; nothing has changed.
+        Refused, BadUsage: a folder is behind a link; nothing has changed.
         OSError: a file cannot be removed.
     """
     found = None if store is None else find_plan_thread(store, workdir, settings)
@@ -80,7 +67,12 @@ def _is_plain_file(workdir: str, path: str) -> bool:
     folder = os.path.dirname(path)
     root = os.path.realpath(workdir)
     if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
-        raise BehindLink(folder)
+        raise Refused(
+            f"{folder} is a link, or lies behind one; nothing was removed",
+            code="behind-link",
+            hint="remove its files by hand, if they are yours",
+            folder=folder,
+        )
     try:
         return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
     except OSError:

@@ -68,7 +68,7 @@ def read_plan_rows(
     """List the plans of *workdir* with their status, by number.
 
     Raises:
-        PlanDirOutside: the plan directory is not below *workdir*.
+        BadUsage: the plan directory is not below *workdir*.
         StoreDamaged: the thread cannot be read.
         OSError: the plan directory cannot be listed.
     """

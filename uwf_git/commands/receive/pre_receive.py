@@ -28,7 +28,7 @@ def check_push(
     """Return why the push in git's quarantine is refused; an empty list accepts it.
 
     Raises:
-        NotAStore, UnsupportedRepository, BadConfig, BadReceiveLimit: the store cannot be used.
+        NotAStore, Refused, BadConfig: the store cannot be used.
         LimitHit: the check took too much time or memory.
         CheckBroken: the checks have a bug.
     """

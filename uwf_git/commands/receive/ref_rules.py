@@ -57,7 +57,7 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
     """Return why *update* may not move its ref so; None if it may.
 
     Raises:
-        DamagedCommit: the new value is no commit, or a commit behind it is missing.
+        StoreDamaged: the new value is no commit, or a commit behind it is missing.
     """
     stored = push.store.refs.find(update.name)
     if stored == update.new:

@@ -42,7 +42,7 @@ def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
     *store* has the refs from before the push and the objects from after it.
 
     Raises:
-        BadReceiveLimit: a setting of the store is invalid.
+        Refused: a setting of the store is invalid.
     """
     limits = read_receive_limits(store.config)
     objects = LimitedObjects(store.objects, most_blob_bytes=limits.most_blob_bytes)

@@ -11,23 +11,10 @@ from uwf_git.store.disk.durable import sync_directories, sync_folder
 from uwf_git.store.git.config import set_config
 from uwf_git.store.refs.refs import Refs
 from uwf_git.store.remotes.remotes import add_remote
-from uwf_git.store.remotes.url import BadRemoteUrl, folder_of, parse_remote_url
+from uwf_git.store.remotes.url import bad_remote_url, folder_of, parse_remote_url
 from uwf_git.store.store import create_store, open_store
 
 ORIGIN = "origin"
-
-
-class PlaceTaken(Refused):
-    """The path of the clone is not empty."""
-
-    code = "place-taken"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} exists already, and is not an empty folder",
-            hint="name another path: `uwf clone URL PATH`",
-            path=path,
-        )
 
 
 class Cloned(NamedTuple):
@@ -43,14 +30,19 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     The clone is made beside *path* and renamed at the end: it is complete or not there at all.
 
     Raises:
-        BadRemoteUrl: the URL is malformed, or *path* is None and the URL has no name for it.
-        PlaceTaken: *path* is not empty.
+        BadUsage: the URL is malformed, or *path* is None and the URL has no name for it.
+        Refused: *path* is not empty.
         RemoteFailed: it cannot be reached, or breaks off.
     """
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)
     if os.path.lexists(target) and not _is_empty_folder(target):
-        raise PlaceTaken(target)
+        raise Refused(
+            f"{target} exists already, and is not an empty folder",
+            code="place-taken",
+            hint="name another path: `uwf clone URL PATH`",
+            path=target,
+        )
     parent, name = os.path.split(target)
     made = os.path.join(parent, f".{name}.{os.urandom(4).hex()}.clone")
     try:
@@ -80,7 +72,7 @@ def _folder(url: str, cwd: str) -> str:
     parsed = parse_remote_url(url, relative_to=cwd)
     name = folder_of(parsed.text)
     if not name:
-        raise BadRemoteUrl(url, "has no name for the clone; give a path as well")
+        raise bad_remote_url(url, "has no name for the clone; give a path as well")
     return name
 
 

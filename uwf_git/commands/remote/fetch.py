@@ -63,21 +63,17 @@ class SidesDiverged(Conflict):
         )
 
 
-class RefsRefused(StoreDamaged):
-    """A ref of the remote was not taken over: it, or the ref here, is damaged."""
-
-    code = "refs-refused"
-
-    def __init__(self, remote: Remote, reconciled: Reconciled, *, others: int) -> None:
-        finding = reconciled.finding
-        more = f" (and {others} more)" if others else ""
-        super().__init__(
-            f"{reconciled.ref} of {remote.name} was not taken over: "
-            f"{finding.message if finding else 'it is damaged'}{more}",
-            hint=refusal_hint(reconciled),
-            ref=reconciled.ref,
-            commit=reconciled.tracked,
-        )
+def _refs_refused(remote: Remote, reconciled: Reconciled, *, others: int) -> StoreDamaged:
+    finding = reconciled.finding
+    more = f" (and {others} more)" if others else ""
+    return StoreDamaged(
+        f"{reconciled.ref} of {remote.name} was not taken over: "
+        f"{finding.message if finding else 'it is damaged'}{more}",
+        code="refs-refused",
+        hint=refusal_hint(reconciled),
+        ref=reconciled.ref,
+        commit=reconciled.tracked,
+    )
 
 
 class ThreadsBusy(Conflict):
@@ -113,7 +109,7 @@ class Fetched(NamedTuple):
         """Return the worst error, which sets the exit status; None if all went well."""
         refused, diverged = self.of("refused"), self.of("diverged")
         if refused:
-            return RefsRefused(self.remote, refused[0], others=len(refused) - 1)
+            return _refs_refused(self.remote, refused[0], others=len(refused) - 1)
         if diverged:
             return SidesDiverged(self.remote, diverged[0], others=len(diverged) - 1)
         if self.busy:
@@ -146,11 +142,11 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
     """Fetch from the remote *name*, and fast-forward what is behind it.
 
     Raises:
-        MirrorStore: a remote of the store is a mirror.
-        NoSuchRemote, WhichRemote, BadRemoteUrl: there is no remote to fetch from.
-        BadReceiveLimit: a limit of what may be fetched is not a number.
+        Refused: a remote of the store is a mirror.
+        Refused, BadUsage: there is no remote to fetch from.
+        Refused: a limit of what may be fetched is not a number.
         RemoteFailed: it cannot be reached, or breaks off; nothing has changed.
-        TransferTooLarge: it sends more than the limits allow; nothing has changed.
+        Refused: it sends more than the limits allow; nothing has changed.
     """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
@@ -210,7 +206,7 @@ class _Received:
         """Return the commits to request, and commits here that the remote may know.
 
         Raises:
-            TransferTooLarge: so many refs are new or have moved.
+            Refused: so many refs are new or have moved.
         """
         self.there, self.ignored = sort_refs(refs)
         haves: dict[Oid, None] = {}

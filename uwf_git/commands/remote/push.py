@@ -92,39 +92,31 @@ class PushDiverged(Conflict):
         )
 
 
-class PushRefused(Refused):
-    """The remote refused a change."""
-
-    code = "push-refused"
-
-    def __init__(self, remote: Remote, refused: Sequence[UnitResult]) -> None:
-        first = refused[0]
-        refs = [each.unit.name for each in refused]
-        output = first.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
-        super().__init__(
-            f"{remote.name} refused {name_some(refs, most=_MOST_NAMED)}: {first.reason}"
-            + (f": {output}" if output else ""),
-            hint=f"check it with `uwf verify {first.unit.name}`; if it is sound, ask the owner of "
-            f"{remote.name} what it accepts",
-            remote=remote.name,
-            refs=refs,
-        )
+def _push_refused(remote: Remote, refused: Sequence[UnitResult]) -> Refused:
+    first = refused[0]
+    refs = [each.unit.name for each in refused]
+    output = first.output.replace("\n", "; ")[:_LONGEST_OUTPUT]
+    return Refused(
+        f"{remote.name} refused {name_some(refs, most=_MOST_NAMED)}: {first.reason}"
+        + (f": {output}" if output else ""),
+        code="push-refused",
+        hint=f"check it with `uwf verify {first.unit.name}`; if it is sound, ask the owner of "
+        f"{remote.name} what it accepts",
+        remote=remote.name,
+        refs=refs,
+    )
 
 
-class PushDamaged(StoreDamaged):
-    """Objects that a push needs are missing or damaged here."""
-
-    code = "push-damaged"
-
-    def __init__(self, remote: Remote, damaged: Sequence[tuple[str, str]]) -> None:
-        refs = [ref for ref, _why in damaged]
-        super().__init__(
-            f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote.name}: "
-            f"{damaged[0][1]}",
-            hint=f"`uwf verify {damaged[0][0]}` says what is missing",
-            remote=remote.name,
-            refs=refs,
-        )
+def _push_damaged(remote: Remote, damaged: Sequence[tuple[str, str]]) -> StoreDamaged:
+    refs = [ref for ref, _why in damaged]
+    return StoreDamaged(
+        f"{name_some(refs, most=_MOST_NAMED)} could not be pushed to {remote.name}: "
+        f"{damaged[0][1]}",
+        code="push-damaged",
+        hint=f"`uwf verify {damaged[0][0]}` says what is missing",
+        remote=remote.name,
+        refs=refs,
+    )
 
 
 class Pushed(NamedTuple):
@@ -149,9 +141,9 @@ class Pushed(NamedTuple):
     def failure(self) -> UwfError | None:
         """Return the worst error, which sets the exit status; None if everything was pushed."""
         if self.damaged:
-            return PushDamaged(self.remote, self.damaged)
+            return _push_damaged(self.remote, self.damaged)
         if self.refused:
-            return PushRefused(self.remote, self.refused)
+            return _push_refused(self.remote, self.refused)
         if diverged := self.standing("diverged"):
             return PushDiverged(self.remote, diverged)
         if newer := self.standing("fetch-first"):
@@ -165,8 +157,8 @@ def push_remote(
     """Push every thread and workflow to the remote *name*; or only *threads* and their branches.
 
     Raises:
-        MirrorStore: a remote of the store is a mirror.
-        NoSuchRemote, WhichRemote, BadRemoteUrl, SeveralPushUrls: there is no remote to push to.
+        Refused: a remote of the store is a mirror.
+        Refused, BadUsage: there is no remote to push to.
         NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
         RemoteFailed: it cannot be reached, or breaks off.
     """

@@ -27,7 +27,7 @@ def push_locally(
     """Store the parcel that *pack* makes, out of *objects*, in the store of *access*.
 
     Raises:
-        NotAStore, UnsupportedRepository: *access* leads to no store.
+        NotAStore, Refused: *access* leads to no store.
         OSError: the store could not be written.
     """
     del atomic  # The push is judged as a whole in any case.

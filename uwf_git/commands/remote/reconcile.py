@@ -53,21 +53,6 @@ class RunUnrecorded(Conflict):
         )
 
 
-class TipLost(StoreDamaged):
-    """A ref here points at a missing commit, so the two sides cannot be compared."""
-
-    code = "tip-lost"
-
-    def __init__(self, ref: str, here: Oid) -> None:
-        super().__init__(
-            f"{ref} is at {here} here, and that commit is missing",
-            hint=f"if `git fsck --lost-found` does not find it: `git update-ref -d {ref}` in the "
-            "store, and the next `uwf fetch` takes over what the remote has",
-            ref=ref,
-            commit=here,
-        )
-
-
 class Reconciled(NamedTuple):
     """What reconciling did to one thread or workflow."""
 
@@ -181,7 +166,14 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
 
 def _check_is_here(store: Store, ref: str, oid: Oid) -> None:
     if not has_object(store.objects, oid):
-        raise TipLost(ref, oid)
+        raise StoreDamaged(
+            f"{ref} is at {oid} here, and that commit is missing",
+            code="tip-lost",
+            hint=f"if `git fsck --lost-found` does not find it: `git update-ref -d {ref}` in the "
+            "store, and the next `uwf fetch` takes over what the remote has",
+            ref=ref,
+            commit=oid,
+        )
 
 
 def _create(store: Store, thread: ThreadId, ref: str, there: Oid) -> None:

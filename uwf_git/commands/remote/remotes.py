@@ -18,19 +18,6 @@ from uwf_git.store.remotes.url import shown_url
 from uwf_git.store.store import Store, open_store
 
 
-class MirrorElsewhere(Refused):
-    """The settings that make a remote a mirror are not in the repository's own config."""
-
-    code = "mirror-elsewhere"
-
-    def __init__(self, names: list[str]) -> None:
-        super().__init__(
-            f"remote {name_some(names)} is a mirror by settings outside of this repository",
-            hint="git says where: `git config --show-origin --get-regexp '^remote[.]'`",
-            remotes=names,
-        )
-
-
 def list_remote_rows(store: Store) -> list[dict[str, Any]]:
     """Return a row for each remote: its URLs, and how much was last seen there."""
     rows = []
@@ -54,7 +41,7 @@ def remove_remote(store: Store, name: str) -> Remote:
     """Remove the remote *name* and its tracking refs.
 
     Raises:
-        NoSuchRemote: there is none of that name, or it is in the user's config.
+        Refused: there is none of that name, or it is in the user's config.
     """
     remote = choose_remote(store.config, name)
     # Settings last: if this is killed in between, the same command does the rest.
@@ -72,8 +59,8 @@ def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
     """Make the remote *name*, or every remote that is a mirror, a remote for uwf; return the names.
 
     Raises:
-        NoSuchRemote: there is none of that name.
-        MirrorElsewhere: it stays a mirror, by settings that are not the repository's.
+        Refused: there is none of that name.
+        Refused: it stays a mirror, by settings that are not the repository's.
     """
     mirrors = list_mirrors(store.config)
     if name is not None and name not in mirrors:
@@ -85,5 +72,10 @@ def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
     left = list_mirrors(open_store(store.path, environ=caller.environ).config)
     unchanged = [each for each in names if each in left]
     if unchanged:
-        raise MirrorElsewhere(unchanged)
+        raise Refused(
+            f"remote {name_some(unchanged)} is a mirror by settings outside of this repository",
+            code="mirror-elsewhere",
+            hint="git says where: `git config --show-origin --get-regexp '^remote[.]'`",
+            remotes=unchanged,
+        )
     return names

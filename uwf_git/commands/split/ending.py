@@ -84,7 +84,7 @@ def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
     """Read the thread commit *oid*.
 
     Raises:
-        DamagedCommit, BadMessage: it is not a thread commit.
+        StoreDamaged, BadMessage: it is not a thread commit.
     """
     commit = read_commit(objects, oid)
     try:

@@ -156,7 +156,7 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
 
     Raises:
         MergeConflict: they changed the same part of the state.
-        StateTooLarge: the state would have more than 1 MiB.
+        Refused: the state would have more than 1 MiB.
         StrangeBranch: one began elsewhere.
         ThreadBusy: another process joins them.
         HeadMoved: the thread was steered meanwhile.

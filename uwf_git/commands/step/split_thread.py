@@ -53,8 +53,8 @@ def split_thread(
     """Record that the thread goes on in branches; the caller holds its lock.
 
     Raises:
-        SplitRefused, BadFlowValue: there can be no such branches.
-        NotIsolated, NotClean: they work apart, and its work directory does not allow that.
+        SplitRefused, Refused: there can be no such branches.
+        Refused: they work apart, and its work directory does not allow that.
         HeadMoved: another process moved the head.
     """
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)

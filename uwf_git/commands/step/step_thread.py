@@ -98,9 +98,9 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         ThreadBusy, HeadMoved: another process takes it.
         EndedElsewhere: the thread has ended at a remote, without the commits made here.
         WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
-        NoAgent, AgentNotTrusted, CheckNotTrusted, WorkdirUnknown: an option is missing.
-        NoSuchRole, RoleNotNext, BadCommand, BadAgent, CommandUnnamed: ``--agent`` is wrong.
-        CannotSign, UnfitSetting: the settings ask for a signature that cannot be made; work that
+        NoAgent, Refused: an option is missing.
+        Refused, BadCommand: ``--agent`` is wrong.
+        CannotSign, Refused: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
         TriesUsedUp: a verifier rejected the last try; its verdict was recorded.

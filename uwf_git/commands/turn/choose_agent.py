@@ -40,29 +40,25 @@ class NoAgent(Refused):
         )
 
 
-class AgentNotTrusted(Refused):
-    """The command came from elsewhere, or means other files here, and is not trusted."""
-
-    code = "agent-not-trusted"
-
-    def __init__(self, thread: ThreadId, role: str, *, untrusted: "Untrusted") -> None:
-        agent, files = untrusted.agent, untrusted.files
-        # The whole command: a cut text could hide its harmful part.
-        extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
-        meant = f" (here {', '.join(files)})" if files else ""
-        hint = f"read it; if it may run here: `uwf thread step {thread} --trust`; "
-        if untrusted.is_stored:
-            hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
-            hint += "takes it over; "
-        super().__init__(
-            f"role {role} would run a command that is not trusted here: {agent['command']}"
-            f"{extra}{meant}",
-            hint=f"{hint}or use your own with --agent CMD",
-            thread=thread,
-            role=role,
-            agent=agent,
-            files=list(files),
-        )
+def _agent_not_trusted(thread: ThreadId, role: str, *, untrusted: "Untrusted") -> Refused:
+    agent, files = untrusted.agent, untrusted.files
+    # The whole command: a cut text could hide its harmful part.
+    extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
+    meant = f" (here {', '.join(files)})" if files else ""
+    hint = f"read it; if it may run here: `uwf thread step {thread} --trust`; "
+    if untrusted.is_stored:
+        hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
+        hint += "takes it over; "
+    return Refused(
+        f"role {role} would run a command that is not trusted here: {agent['command']}"
+        f"{extra}{meant}",
+        code="agent-not-trusted",
+        hint=f"{hint}or use your own with --agent CMD",
+        thread=thread,
+        role=role,
+        agent=agent,
+        files=list(files),
+    )
 
 
 class Untrusted(NamedTuple):
@@ -107,7 +103,7 @@ def choose_agent(
 
     Raises:
         NoAgent: no agent is bound, and there is no default.
-        AgentNotTrusted: its command came from elsewhere, or from the store's own config.
+        Refused: its command came from elsewhere, or from the store's own config.
         What ``read_typed`` and ``lay_over`` raise.
         MissingNode, DamagedNode: the bound agent cannot be read.
     """
@@ -132,7 +128,7 @@ def choose_agent(
         files = find_meant_files(node.payload, choice.workdir) or ()
         is_stored = node.payload in list_formerly_trusted(store)
         untrusted = Untrusted(node.payload, files, is_stored)
-        raise AgentNotTrusted(snapshot.record.thread, role, untrusted=untrusted)
+        raise _agent_not_trusted(snapshot.record.thread, role, untrusted=untrusted)
     return node
 
 

@@ -13,24 +13,20 @@ from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import find_meant_files
 
 
-class CheckNotTrusted(Refused):
-    """A check of the role came from elsewhere, or means other files here, and is not trusted."""
-
-    code = "check-not-trusted"
-
-    def __init__(
-        self, thread: ThreadId, role: str, *, command: str, files: tuple[str, ...]
-    ) -> None:
-        meant = f" (here {', '.join(files)})" if files else ""
-        super().__init__(
-            f"the answer of role {role} would be checked by a command that is not trusted here: "
-            f"{command}{meant}",
-            hint=f"read it; if it may run here: `uwf thread step {thread} --trust`",
-            thread=thread,
-            role=role,
-            command=command,
-            files=list(files),
-        )
+def _check_not_trusted(
+    thread: ThreadId, role: str, *, command: str, files: tuple[str, ...]
+) -> Refused:
+    meant = f" (here {', '.join(files)})" if files else ""
+    return Refused(
+        f"the answer of role {role} would be checked by a command that is not trusted here: "
+        f"{command}{meant}",
+        code="check-not-trusted",
+        hint=f"read it; if it may run here: `uwf thread step {thread} --trust`",
+        thread=thread,
+        role=role,
+        command=command,
+        files=list(files),
+    )
 
 
 def choose_checks(
@@ -39,7 +35,7 @@ def choose_checks(
     """Return what is trusted where the checks of *role* may run, a payload each.
 
     Raises:
-        CheckNotTrusted: one came from elsewhere, and *choice* does not allow it.
+        Refused: one came from elsewhere, and *choice* does not allow it.
     """
     asked = get_role(snapshot, get_workflow(snapshot, present.workflow).roles[role])
     checks = [describe_check(command) for command in asked.checks]
@@ -47,7 +43,7 @@ def choose_checks(
         name = snapshot.record.workflow_name
         if choice.trust or may_run(store, check, workflow=name, workdir=choice.workdir):
             continue
-        raise CheckNotTrusted(
+        raise _check_not_trusted(
             snapshot.record.thread,
             role,
             command=check["command"],

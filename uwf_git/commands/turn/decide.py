@@ -42,7 +42,7 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """Return whose turn it is.
 
     Raises:
-        NoTransition, UnknownPosition: the workflow has no transition that applies.
+        NoTransition, Refused: the workflow has no transition that applies.
         ConditionFailed, LimitHit: a condition cannot be evaluated.
         MissingNode, DamagedNode: the head or the workflow cannot be read.
     """

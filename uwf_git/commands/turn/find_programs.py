@@ -22,19 +22,15 @@ class MissingProgram(NamedTuple):
     error: ProgramMissing
 
 
-class AgentMissing(Refused):
-    """The program of an agent cannot be started on this machine, and the thread is to run now."""
-
-    code = "agent-missing"
-
-    def __init__(self, missing: MissingProgram) -> None:
-        super().__init__(
-            f"no thread was made: {missing.error.message}; it would play "
-            f"{', '.join(missing.roles)}",
-            hint=missing.error.hint,
-            roles=list(missing.roles),
-            **missing.error.facts,
-        )
+def agent_missing(missing: MissingProgram) -> Refused:
+    """Say that the program of an agent cannot be started here, and the thread is to run now."""
+    return Refused(
+        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
+        code="agent-missing",
+        hint=missing.error.hint,
+        roles=list(missing.roles),
+        **missing.error.facts,
+    )
 
 
 def find_missing_programs(

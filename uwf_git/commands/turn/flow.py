@@ -107,7 +107,7 @@ class FlowPlace(NamedTuple):
         """How often a failed try is repeated here; None: the agent's settings decide.
 
         Raises (as ``timeout_s``):
-            BadFlowValue, ConditionFailed, LimitHit: a template has no fit value.
+            Refused, ConditionFailed, LimitHit: a template has no fit value.
         """
         found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
         policies = (node.fields.get("onError") for node in self._around)
@@ -187,8 +187,8 @@ def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     """Return the next move of a thread that runs *flow*; if to an agent, its input can be filled.
 
     Raises:
-        LoopExhausted, NoStop: the flow leads nowhere.
-        BadFlowValue, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
+        LoopExhausted, Refused: the flow leads nowhere.
+        Refused, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
     """
     with _told_how_to_mend(snapshot):
         return _decide(snapshot, present, flow)
@@ -306,7 +306,7 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
     """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
 
     Raises:
-        BadFlowValue, ConditionFailed, LimitHit: what a loop goes over is no list.
+        Refused, ConditionFailed, LimitHit: what a loop goes over is no list.
     """
     passes = count_passes(place.flow, place.at)
     if not any(node.has_items for node in place.flow.nodes.values()):
@@ -321,7 +321,7 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     """Evaluate what *container* needs to split the thread.
 
     Raises:
-        BadFlowValue, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
+        Refused, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
     """
     with _told_how_to_mend(snapshot):
         return _ask(snapshot, present, container)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from uwf_git.commands.turn.bind_roles import find_played
-from uwf_git.commands.turn.typed_agents import NoSuchRole, read_typed
+from uwf_git.commands.turn.typed_agents import no_such_role, read_typed
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
@@ -47,8 +47,8 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
         All these roles; none if nothing was named.
 
     Raises:
-        NoSuchRole: one of them does not.
-        BadCommand, BadAgent: an agent is invalid.
+        Refused: one of them does not.
+        BadCommand, Refused: an agent is invalid.
         MissingNode, DamagedNode: a workflow cannot be read.
     """
     if until is None and not agents:
@@ -56,7 +56,7 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
     workflow = get_workflow(snapshot, snapshot.record.workflow)
     everything = workflow._replace(roles=_collect(snapshot, workflow))
     if until is not None and until not in everything.roles:
-        raise NoSuchRole(until, everything)
+        raise no_such_role(until, everything)
     read_typed(everything, agents)
     return frozenset(everything.roles)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.commands.split.trunk import find_owner
-from uwf_git.commands.turn.workdir import WorkdirUnknown, choose_workdir, existing_directory
+from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
@@ -27,10 +27,10 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
     A named directory is remembered, or is the one from which the worktree is made.
 
     Raises:
-        WorkdirUnknown: there is none here.
+        Refused: there is none here.
         NotADirectory: it does not exist.
-        WorktreeGone: somebody removed the worktree; a named directory makes it again.
-        NotIsolated, NotClean, NoPlaceForWorktrees, ProgramFailed: no worktree can be made.
+        Refused: somebody removed the worktree; a named directory makes it again.
+        Refused, ProgramFailed: no worktree can be made.
     """
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)
@@ -44,9 +44,9 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
 
 def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
     from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
-        WorktreeGone,
         find_own_worktree,
         make_worktree,
+        worktree_gone,
     )
 
     known = find_own_worktree(store, owner)
@@ -54,7 +54,7 @@ def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
         if os.path.isdir(known.workdir):
             return known.workdir
         if asked.named is None:
-            raise WorktreeGone(known)
+            raise worktree_gone(known)
     trunk = read_trunk(store, owner)
     if trunk is not None and find_owner(store, trunk) is not None:
         source = choose_place(store, trunk, asked)
@@ -63,7 +63,7 @@ def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
     else:
         found = find_source(store, owner)
         if found is None:
-            raise WorkdirUnknown(owner.record.thread)
+            raise workdir_unknown(owner.record.thread)
         source = existing_directory(found, asked.cwd)
     return make_worktree(store, asked.environ, owner, source=source).workdir
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from uwf_git.commands.turn.role_result import find_unfit, find_unfit_end
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -14,25 +13,12 @@ if TYPE_CHECKING:
     from uwf_git.commands.split.derived import Ending
 
 
-class StateTooLarge(Refused):
-    """The branches cannot be joined: the state would be too large, or holds too much."""
-
-    code = "state-too-large"
-
-    def __init__(self, thread: ThreadId, label: str, problem: str) -> None:
-        super().__init__(
-            f"the branches of {label} cannot be joined: {problem}",
-            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
-            thread=thread,
-        )
-
-
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
     """Return what the branches that ended at *tips* came to, for the thread at *tip*.
 
     Raises:
         MergeConflict: they changed the same part of the state.
-        StateTooLarge: the state would have more than 1 MiB.
+        Refused: the state would have more than 1 MiB.
         MetaUnfit: they play a role of a graph, which asks for another result.
         What ``plan_ending`` raises.
     """
@@ -42,7 +28,12 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)
     if problem is not None:
-        raise StateTooLarge(thread, ending.label, problem)
+        raise Refused(
+            f"the branches of {ending.label} cannot be joined: {problem}",
+            code="state-too-large",
+            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
+            thread=thread,
+        )
     unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
     if unfit is not None:
         raise unfit

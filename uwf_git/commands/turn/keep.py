@@ -19,17 +19,13 @@ RECORD_ENV = "uwf.recordEnv"
 DEFAULT_LOG_BYTES = 64 * 1024
 
 
-class BadKeepSetting(Refused):
-    """The setting is not a size."""
-
-    code = "bad-keep-setting"
-
-    def __init__(self, name: str, value: str) -> None:
-        super().__init__(
-            f"{name} is {value[:40]!r}, not a size such as 64k",
-            hint=f"set it anew: `uwf config set {name} 64k`; 0 keeps no logs",
-            setting=name,
-        )
+def _bad_keep_setting(name: str, value: str) -> Refused:
+    return Refused(
+        f"{name} is {value[:40]!r}, not a size such as 64k",
+        code="bad-keep-setting",
+        hint=f"set it anew: `uwf config set {name} 64k`; 0 keeps no logs",
+        setting=name,
+    )
 
 
 class KeepRules(NamedTuple):
@@ -46,12 +42,12 @@ def read_keep_rules(config: GitConfig) -> KeepRules:
     """Return the rules in git config.
 
     Raises:
-        BadKeepSetting: a setting has a wrong value.
+        Refused: a setting has a wrong value.
     """
     text = config.get(KEEP_LOGS)
     size = parse_size(text) if text else DEFAULT_LOG_BYTES
     if size is None:
-        raise BadKeepSetting(KEEP_LOGS, text or "")
+        raise _bad_keep_setting(KEEP_LOGS, text or "")
     names = (config.get(RECORD_ENV) or "").replace(",", " ").split()
     return KeepRules(size, tuple(names))
 

@@ -38,38 +38,34 @@ class LimitReached(Refused):
         )
 
 
-class BadLimit(Refused):
-    """The request names no limit, or a wrong value."""
-
-    code = "bad-limit"
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(
-            f"{name[:60]} {problem}",
-            hint=f"limits are {', '.join(LIMITS)}; null takes one away",
-            limit=name,
-        )
+def _bad_limit(name: str, problem: str) -> Refused:
+    return Refused(
+        f"{name[:60]} {problem}",
+        code="bad-limit",
+        hint=f"limits are {', '.join(LIMITS)}; null takes one away",
+        limit=name,
+    )
 
 
 def check_asked(asked: Mapping[str, Any]) -> None:
     """Check names and values of limits; None removes one.
 
     Raises:
-        BadLimit: a name or a value is wrong.
+        Refused: a name or a value is wrong.
     """
     for name, value in asked.items():
         if name not in LIMITS:
-            raise BadLimit(name, "is no limit")
+            raise _bad_limit(name, "is no limit")
         problem = None if value is None else find_limit_problem(name, value)
         if problem is not None:
-            raise BadLimit(name, problem)
+            raise _bad_limit(name, problem)
 
 
 def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits of a new thread: those *asked* for, else those of its workflow's *config*.
 
     Raises:
-        BadLimit: one is wrong; a workflow from elsewhere may have such.
+        Refused: one is wrong; a workflow from elsewhere may have such.
     """
     given = {name: config[name] for name in LIMITS if name in config}
     merged = {**given, **asked}

@@ -66,7 +66,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
     """Return whose turn it is at *snapshot*.
 
     Raises:
-        DamagedCommit: now.json is missing or invalid.
+        StoreDamaged: now.json is missing or invalid.
     """
     if snapshot.record.status in ENDED:
         return NextMove()
@@ -90,7 +90,7 @@ def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
     """Return who paused or killed the thread; None if it is neither.
 
     Raises:
-        DamagedCommit, BadMessage: the history is broken.
+        StoreDamaged, BadMessage: the history is broken.
     """
     status = snapshot.record.status
     if status == "killed":

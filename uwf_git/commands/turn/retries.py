@@ -22,20 +22,6 @@ _LONGEST_WAIT_S = 3600.0
 _MOST_DIGITS = 9
 
 
-class BadRetrySetting(Refused):
-    """The setting is not a number, or not a whole one."""
-
-    code = "bad-retry-setting"
-
-    def __init__(self, name: str, value: str) -> None:
-        kind = "a whole number" if name == RETRIES else "a number"
-        super().__init__(
-            f"{name} is {value[:40]!r}, not {kind}",
-            hint=f"set it anew: `uwf config set {name} 2`",
-            setting=name,
-        )
-
-
 class RetryRules(NamedTuple):
     """How often and how soon a failed agent is tried again."""
 
@@ -56,7 +42,7 @@ def read_retry(
     """Return the rules for the agent with this AgentConfig payload, at a *place* of a flow.
 
     Raises:
-        BadRetrySetting: a setting of git config is not a number.
+        Refused: a setting of git config is not a number.
     """
     retries = None if place is None else place.retries
     retries = agent.get("retries") if retries is None else retries
@@ -71,7 +57,7 @@ def find_work_retries(config: GitConfig, place: "FlowPlace") -> int:
     """Return how often work that was rejected at *place* is done again: as work that failed is.
 
     Raises:
-        BadRetrySetting: a setting of git config is not a number.
+        Refused: a setting of git config is not a number.
     """
     bound = place.present.binding.get(place.node.agent)
     agent = {} if bound is None else place.snapshot.get_node(bound).payload
@@ -86,5 +72,11 @@ def _read(config: GitConfig, name: str, default: float) -> float:
     if name == RETRIES:
         plain = text
     if not (plain.isascii() and plain.isdecimal() and len(plain) <= _MOST_DIGITS):
-        raise BadRetrySetting(name, text)
+        kind = "a whole number" if name == RETRIES else "a number"
+        raise Refused(
+            f"{name} is {text[:40]!r}, not {kind}",
+            code="bad-retry-setting",
+            hint=f"set it anew: `uwf config set {name} 2`",
+            setting=name,
+        )
     return float(text)

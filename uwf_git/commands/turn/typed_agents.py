@@ -21,48 +21,29 @@ _BEGINS_SETTINGS = "{"
 _Payload = dict[str, Any]
 
 
-class NoSuchRole(Refused):
-    """`--agent ROLE=CMD` names a role that the workflow does not have."""
-
-    code = "no-such-role"
-
-    def __init__(self, role: str, workflow: Workflow) -> None:
-        super().__init__(
-            f"workflow {workflow.name} has no role {role}",
-            hint=f"its roles are {', '.join(workflow.roles)}",
-            role=role,
-            roles=list(workflow.roles),
-        )
+def no_such_role(role: str, workflow: Workflow) -> Refused:
+    """Say that `--agent ROLE=CMD` names a role that the workflow does not have."""
+    return Refused(
+        f"workflow {workflow.name} has no role {role}",
+        code="no-such-role",
+        hint=f"its roles are {', '.join(workflow.roles)}",
+        role=role,
+        roles=list(workflow.roles),
+    )
 
 
-class RoleNotNext(Refused):
-    """`--agent ROLE=CMD` of one step names a role whose turn it is not."""
-
-    code = "role-not-next"
-
-    def __init__(self, thread: ThreadId, named: str, role: str) -> None:
-        turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
-        super().__init__(
-            f"role {named} is not next in thread {thread}: {turn}",
-            hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` has it "
-            f"for every turn of {named} in that run, and `uwf thread amend` from now on",
-            thread=thread,
-            role=named,
-            next=None if role == END else role,
-        )
-
-
-class CommandUnnamed(Refused):
-    """Settings without a command were typed for a role that has no agent."""
-
-    code = "command-unnamed"
-
-    def __init__(self, role: str) -> None:
-        super().__init__(
-            f"role {role} has no agent, and the settings for it name no command",
-            hint=f"""name one: --agent '{role}={{"command": "CMD", …}}'""",
-            role=role,
-        )
+def role_not_next(thread: ThreadId, named: str, role: str) -> Refused:
+    """Say that `--agent ROLE=CMD` of one step names a role whose turn it is not."""
+    turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
+    return Refused(
+        f"role {named} is not next in thread {thread}: {turn}",
+        code="role-not-next",
+        hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` has it "
+        f"for every turn of {named} in that run, and `uwf thread amend` from now on",
+        thread=thread,
+        role=named,
+        next=None if role == END else role,
+    )
 
 
 class TypedAgent(NamedTuple):
@@ -88,9 +69,9 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
     """Read values of ``--agent``; those for every role come first, so that others override them.
 
     Raises:
-        NoSuchRole: one names a role that the workflow does not have.
+        Refused: one names a role that the workflow does not have.
         BadCommand: a command cannot be split into words.
-        BadAgent: settings are invalid.
+        Refused: settings are invalid.
     """
     typed = [_read(text, workflow) for text in texts]
     return sorted(typed, key=lambda each: each.role or "")
@@ -111,12 +92,12 @@ def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, ro
     """Check that the values of ``--agent`` name no other role than *role*, whose turn it is.
 
     Raises:
-        RoleNotNext: one does.
+        Refused: one does.
         What ``read_typed`` raises.
     """
     for each in read_typed(workflow, texts):
         if not each.is_for(role):
-            raise RoleNotNext(thread, str(each.role), role)
+            raise role_not_next(thread, str(each.role), role)
 
 
 class LaidOver(NamedTuple):
@@ -138,7 +119,7 @@ def lay_over(
     without a command always change *base*. *may_run*: *base* may run in this store.
 
     Raises:
-        CommandUnnamed: there is no command.
+        Refused: there is no command.
     """
     agent, own = base or {}, (base or {}) if may_run else {}
     for each in typed:
@@ -146,7 +127,12 @@ def lay_over(
             agent, own = {}, {}
         agent, own = _apply(agent, each.settings), _apply(own, each.settings)
     if "command" not in agent:
-        raise CommandUnnamed(role)
+        raise Refused(
+            f"role {role} has no agent, and the settings for it name no command",
+            code="command-unnamed",
+            hint=f"""name one: --agent '{role}={{"command": "CMD", …}}'""",
+            role=role,
+        )
     # An environment can make a harmless command harmful.
     return LaidOver(agent, all(agent.get(part) == own.get(part) for part in ("command", "env")))
 
@@ -181,5 +167,5 @@ def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
         return word, command
     if _ROLE_WORD.fullmatch(word):
         # No command begins like this (only a shell reads NAME=VALUE first): a role was meant.
-        raise NoSuchRole(word, workflow)
+        raise no_such_role(word, workflow)
     return None, text

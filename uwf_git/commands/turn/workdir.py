@@ -8,17 +8,14 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir, give_workdir, set_workdir
 
 
-class WorkdirUnknown(Refused):
-    """The thread has no work directory on this machine."""
-
-    code = "workdir-unknown"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} came from elsewhere and has no work directory here",
-            hint=f"say where its agents may work: `uwf thread step {thread} --workdir PATH`",
-            thread=thread,
-        )
+def workdir_unknown(thread: ThreadId) -> Refused:
+    """Say that the thread has no work directory on this machine."""
+    return Refused(
+        f"thread {thread} came from elsewhere and has no work directory here",
+        code="workdir-unknown",
+        hint=f"say where its agents may work: `uwf thread step {thread} --workdir PATH`",
+        thread=thread,
+    )
 
 
 class NotADirectory(Refused):
@@ -39,7 +36,7 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
     """Return the directory in which the agents of *thread* run; remember *named*.
 
     Raises:
-        WorkdirUnknown: none was ever set here.
+        Refused: none was ever set here.
         NotADirectory: it does not exist.
     """
     known = find_workdir(store, thread)
@@ -48,7 +45,7 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
         (give_workdir if known is None else set_workdir)(store, thread, path)
         return path
     if known is None:
-        raise WorkdirUnknown(thread)
+        raise workdir_unknown(thread)
     return existing_directory(known, cwd)
 
 

@@ -22,19 +22,16 @@ from uwf_git.store.workflows.registry import WORKFLOWS, list_names
 TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]
 
 
-class NoSuchRef(Refused):
-    """Nothing in the store has this name."""
-
-    code = "no-such-ref"
-
-    def __init__(self, text: str) -> None:
-        shown = text[:100] if text and text.isprintable() else repr(text[:100])
-        super().__init__(
-            f"there is no thread, workflow or ref {shown} that could be verified",
-            hint="`uwf thread list --all` and `uwf workflow list` show them; without a name all "
-            "are verified",
-            ref=text[:100],
-        )
+def no_such_ref(text: str) -> Refused:
+    """Say that nothing in the store has this name."""
+    shown = text[:100] if text and text.isprintable() else repr(text[:100])
+    return Refused(
+        f"there is no thread, workflow or ref {shown} that could be verified",
+        code="no-such-ref",
+        hint="`uwf thread list --all` and `uwf workflow list` show them; without a name all "
+        "are verified",
+        ref=text[:100],
+    )
 
 
 class Target(NamedTuple):
@@ -56,7 +53,7 @@ def find_targets(store: Store, texts: list[str]) -> list[Target]:
     its refs.
 
     Raises:
-        NoSuchRef, NoSuchThread, AmbiguousThread: a text matches nothing, or several threads.
+        Refused, NoSuchThread, AmbiguousThread: a text matches nothing, or several threads.
     """
     if not texts:
         return list(_all(store))
@@ -105,7 +102,7 @@ def _meant(store: Store, text: str) -> Iterator[Target]:
     if name.startswith("refs/"):
         found = list(_of_ref(store, name))
         if not found:
-            raise NoSuchRef(text)
+            raise no_such_ref(text)
         yield from found
     elif name in list_names(store):
         yield from _of_ref(store, WORKFLOWS + name)
@@ -113,7 +110,7 @@ def _meant(store: Store, text: str) -> Iterator[Target]:
         try:
             thread = resolve_thread(store, text)
         except NotAThreadId:
-            raise NoSuchRef(text) from None
+            raise no_such_ref(text) from None
         for _kind, prefix in _THREADS:
             yield from _of_ref(store, prefix + thread)
         yield from _kept(store, thread)

@@ -26,12 +26,12 @@ from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
-    NoSuchWorkflow,
     Version,
     find_version,
     get_version_node,
     list_names,
     list_versions,
+    no_such_workflow,
 )
 from uwf_git.store.workflows.shipped import find_shipped, list_shipped
 
@@ -78,7 +78,7 @@ def find_workflow(
     it, outermost first.
 
     Raises:
-        NoSuchWorkflow, WorkflowRemoved: there is none.
+        Refused, WorkflowRemoved: there is none.
         BadLocalWorkflow: it is a file of the project, and invalid.
         AmbiguousNode: several hashes begin so.
         DamagedNode, MissingNode: it cannot be read.
@@ -112,7 +112,7 @@ def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
     """Return the workflow *name* that uwf brings, whatever else has that name.
 
     Raises:
-        NoSuchWorkflow: it brings none.
+        Refused: it brings none.
     """
     shipped = find_shipped(name)
     if shipped is None:
@@ -222,11 +222,11 @@ def _found(root: NodeHash, get_node: Callable[[NodeHash], Node]) -> FoundWorkflo
     return FoundWorkflow(parse_workflow(closure[0]), closure)
 
 
-def _no_such(store: Store, text: str, cwd: str | None) -> NoSuchWorkflow:
+def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
     local = [] if cwd is None else [file.name for file in list_local(cwd)]
     shipped = [] if cwd is None else [file.name for file in list_shipped()]
     known = dict.fromkeys([*local, *list_names(store), *shipped])
     # A listed file may have a name that no workflow can have.
     known.pop(text, None)
     near = difflib.get_close_matches(text, known, n=3)
-    return NoSuchWorkflow(text, near)
+    return no_such_workflow(text, near)

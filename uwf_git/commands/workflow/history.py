@@ -112,8 +112,8 @@ def list_history(store: Store, name: str, *, limit: int | None = None) -> list[d
     """List the versions of the workflow *name*, also removals, newest first.
 
     Raises:
-        NoSuchWorkflow: no workflow has this name; a removed one still has its history.
-        DamagedCommit, BadMessage: its newest commit cannot be read.
+        Refused: no workflow has this name; a removed one still has its history.
+        StoreDamaged, BadMessage: its newest commit cannot be read.
     """
     newest = get_newest(store, name)
     versions, damage = _read(store, newest)

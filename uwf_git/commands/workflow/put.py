@@ -27,20 +27,6 @@ from uwf_git.store.workflows.registry import (
 from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 
-class CaseTwin(Refused):
-    """Another workflow has this name in other case."""
-
-    code = "case-twin"
-
-    def __init__(self, name: str, twin: str) -> None:
-        super().__init__(
-            f"workflow {name} differs from {twin} only by case",
-            hint=f"choose another name, or put it as {twin}",
-            workflow=name,
-            twin=twin,
-        )
-
-
 def list_commands(definition: Definition) -> list[dict[str, Any]]:
     """List the payloads of the agents that a file names, and of the checks of its roles."""
     default = [] if definition.default_agent is None else [definition.default_agent]
@@ -82,7 +68,7 @@ def put_workflow(
         BadYaml: it is not YAML.
         BadIncludes: files cannot be included.
         InvalidWorkflow: it has problems; the error lists all of them.
-        CaseTwin: its name is taken in other case.
+        Refused: its name is taken in other case.
         WorkflowMoved: another process put a version at the same time.
     """
     includes = includes_beside(path)
@@ -124,7 +110,13 @@ def _check_twins(store: Store, name: str) -> None:
     folded = fold_workflow_name(name)
     for other in list_names(store):
         if other != name and fold_workflow_name(other) == folded:
-            raise CaseTwin(name, other)
+            raise Refused(
+                f"workflow {name} differs from {other} only by case",
+                code="case-twin",
+                hint=f"choose another name, or put it as {other}",
+                workflow=name,
+                twin=other,
+            )
 
 
 def _first_written(store: Store, seen: Version, node: Node) -> Node:

@@ -17,11 +17,11 @@ from uwf_git.model.node_hash import NodeHash, NotANodeHash, parse_node_prefix
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
-    NoSuchWorkflow,
     Version,
     find_version,
     get_version_node,
     list_names,
+    no_such_workflow,
     remove_version,
     restore_version,
     walk_versions,
@@ -33,44 +33,36 @@ _SHORTEST_COMMIT = 4
 _MOST_LISTED = 10
 
 
-class NoSuchVersion(Refused):
-    """The workflow has no such version."""
-
-    code = "no-such-version"
-
-    def __init__(self, name: str, what: str) -> None:
-        super().__init__(
-            f"workflow {name} has {what}",
-            hint=f"`uwf workflow history {name}` lists its versions",
-            workflow=name,
-        )
+def _no_such_version(name: str, what: str) -> Refused:
+    return Refused(
+        f"workflow {name} has {what}",
+        code="no-such-version",
+        hint=f"`uwf workflow history {name}` lists its versions",
+        workflow=name,
+    )
 
 
-class AmbiguousVersion(Refused):
-    """Several versions begin so."""
-
-    code = "ambiguous-version"
-
-    def __init__(self, text: str, matches: list[str]) -> None:
-        super().__init__(
-            f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
-            hint="give more of the hash",
-            matches=matches,
-        )
+def _ambiguous_version(text: str, matches: list[str]) -> Refused:
+    return Refused(
+        f"{len(matches)} versions begin with {text}: {', '.join(matches[:_MOST_LISTED])}",
+        code="ambiguous-version",
+        hint="give more of the hash",
+        matches=matches,
+    )
 
 
 def get_newest(store: Store, text: str) -> Version:
     """Return the newest version of the registered workflow *text*, which may be a removal.
 
     Raises:
-        NoSuchWorkflow: no workflow has this name.
-        DamagedCommit, BadMessage: its newest commit cannot be read.
+        Refused: no workflow has this name.
+        StoreDamaged, BadMessage: its newest commit cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
     version = find_version(store, name) if name in names else None
     if version is None:
-        raise NoSuchWorkflow(text, difflib.get_close_matches(text, names, n=3))
+        raise no_such_workflow(text, difflib.get_close_matches(text, names, n=3))
     return version
 
 
@@ -93,8 +85,8 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
     workflow hash, the newest is returned.
 
     Raises:
-        NoSuchVersion: none begins so.
-        AmbiguousVersion: several begin so.
+        Refused: none begins so.
+        Refused: several begin so.
     """
     prefix = _node_prefix(text)
     found: dict[str, Version] = {}
@@ -104,9 +96,9 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
         elif len(text) >= _SHORTEST_COMMIT and version.commit.oid.startswith(text.lower()):
             found[version.commit.oid] = version
     if not found:
-        raise NoSuchVersion(name, f"no version {text[:60]!r}")
+        raise _no_such_version(name, f"no version {text[:60]!r}")
     if len(found) > 1:
-        raise AmbiguousVersion(text, sorted(found))
+        raise _ambiguous_version(text, sorted(found))
     return found.popitem()[1]
 
 
@@ -115,19 +107,6 @@ def _node_prefix(text: str) -> str | None:
         return parse_node_prefix(text)
     except NotANodeHash:
         return None
-
-
-class AlreadyThere(Refused):
-    """The version to restore is the newest one."""
-
-    code = "already-there"
-
-    def __init__(self, version: Version) -> None:
-        super().__init__(
-            f"workflow {version.name} is at {version.workflow} already",
-            hint=f"`uwf workflow history {version.name}` lists the others",
-            workflow=version.name,
-        )
 
 
 class RolledBack(NamedTuple):
@@ -154,8 +133,8 @@ def rollback_workflow(
     workflow, the version before its removal.
 
     Raises:
-        NoSuchWorkflow, NoSuchVersion, AmbiguousVersion: there is no such version, or several.
-        AlreadyThere: it is the newest.
+        Refused: there is no such version, or several.
+        Refused: it is the newest.
         WorkflowMoved: another process put a version at the same time.
         StoreDamaged: the old version cannot be read.
     """
@@ -163,7 +142,12 @@ def rollback_workflow(
     kept = (each for each in walk_versions(store, seen) if not each.is_removed)
     old = _before(seen, kept) if text is None else choose_version(seen.name, list(kept), text)
     if not seen.is_removed and old.commit.tree == seen.commit.tree:
-        raise AlreadyThere(seen)
+        raise Refused(
+            f"workflow {seen.name} is at {seen.workflow} already",
+            code="already-there",
+            hint=f"`uwf workflow history {seen.name}` lists the others",
+            workflow=seen.name,
+        )
     _check_whole(store, old)
     version = restore_version(store, seen, old, reason=reason, signing=caller.signing(store))
     return RolledBack(
@@ -179,7 +163,7 @@ def _before(seen: Version, kept: Iterable[Version]) -> Version:
     for version in kept:
         if seen.is_removed or version.commit.tree != seen.commit.tree:
             return version
-    raise NoSuchVersion(seen.name, "no version before its newest")
+    raise _no_such_version(seen.name, "no version before its newest")
 
 
 def _check_whole(store: Store, version: Version) -> None:
@@ -210,7 +194,7 @@ def remove_workflow(
     Threads are not affected: each carries its workflow.
 
     Raises:
-        NoSuchWorkflow, WorkflowRemoved: there is none.
+        Refused, WorkflowRemoved: there is none.
         WorkflowMoved: another process put a version at the same time.
     """
     seen = get_present(store, name)

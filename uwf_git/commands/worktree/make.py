@@ -30,32 +30,17 @@ from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.threads.trunk import find_settings
 
 
-class WorktreeGone(Refused):
-    """Somebody removed the worktree of a branch that has not ended."""
-
-    code = "worktree-gone"
-
-    def __init__(self, worktree: Worktree) -> None:
-        thread, source = worktree.thread, shlex.quote(worktree.source)
-        super().__init__(
-            f"the worktree of branch {thread} was removed: there is no {worktree.workdir}",
-            hint=f"what was not committed in it is lost; `uwf thread step {thread} --workdir "
-            f"{source}` makes it again, with what was committed",
-            thread=thread,
-            path=worktree.workdir,
-        )
-
-
-class NoPlaceForWorktrees(Refused):
-    """The user has no home directory to keep worktrees in."""
-
-    code = "no-place-for-worktrees"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no home directory to keep the worktrees of branches in",
-            hint="set HOME, or XDG_STATE_HOME to a directory of yours",
-        )
+def worktree_gone(worktree: Worktree) -> Refused:
+    """Say that somebody removed the worktree of a branch that has not ended."""
+    thread, source = worktree.thread, shlex.quote(worktree.source)
+    return Refused(
+        f"the worktree of branch {thread} was removed: there is no {worktree.workdir}",
+        code="worktree-gone",
+        hint=f"what was not committed in it is lost; `uwf thread step {thread} --workdir "
+        f"{source}` makes it again, with what was committed",
+        thread=thread,
+        path=worktree.workdir,
+    )
 
 
 class _Branch(NamedTuple):
@@ -72,7 +57,7 @@ def note_origin(
     """Record the commit of *source* as that of all branches that *thread* has at *at*.
 
     Raises:
-        NotIsolated, NotClean, ProgramFailed: there can be no worktrees of it.
+        Refused, ProgramFailed: there can be no worktrees of it.
     """
     kept = find_settings(store, thread)
     origin = SplitOrigin(at, source, *find_origin(environ, source, kept=kept))
@@ -94,8 +79,8 @@ def make_worktree(
     What an older one had committed is in it again.
 
     Raises:
-        NotIsolated, NotClean: there can be none of *source*.
-        NoPlaceForWorktrees: the user has no home directory.
+        Refused: there can be none of *source*.
+        Refused: the user has no home directory.
         ProgramFailed: git is missing, or failed.
     """
     branch = _name(owner)
@@ -134,7 +119,11 @@ def _plan(store: Store, environ: Mapping[str, str], branch: _Branch, source: str
         origin = note_origin(store, environ, branch.parent, at=branch.at, source=source)
     path = place_of(store, branch.thread)
     if path is None:
-        raise NoPlaceForWorktrees
+        raise Refused(
+            "there is no home directory to keep the worktrees of branches in",
+            code="no-place-for-worktrees",
+            hint="set HOME, or XDG_STATE_HOME to a directory of yours",
+        )
     return Worktree(
         branch.thread,
         branch.parent,

@@ -26,34 +26,14 @@ _NAME, _ADDRESS, _ROLES = "uwf", "uwf@uwf", ("AUTHOR", "COMMITTER")
 _SHOWN = 3
 
 
-class NotIsolated(Refused):
-    """The work directory is in no repository with a commit, so there can be no worktree of it."""
-
-    code = "not-isolated"
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(
-            f"no worktrees can be made from the work directory {path}: {problem}",
-            hint="branches with `isolation: worktree` need a commit of a git repository to begin "
-            "at; another directory: --workdir PATH",
-            path=path,
-        )
-
-
-class NotClean(Refused):
-    """The work directory has changes that a worktree would not have."""
-
-    code = "not-clean"
-
-    def __init__(self, path: str, names: list[str]) -> None:
-        super().__init__(
-            f"the repository of the work directory {path} has uncommitted changes: "
-            f"{name_some(names, most=_SHOWN)}",
-            hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
-            f"them first (`git -C {shlex.quote(path)} status`)",
-            path=path,
-            changed=names,
-        )
+def _not_isolated(path: str, problem: str) -> Refused:
+    return Refused(
+        f"no worktrees can be made from the work directory {path}: {problem}",
+        code="not-isolated",
+        hint="branches with `isolation: worktree` need a commit of a git repository to begin "
+        "at; another directory: --workdir PATH",
+        path=path,
+    )
 
 
 class Origin(NamedTuple):
@@ -126,19 +106,27 @@ def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHIN
     """Return the commit of the repository around *workdir*, which has no uncommitted change.
 
     Raises:
-        NotIsolated: it is in no work tree of a repository that has a commit.
-        NotClean: something there is not committed, and not ignored.
+        Refused: it is in no work tree of a repository that has a commit.
+        Refused: something there is not committed, and not ignored.
         ProgramFailed: git is missing, or failed.
     """
     place = find_place(environ, workdir, kept)
     if isinstance(place, str):
-        raise NotIsolated(workdir, place)
+        raise _not_isolated(workdir, place)
     commit = find_commit(Git(environ, place), "HEAD")
     if commit is None:
-        raise NotIsolated(workdir, "its repository has no commit yet")
+        raise _not_isolated(workdir, "its repository has no commit yet")
     changed = list_uncommitted(environ, place)
     if changed:
-        raise NotClean(workdir, changed)
+        raise Refused(
+            f"the repository of the work directory {workdir} has uncommitted changes: "
+            f"{name_some(changed, most=_SHOWN)}",
+            code="not-clean",
+            hint="branches with `isolation: worktree` begin at its commit: commit, stash or ignore "
+            f"them first (`git -C {shlex.quote(workdir)} status`)",
+            path=workdir,
+            changed=changed,
+        )
     prefix = os.path.relpath(os.path.realpath(workdir), place.worktree)
     return Origin(
         find_common_dir(place.git_dir), "" if prefix == os.curdir else prefix + os.sep, commit

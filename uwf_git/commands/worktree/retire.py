@@ -38,20 +38,6 @@ from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.threads.trunk import find_settings, read_trunk
 
 
-class ProjectGone(StoreFailed):
-    """The repository of which a worktree is has been moved or removed."""
-
-    code = "project-gone"
-
-    def __init__(self, worktree: Worktree) -> None:
-        super().__init__(
-            f"there is no {worktree.repository}, the repository of the worktree {worktree.path}",
-            hint="put it back; or, if nothing in the worktree is wanted any more, remove that",
-            thread=worktree.thread,
-            path=worktree.repository,
-        )
-
-
 def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> str | None:
     """Commit what the branch at *snapshot* left; no agent of it is at work.
 
@@ -61,7 +47,7 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
         The ref of the commit; None if the branch does not work apart, or not on this machine.
 
     Raises:
-        ProjectGone: the repository of the worktree is not there.
+        StoreFailed: the repository of the worktree is not there.
         ProgramFailed: git is missing, or cannot commit everything.
     """
     parent, at = snapshot.get_trunk(), find_isolation(snapshot)
@@ -178,12 +164,19 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
     """Make what is in the worktree one commit at the ref of its work; return what is recorded.
 
     Raises:
-        ProjectGone: the repository is not there.
+        StoreFailed: the repository is not there.
         ProgramFailed: git is missing, or failed.
     """
     if not os.path.isdir(worktree.repository):
         if os.path.isdir(worktree.path):
-            raise ProjectGone(worktree)
+            raise StoreFailed(
+                f"there is no {worktree.repository}, the repository of the worktree "
+                f"{worktree.path}",
+                code="project-gone",
+                hint="put it back; or, if nothing in the worktree is wanted any more, remove that",
+                thread=worktree.thread,
+                path=worktree.repository,
+            )
         return worktree
     git = git_of(environ, worktree.repository)
     ref = name_work(worktree.thread)

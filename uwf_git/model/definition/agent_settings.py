@@ -20,40 +20,36 @@ from uwf_git.model.yaml.reader import parse_yaml
 _UNNAMED = "-"
 
 
-class BadAgent(Refused):
-    """The settings of an agent are invalid."""
-
-    code = "bad-agent"
-
-    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
-        first = problems[0]
-        where = f"{first.path}: " if first.path else ""
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(
-            f"{source} is no agent: {where}{first.message}{more}",
-            hint='write a command, or settings such as {"command": "uwf-claude", "protocol": '
-            '"flags", "timeout": 60, "env": {"LANG": "C"}}',
-            source=source,
-            problems=[problem.as_document() for problem in problems],
-        )
+def _bad_agent(source: str, problems: Sequence[Problem]) -> Refused:
+    first = problems[0]
+    where = f"{first.path}: " if first.path else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return Refused(
+        f"{source} is no agent: {where}{first.message}{more}",
+        code="bad-agent",
+        hint='write a command, or settings such as {"command": "uwf-claude", "protocol": '
+        '"flags", "timeout": 60, "env": {"LANG": "C"}}',
+        source=source,
+        problems=[problem.as_document() for problem in problems],
+    )
 
 
 def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
     """Read a command, or the settings of an agent, from YAML or JSON; *name* is for errors.
 
     Raises:
-        BadAgent: it is not YAML, or has problems; the error lists all of them.
+        Refused: it is not YAML, or has problems; the error lists all of them.
     """
     try:
         document = parse_yaml(_as_yaml(source))
     except BadYaml as error:
-        raise BadAgent(name, [Problem("", error.message)]) from None
+        raise _bad_agent(name, [Problem("", error.message)]) from None
     findings = Findings(document)
     agent = read_agent(findings, (), _without_removals(findings, document))
     try:
         findings.raise_if_any()
     except InvalidWorkflow as error:
-        raise BadAgent(name, error.problems) from None
+        raise _bad_agent(name, error.problems) from None
     named = document.value if isinstance(document.value, dict) else {"command": ""}
     settings = dict(named)
     if agent is not None and "command" in settings:

@@ -26,19 +26,16 @@ from uwf_git.model.yaml.reader import YamlDocument
 _KEYS = ("nodes", "roles", "agentOverrides")
 
 
-class NoSuchContainer(Refused):
-    """Nothing can be appended where the request says."""
-
-    code = "no-such-container"
-
-    def __init__(self, named: str, problem: str, known: Sequence[str]) -> None:
-        ids = ", ".join(known)
-        super().__init__(
-            f"{named[:60]!r} {problem}",
-            hint=f"its containers are {ids}" if ids else "without --to it runs after the root",
-            named=named[:60],
-            containers=list(known),
-        )
+def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused:
+    """Say that nothing can be appended where the request says."""
+    ids = ", ".join(known)
+    return Refused(
+        f"{named[:60]!r} {problem}",
+        code="no-such-container",
+        hint=f"its containers are {ids}" if ids else "without --to it runs after the root",
+        named=named[:60],
+        containers=list(known),
+    )
 
 
 class FlowAddition(NamedTuple):
@@ -70,7 +67,7 @@ def find_target(target: Target, named: str | None) -> Target:
     """Return *target* with the container that *named* means: its id, else its name.
 
     Raises:
-        NoSuchContainer: there is none, or there are several.
+        Refused: there is none, or there are several.
     """
     if named is None:
         return target
@@ -79,11 +76,11 @@ def find_target(target: Target, named: str | None) -> Target:
     found = found or [node for node in nodes if node.fields.get("name") == named]
     known = [node.label for node in nodes if node.kind in HOLDING and node.label != node.kind]
     if not found:
-        raise NoSuchContainer(named, "is no id or name of a container", known)
+        raise no_such_container(named, "is no id or name of a container", known)
     if len(found) > 1:
-        raise NoSuchContainer(named, f"is the name of {len(found)} containers", known)
+        raise no_such_container(named, f"is the name of {len(found)} containers", known)
     if found[0].kind not in HOLDING:
-        raise NoSuchContainer(named, f"is a {found[0].kind}, and holds no nodes", known)
+        raise no_such_container(named, f"is a {found[0].kind}, and holds no nodes", known)
     return target._replace(container=found[0].place)
 
 

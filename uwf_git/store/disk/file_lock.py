@@ -37,17 +37,13 @@ class LockingUnsupported(StoreFailed):
         )
 
 
-class NoLockFile(StoreFailed):
-    """The path of a lock is not a regular file."""
-
-    code = "no-lock-file"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} is not a regular file, so it cannot be a lock of uwf",
-            hint="find out what created it, then remove it; uwf creates its locks again",
-            path=path,
-        )
+def _no_lock_file(path: str) -> StoreFailed:
+    return StoreFailed(
+        f"{path} is not a regular file, so it cannot be a lock of uwf",
+        code="no-lock-file",
+        hint="find out what created it, then remove it; uwf creates its locks again",
+        path=path,
+    )
 
 
 @contextmanager
@@ -59,7 +55,7 @@ def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | Non
 
     Raises:
         LockingUnsupported: the file system has no flock.
-        NoLockFile: *path* is not a regular file.
+        StoreFailed: *path* is not a regular file.
         FileNotFoundError: it is missing, and *make* is false.
     """
     descriptor = take_lock(path, wait=wait, make=make)
@@ -110,7 +106,7 @@ def _open(path: str, *, make: bool) -> int:
         descriptor = _open_here(path, make=make)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoLockFile(path)
+        raise _no_lock_file(path)
     _OPEN.add(descriptor)
     return descriptor
 
@@ -143,7 +139,7 @@ def _open_here(path: str, *, make: bool) -> int:
         return os.open(path, flags, 0o666)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}:
-            raise NoLockFile(path) from error
+            raise _no_lock_file(path) from error
         raise
 
 

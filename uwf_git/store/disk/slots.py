@@ -24,18 +24,6 @@ _TICK_S = 0.02
 _LOOK_S = 0.25
 
 
-class NoPlaceForSlots(Refused):
-    """There is no home directory for the slots."""
-
-    code = "no-place-for-slots"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no $HOME to count running agents in, which uwf.maxRunning needs",
-            hint="set $HOME, or remove the limit: `uwf config set maxRunning 0`",
-        )
-
-
 class SlotRequest(NamedTuple):
     """A request for a slot."""
 
@@ -63,11 +51,15 @@ def slots_folder(environ: Mapping[str, str]) -> str:
     Not $XDG_RUNTIME_DIR: cron jobs have none, and would be counted apart.
 
     Raises:
-        NoPlaceForSlots: the user has no home.
+        Refused: the user has no home.
     """
     home = environ.get("HOME") or _find_home()
     if not home:
-        raise NoPlaceForSlots
+        raise Refused(
+            "there is no $HOME to count running agents in, which uwf.maxRunning needs",
+            code="no-place-for-slots",
+            hint="set $HOME, or remove the limit: `uwf config set maxRunning 0`",
+        )
     # Machines may share a home.
     return os.path.join(home, ".uwf", "slots", os.uname().nodename)
 
@@ -77,7 +69,7 @@ def hold_slot(request: SlotRequest) -> Iterator[int | None]:
     """Hold a slot; yield its open file, which the agent inherits. None: no slot, and no waiting.
 
     Raises:
-        LockingUnsupported, NoLockFile: the folder is not fit for locks.
+        LockingUnsupported, StoreFailed: the folder is not fit for locks.
         What *on_wait* raises.
     """
     with ExitStack() as stack:

@@ -64,17 +64,13 @@ class PackingOvertaken(Conflict):
         )
 
 
-class PackUnreadable(StoreFailed):
-    """A new pack does not read back as it was written."""
-
-    code = "pack-unreadable"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} does not read back as it was written; it was removed",
-            hint="nothing was lost, but check the disk, and the machine's memory",
-            path=path,
-        )
+def _pack_unreadable(path: str) -> StoreFailed:
+    return StoreFailed(
+        f"{path} does not read back as it was written; it was removed",
+        code="pack-unreadable",
+        hint="nothing was lost, but check the disk, and the machine's memory",
+        path=path,
+    )
 
 
 def write_checked_pack(objects: DurableObjects, plan: Mapping[ObjectID, Planned]) -> None:
@@ -82,7 +78,7 @@ def write_checked_pack(objects: DurableObjects, plan: Mapping[ObjectID, Planned]
 
     Raises:
         PackingOvertaken: an object is missing.
-        PackUnreadable: the pack does not read back as it was written.
+        StoreFailed: the pack does not read back as it was written.
         OSError: the system refused a write.
     """
     folder = os.path.join(objects.path, "pack")
@@ -166,9 +162,9 @@ def _write_index(
             written.check()
             entries = sorted(PackIndexer.for_pack_data(written))
     except _UNREADABLE as error:
-        raise PackUnreadable(pack) from error
+        raise _pack_unreadable(pack) from error
     if {sha for sha, _offset, _crc in entries} != {hex_to_sha(oid) for oid in plan}:
-        raise PackUnreadable(pack)
+        raise _pack_unreadable(pack)
     content = io.BytesIO()
     write_pack_index_v2(content, entries, checksum)
     with open(path, "xb") as file:

@@ -62,47 +62,25 @@ SHIMS: Mapping[str, str] = {
 """The text of each hook by its name; the files in hooks/ of the source are the same text."""
 
 
-class ForeignHook(Refused):
-    """There is a hook already that uwf did not write."""
-
-    code = "foreign-hook"
-
-    def __init__(self, path: str) -> None:
-        name = os.path.basename(path)
-        super().__init__(
-            f"{path} exists already, and is not uwf's",
-            hint=f"move it away and repeat this; or keep it, and have it run `uwf hook {name}` "
-            "with the standard input that git gives it, and end with its exit status",
-            path=path,
-        )
+def _foreign_hook(path: str) -> Refused:
+    name = os.path.basename(path)
+    return Refused(
+        f"{path} exists already, and is not uwf's",
+        code="foreign-hook",
+        hint=f"move it away and repeat this; or keep it, and have it run `uwf hook {name}` "
+        "with the standard input that git gives it, and end with its exit status",
+        path=path,
+    )
 
 
-class HooksLinked(Refused):
-    """The repository's hooks folder is a symbolic link."""
-
-    code = "hooks-linked"
-
-    def __init__(self, folder: str) -> None:
-        super().__init__(
-            f"{folder} is a symbolic link, so its hooks would run for other repositories too",
-            hint=f"make it a folder of its own: `rm {shlex.quote(folder)}`; or have the hooks "
-            "there run `uwf hook pre-receive` and `uwf hook post-receive`",
-            path=folder,
-        )
-
-
-class HooksElsewhere(Refused):
-    """The repository's own core.hooksPath makes git use another hooks folder."""
-
-    code = "hooks-elsewhere"
-
-    def __init__(self, folder: str) -> None:
-        super().__init__(
-            f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
-            hint="change it: `git config core.hooksPath hooks` in the store; or have "
-            "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
-            path=folder,
-        )
+def _hooks_elsewhere(folder: str) -> Refused:
+    return Refused(
+        f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
+        code="hooks-elsewhere",
+        hint="change it: `git config core.hooksPath hooks` in the store; or have "
+        "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
+        path=folder,
+    )
 
 
 def check_hooks(git_dir: str, config: GitConfig) -> None:
@@ -111,19 +89,25 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
     *config* has the settings of the repository alone: those of the user do not count there.
 
     Raises:
-        ForeignHook: there is a hook that uwf did not write.
-        HooksElsewhere: core.hooksPath is another folder.
-        HooksLinked: the hooks folder is a symbolic link.
+        Refused: there is a hook that uwf did not write.
+        Refused: core.hooksPath is another folder.
+        Refused: the hooks folder is a symbolic link.
     """
     own = os.path.join(git_dir, "hooks")
     if os.path.islink(own):
-        raise HooksLinked(own)
+        raise Refused(
+            f"{own} is a symbolic link, so its hooks would run for other repositories too",
+            code="hooks-linked",
+            hint=f"make it a folder of its own: `rm {shlex.quote(own)}`; or have the hooks "
+            "there run `uwf hook pre-receive` and `uwf hook post-receive`",
+            path=own,
+        )
     if not _runs_own_hooks(git_dir, config):
-        raise HooksElsewhere(config.get(HOOKS_PATH) or "")
+        raise _hooks_elsewhere(config.get(HOOKS_PATH) or "")
     for name in SHIMS:
         path = os.path.join(own, name)
         if os.path.lexists(path) and not _is_ours(path):
-            raise ForeignHook(path)
+            raise _foreign_hook(path)
 
 
 def install_hooks(git_dir: str, *, python: str) -> list[str]:

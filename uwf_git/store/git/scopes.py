@@ -26,13 +26,10 @@ _LONGEST_S = 60.0
 _LIST = "git config --list --show-origin"
 
 
-class GitNotAsked(Refused):
-    """Some settings are such that only git can read them, and it did not."""
-
-    code = "git-settings-unread"
-
-    def __init__(self, why: str, problem: str, *, hint: str) -> None:
-        super().__init__(f"{why}, which only git can read: {problem}", hint=hint, why=why)
+def _git_not_asked(why: str, problem: str, *, hint: str) -> Refused:
+    return Refused(
+        f"{why}, which only git can read: {problem}", code="git-settings-unread", hint=hint, why=why
+    )
 
 
 def read_user_config(environ: Mapping[str, str]) -> GitConfig:
@@ -40,7 +37,7 @@ def read_user_config(environ: Mapping[str, str]) -> GitConfig:
 
     Raises:
         BadConfig: one of the files cannot be parsed.
-        GitNotAsked: git has to be asked, and does not answer.
+        Refused: git has to be asked, and does not answer.
     """
     config = _read_user_files(environ)
     why = _why_only_git_knows(config, environ)
@@ -56,7 +53,7 @@ def add_user_config(
 
     Raises:
         BadConfig: one of the files cannot be parsed.
-        GitNotAsked: git has to be asked, and does not answer.
+        Refused: git has to be asked, and does not answer.
     """
     config = own.over(_read_user_files(environ) if user is None else user)
     why = _why_only_git_knows(config, environ)
@@ -66,7 +63,7 @@ def add_user_config(
         return config
     answer = _ask_git(why, git_dir, environ)
     if not own.values.keys() <= answer.values.keys():
-        raise GitNotAsked(
+        raise _git_not_asked(
             why,
             f"it does not take {git_dir} for a repository",
             hint=f"see what git says: `git --git-dir={git_dir} status`",
@@ -136,15 +133,15 @@ def _ask_git(why: str, git_dir: str, environ: Mapping[str, str]) -> GitConfig:
 
     git = find_program("git", environ)
     if git is None:
-        raise GitNotAsked(why, "there is no git on the PATH", hint="install git")
+        raise _git_not_asked(why, "there is no git on the PATH", hint="install git")
     child = without_local_variables(environ, keep_settings=True)
     argv = [git, f"--git-dir={git_dir}", "config", "--list", "-z"]
     try:
         ran = run_program(argv, child, timeout_s=_LONGEST_S)
     except ProgramFailed as error:
-        raise GitNotAsked(why, error.message, hint=f"see what it does: `{_LIST}`") from error
+        raise _git_not_asked(why, error.message, hint=f"see what it does: `{_LIST}`") from error
     if ran.status != 0:
-        raise GitNotAsked(why, ran.last_line, hint=f"see all that it says: `{_LIST}`")
+        raise _git_not_asked(why, ran.last_line, hint=f"see all that it says: `{_LIST}`")
     debug("K7W2QF5N", "git asked for its settings", why=why)
     return _parse_listing(ran.stdout)
 

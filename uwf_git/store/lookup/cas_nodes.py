@@ -36,7 +36,7 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
     """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new.
 
     Raises:
-        NodeCollision: one of the names is there with another payload.
+        StoreDamaged: one of the names is there with another payload.
         NodesMoved: other processes moved the ref at every try.
     """
     nodes = list(nodes)

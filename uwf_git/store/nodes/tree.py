@@ -39,17 +39,14 @@ class MissingNode(StoreDamaged):
         )
 
 
-class NodeCollision(StoreDamaged):
-    """Two payloads have the same 64-bit name."""
-
-    code = "node-collision"
-
-    def __init__(self, name: NodeHash) -> None:
-        super().__init__(
-            f"node {name} is there already with another payload",
-            hint="change the content by a word and try again; the store is unchanged",
-            node=name,
-        )
+def node_collision(name: NodeHash) -> StoreDamaged:
+    """Say that two payloads have the same 64-bit name."""
+    return StoreDamaged(
+        f"node {name} is there already with another payload",
+        code="node-collision",
+        hint="change the content by a word and try again; the store is unchanged",
+        node=name,
+    )
 
 
 def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node | None:
@@ -156,7 +153,7 @@ def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node
     """Build the folder *nodes* (None is empty) with *added* in it; write nothing.
 
     Raises:
-        NodeCollision: one of the names is there with another payload.
+        StoreDamaged: one of the names is there with another payload.
         DamagedNode: the content of a node that is there does not match its name.
     """
     growth = GrownFolder()
@@ -191,4 +188,4 @@ def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownF
 
 def _check_same(kept: Node, node: Node) -> None:
     if (kept.type, kept.payload) != (node.type, node.payload):
-        raise NodeCollision(node.hash)
+        raise node_collision(node.hash)

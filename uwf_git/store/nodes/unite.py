@@ -11,7 +11,7 @@ from dulwich.objects import ObjectID, ShaFile, Tree
 from uwf_git.model.node import Node
 from uwf_git.store.nodes.blob import identify_node
 from uwf_git.store.nodes.raw_tree import RawTree, build_tree, parse_entry, put_entry, read_entries
-from uwf_git.store.nodes.tree import TREE_MODE, NodeCollision
+from uwf_git.store.nodes.tree import TREE_MODE, node_collision
 from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob
 
 _Entry: TypeAlias = tuple[int, ObjectID]
@@ -73,7 +73,7 @@ def unite_nodes(
     has grown, an entry that one of them alone changed is taken from it, and not read.
 
     Raises:
-        NodeCollision: the two have different payloads.
+        StoreDamaged: the two have different payloads.
         DamagedObject: a folder cannot be read, or one of two such files is no node.
     """
     different = list(dict.fromkeys(folders))
@@ -117,7 +117,7 @@ def _unite_entry(objects: _WithNew, found: Sequence[_Entry], before: _Entry | No
     first = nodes[0][0]
     for node, _mode, _oid in nodes:
         if (node.type, node.payload) != (first.type, first.payload):
-            raise NodeCollision(node.hash)
+            raise node_collision(node.hash)
     _node, mode, oid = min(nodes, key=lambda each: (each[0].timestamp, each[2]))
     return mode, oid
 

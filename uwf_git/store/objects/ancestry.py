@@ -17,7 +17,7 @@ def descends(objects: ObjectStore, tip: Oid, ancestor: Oid, *, since_s: int = 0)
     The walk stops at the first commit that is older than *since_s*, in seconds since 1970.
 
     Raises:
-        DamagedCommit: a commit on the way is missing or malformed.
+        StoreDamaged: a commit on the way is missing or malformed.
     """
     oid: Oid | None = tip
     for _commit in range(MOST_COMMITS):

@@ -32,41 +32,27 @@ _HEADERS = re.compile(
 END_OF_TIME_S = 1 << 34
 
 
-class ClockTooLate(Refused):
-    """The clock is so late that git cannot hold the date; a commit would never pass a check."""
+def check_clock(now_ms: int) -> None:
+    """Check before anything is done that a commit could have the date *now_ms*.
 
-    code = "clock-too-late"
-
-    def __init__(self, now_ms: int) -> None:
-        super().__init__(
+    Raises:
+        Refused: no commit can.
+    """
+    if now_ms // 1000 >= END_OF_TIME_S:
+        raise Refused(
             f"the clock of this machine is {now_ms // 1000} seconds after 1970, which is after the "
             "year 2514: git cannot hold the date",
+            code="clock-too-late",
             hint="set the clock (`date` shows it), and type the command again: nothing was changed",
             now=now_ms,
         )
 
 
-def check_clock(now_ms: int) -> None:
-    """Check before anything is done that a commit could have the date *now_ms*.
-
-    Raises:
-        ClockTooLate: no commit can.
-    """
-    if now_ms // 1000 >= END_OF_TIME_S:
-        raise ClockTooLate(now_ms)
-
-
-class DamagedCommit(StoreDamaged):
-    """A commit is missing, or is not one that uwf writes."""
-
-    code = "damaged-commit"
-
-    def __init__(self, oid: Oid, problem: str) -> None:
-        super().__init__(
-            f"commit {oid} {problem}",
-            hint=GIVEN_BACK,
-            commit=oid,
-        )
+def damaged_commit(oid: Oid, problem: str) -> StoreDamaged:
+    """Say that a commit is missing, or is not one that uwf writes."""
+    return StoreDamaged(
+        f"commit {oid} {problem}", code="damaged-commit", hint=GIVEN_BACK, commit=oid
+    )
 
 
 class Signing(NamedTuple):
@@ -109,11 +95,11 @@ def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
     """Return the commit *oid*.
 
     Raises:
-        DamagedCommit: it is missing, or is not a commit.
+        StoreDamaged: it is missing, or is not a commit.
     """
     found = _HEADERS.match(read_raw_commit(objects, oid))
     if found is None:
-        raise DamagedCommit(oid, "is no commit that git would write")
+        raise damaged_commit(oid, "is no commit that git would write")
     return build_view(oid, found)
 
 
@@ -133,14 +119,14 @@ def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
     """Return the bytes of the commit *oid*, its signature included.
 
     Raises:
-        DamagedCommit: it is missing, or is not a commit.
+        StoreDamaged: it is missing, or is not a commit.
     """
     try:
         kind, content = objects.get_raw(ObjectID(oid.encode()))
     except KeyError:
-        raise DamagedCommit(oid, "is missing") from None
+        raise damaged_commit(oid, "is missing") from None
     if kind != Commit.type_num:
-        raise DamagedCommit(oid, "is not a commit")
+        raise damaged_commit(oid, "is not a commit")
     return content
 
 
@@ -155,11 +141,11 @@ def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> byt
     """Return the content of the file *name* at the top of the commit's tree.
 
     Raises:
-        DamagedCommit: there is no such file.
+        StoreDamaged: there is no such file.
     """
     oid = find_entry(objects, commit, name)
     if oid is None:
-        raise DamagedCommit(commit.oid, f"has no {name}")
+        raise damaged_commit(commit.oid, f"has no {name}")
     return get_blob(objects, oid)
 
 
@@ -167,12 +153,12 @@ def read_commit_json(objects: ObjectStore, commit: CommitView, name: str) -> Any
     """Return the JSON document in the file *name* at the top of the commit's tree.
 
     Raises:
-        DamagedCommit: there is no such file, or it is not JSON.
+        StoreDamaged: there is no such file, or it is not JSON.
     """
     try:
         return decode_json(read_commit_file(objects, commit, name))
     except ValueError as error:
-        raise DamagedCommit(commit.oid, f"has a {name} that is not JSON: {error}") from error
+        raise damaged_commit(commit.oid, f"has a {name} that is not JSON: {error}") from error
 
 
 def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:
@@ -182,7 +168,7 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
 
     Raises:
         OSError: an object could not be written.
-        CannotSign, ClockTooLate: there can be no such commit; nothing was written.
+        CannotSign, Refused: there can be no such commit; nothing was written.
     """
     commit = build_commit(draft, signing)
     # Two nodes in one folder list that folder twice; write each object once.
@@ -195,7 +181,7 @@ def build_commit(draft: CommitDraft, signing: Signing) -> Commit:
     """Build the commit of *draft*; nothing is written.
 
     Raises:
-        CannotSign, ClockTooLate: there can be no such commit.
+        CannotSign, Refused: there can be no such commit.
     """
     check_clock(signing.now_ms)
     commit = Commit()

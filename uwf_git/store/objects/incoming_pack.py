@@ -80,7 +80,7 @@ class IncomingPack:
         """Check the pack, complete it, and write its index; return its checksum.
 
         Raises:
-            TransferTooLarge: it is beyond the limits.
+            Refused: it is beyond the limits.
             ValueError, IndexError, zlib.error, ApplyDeltaError: it is no pack, or damaged.
         """
         if self._end < _HEAD.size:

@@ -19,24 +19,20 @@ _TREE_BYTES = 4 * _MIB
 _COMMIT_BYTES = _MIB
 
 
-class OversizedObject(StoreDamaged):
-    """An object is larger than this store accepts."""
-
-    code = "oversized-object"
-
-    def __init__(self, kind: str, oid: str, *, size_bytes: int, most_bytes: int) -> None:
-        super().__init__(
-            f"{kind} {oid} takes {render_size(size_bytes)}, and at most "
-            f"{render_size(most_bytes)} may be pushed here",
-            hint="keep large files elsewhere and name them in the text; the server's owner sets "
-            "the limit for blobs: git config uwf.maxBlobSize",
-            object=oid,
-            size=size_bytes,
-        )
+def _oversized_object(kind: str, oid: str, *, size_bytes: int, most_bytes: int) -> StoreDamaged:
+    return StoreDamaged(
+        f"{kind} {oid} takes {render_size(size_bytes)}, and at most "
+        f"{render_size(most_bytes)} may be pushed here",
+        code="oversized-object",
+        hint="keep large files elsewhere and name them in the text; the server's owner sets "
+        "the limit for blobs: git config uwf.maxBlobSize",
+        object=oid,
+        size=size_bytes,
+    )
 
 
 class LimitedObjects:
-    """The objects of a store; reading one that is too large raises `OversizedObject`."""
+    """The objects of a store; reading one that is too large raises `StoreDamaged`."""
 
     def __init__(self, objects: ObjectStore, *, most_blob_bytes: int) -> None:
         self._objects = objects
@@ -53,7 +49,7 @@ class LimitedObjects:
         """Return git's number of the object's kind, and its content.
 
         Raises:
-            OversizedObject: it is larger than its kind may be.
+            StoreDamaged: it is larger than its kind may be.
         """
         self._check_size(name)
         return self._objects.get_raw(name)
@@ -64,7 +60,7 @@ class LimitedObjects:
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
-            raise OversizedObject(
+            raise _oversized_object(
                 size.kind,
                 oid.decode(errors="replace"),
                 size_bytes=size.size_bytes,

@@ -114,6 +114,7 @@ def _check_format(version: str | None) -> None:
         raise BadMessage(
             f"has format {version}, newer than the {FORMAT} that this uwf reads",
             hint="a newer uwf wrote it: upgrade this one",
+            format=version,
         )
     if int(version) < FORMAT:
         raise OldFormat(version)

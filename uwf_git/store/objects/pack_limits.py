@@ -32,18 +32,15 @@ _LEAST_UNFOLDED = _GIB
 _TIMES_UNFOLDED = 8
 
 
-class TransferTooLarge(Refused):
-    """A remote sends more than this store accepts; nothing of it was kept."""
-
-    code = "transfer-too-large"
-
-    def __init__(self, what: str, most: str, *, setting: str | None = None) -> None:
-        raised = f"`git config --global {setting} NUMBER` accepts more; " if setting else ""
-        super().__init__(
-            f"the remote sends {what}, and at most {most} are accepted; nothing was kept",
-            hint=f"{raised}ask the remote's owner whether it should",
-            setting=setting,
-        )
+def transfer_too_large(what: str, most: str, *, setting: str | None = None) -> Refused:
+    """Say that a remote sends more than this store accepts; nothing of it was kept."""
+    raised = f"`git config --global {setting} NUMBER` accepts more; " if setting else ""
+    return Refused(
+        f"the remote sends {what}, and at most {most} are accepted; nothing was kept",
+        code="transfer-too-large",
+        hint=f"{raised}ask the remote's owner whether it should",
+        setting=setting,
+    )
 
 
 class PackLimits(NamedTuple):
@@ -63,49 +60,49 @@ class PackLimits(NamedTuple):
         return max(_TALK_BYTES, self.most_refs * _REF_BYTES)
 
     def check_refs(self, refs: int) -> None:
-        """Raise `TransferTooLarge` for so many refs that are new, or have moved."""
+        """Raise `Refused` for so many refs that are new, or have moved."""
         if refs > self.most_refs:
             told = f"{refs} refs that are new or have moved"
-            raise TransferTooLarge(told, str(self.most_refs), setting=MAX_FETCH_REFS)
+            raise transfer_too_large(told, str(self.most_refs), setting=MAX_FETCH_REFS)
 
     def check_pack(self, size_bytes: int) -> None:
-        """Raise `TransferTooLarge` for a pack of so many bytes."""
+        """Raise `Refused` for a pack of so many bytes."""
         most = _PACK_BYTES if self.most_bytes is None else self.most_bytes
         if size_bytes > most:
             told = f"a pack of more than {render_size(most)}"
-            raise TransferTooLarge(told, render_size(most), setting=MAX_FETCH_SIZE)
+            raise transfer_too_large(told, render_size(most), setting=MAX_FETCH_SIZE)
 
     def check_count(self, objects: int) -> None:
-        """Raise `TransferTooLarge` for a pack of so many objects."""
+        """Raise `Refused` for a pack of so many objects."""
         if objects > self.most_objects:
-            raise TransferTooLarge(
+            raise transfer_too_large(
                 f"{objects} objects", str(self.most_objects), setting=MAX_FETCH_OBJECTS
             )
 
     def check_object(self, kind: str, size_bytes: int) -> None:
-        """Raise `TransferTooLarge` for an object of this *kind* and size."""
+        """Raise `Refused` for an object of this *kind* and size."""
         most = most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes)
         if size_bytes > most:
-            raise TransferTooLarge(
+            raise transfer_too_large(
                 f"a {kind} of {render_size(size_bytes)}",
                 render_size(most),
                 setting=MAX_BLOB_SIZE if kind == "blob" else None,
             )
 
     def check_delta(self, size_bytes: int) -> None:
-        """Raise `TransferTooLarge` for an object of so many bytes whose kind is not known yet."""
+        """Raise `Refused` for an object of so many bytes whose kind is not known yet."""
         kinds = ("tree", "blob")
         most = [most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes) for kind in kinds]
         if size_bytes > max(most):
             self.check_object(kinds[most.index(max(most))], size_bytes)
 
     def check_depth(self, deltas: int) -> None:
-        """Raise `TransferTooLarge` for a delta whose whole object is so many deltas away."""
+        """Raise `Refused` for a delta whose whole object is so many deltas away."""
         if deltas > LONGEST_CHAIN:
-            raise TransferTooLarge(f"a chain of {deltas} deltas", str(LONGEST_CHAIN))
+            raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_CHAIN))
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
-        """Raise `TransferTooLarge` if a pack unfolds to so many bytes.
+        """Raise `Refused` if a pack unfolds to so many bytes.
 
         With *again* the bytes count that were made, some of them several times.
         """
@@ -114,4 +111,4 @@ class PackLimits(NamedTuple):
             most = max(_LEAST_UNFOLDED, _TIMES_A_PACK * pack_bytes)
         if size_bytes > most * (_TIMES_UNFOLDED if again else 1):
             told = f"a pack of {render_size(pack_bytes)} that unfolds to {render_size(size_bytes)}"
-            raise TransferTooLarge(told, render_size(most), setting=MAX_FETCH_SIZE)
+            raise transfer_too_large(told, render_size(most), setting=MAX_FETCH_SIZE)

@@ -67,7 +67,7 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
     """Return the commit *oid* with its first violation of git's rules or FORMAT.md's.
 
     Raises:
-        DamagedCommit: it is missing, or is not a commit.
+        StoreDamaged: it is missing, or is not a commit.
     """
     content = read_raw_commit(objects, oid)
     found = _STRICT.match(content)

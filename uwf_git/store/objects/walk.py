@@ -29,7 +29,7 @@ def list_new_objects(
     """List the objects that *tip* needs, without those behind the commits *had* and the *known*.
 
     Raises:
-        DamagedCommit, DamagedObject: one is missing, or of the wrong kind.
+        StoreDamaged, DamagedObject: one is missing, or of the wrong kind.
     """
     needed: dict[ObjectID, None] = {}
     for commit in _walk_commits(objects, tip, had, known):

@@ -56,7 +56,7 @@ class Incoming:
         """Append bytes to the pack.
 
         Raises:
-            TransferTooLarge: it is too long, or claims too many objects.
+            Refused: it is too long, or claims too many objects.
         """
         if len(self._head) < _PACK_HEAD_BYTES:
             self._head += content[:_PACK_HEAD_BYTES]
@@ -71,7 +71,7 @@ class Incoming:
         """Index what was written as a pack; check every object in it, and add missing bases.
 
         Raises:
-            TransferTooLarge: it is beyond the limits.
+            Refused: it is beyond the limits.
             the errors of a broken pack, which `transport_errors.failures` knows.
         """
         if not self._written:

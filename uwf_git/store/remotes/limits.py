@@ -26,19 +26,6 @@ _DEFAULT_TIMEOUT_S = 600
 _LONGEST_TIMEOUT_S = 24 * 3600
 
 
-class BadReceiveLimit(Refused):
-    """A limit in the git config is not a number."""
-
-    code = "bad-receive-limit"
-
-    def __init__(self, name: str, value: str) -> None:
-        super().__init__(
-            f"{name} is {value[:40]!r} in the git config of this store, not a number",
-            hint=f"set it to a number, such as 500 or 32m: `git config {name} NUMBER`",
-            setting=name,
-        )
-
-
 class ReceiveLimits(NamedTuple):
     """The largest blob of a push, and how long checking it may take."""
 
@@ -50,7 +37,7 @@ def read_receive_limits(config: GitConfig) -> ReceiveLimits:
     """Read the limits of a store; zero means no limit, as for git's receive.maxInputSize.
 
     Raises:
-        BadReceiveLimit: a limit is not a number as git config spells it.
+        Refused: a limit is not a number as git config spells it.
     """
     timeout_s = _read(config, RECEIVE_TIMEOUT, _DEFAULT_TIMEOUT_S) or _LONGEST_TIMEOUT_S
     return ReceiveLimits(
@@ -63,7 +50,7 @@ def read_fetch_limits(config: GitConfig) -> PackLimits:
     """Read the limits of what a fetch brings; zero means no limit.
 
     Raises:
-        BadReceiveLimit: a limit is not a number as git config spells it.
+        Refused: a limit is not a number as git config spells it.
     """
     most_bytes = _read(config, MAX_FETCH_SIZE, -1)
     return PackLimits(
@@ -80,5 +67,10 @@ def _read(config: GitConfig, name: str, default: int) -> int:
         return default
     size = parse_size(value)
     if size is None:
-        raise BadReceiveLimit(name, value)
+        raise Refused(
+            f"{name} is {value[:40]!r} in the git config of this store, not a number",
+            code="bad-receive-limit",
+            hint=f"set it to a number, such as 500 or 32m: `git config {name} NUMBER`",
+            setting=name,
+        )
     return size

@@ -5,7 +5,7 @@ from typing import IO
 
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.objects.limited import render_size
-from uwf_git.store.objects.pack_limits import MAX_FETCH_REFS, TransferTooLarge
+from uwf_git.store.objects.pack_limits import MAX_FETCH_REFS, transfer_too_large
 from uwf_git.store.remotes.limits import read_fetch_limits
 
 _MOST_ERROR_BYTES = 64 * 1024
@@ -18,14 +18,14 @@ class Meter:
         self._left = self._most = most_bytes
 
     def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
-        """Return *read*, which raises `TransferTooLarge` when the server has sent too much."""
+        """Return *read*, which raises `Refused` when the server has sent too much."""
 
         def read_and_count(*size: int) -> bytes:
             content = read(*size)
             self._left -= len(content)
             if self._left < 0:
                 most = render_size(self._most)
-                raise TransferTooLarge(
+                raise transfer_too_large(
                     f"more than {most} of refs and messages", most, setting=MAX_FETCH_REFS
                 )
             return content
@@ -41,7 +41,7 @@ def open_meter(config: GitConfig) -> Meter:
     """Return a meter for one connection of a store with this *config*.
 
     Raises:
-        BadReceiveLimit: a limit is not a number as git config spells it.
+        Refused: a limit is not a number as git config spells it.
     """
     return Meter(read_fetch_limits(config).most_talk_bytes)
 

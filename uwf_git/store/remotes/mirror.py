@@ -12,30 +12,22 @@ _OURS = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 _SECTION = "remote."
 
 
-class MirrorStore(Refused):
-    """The store is a mirror: what is recorded in it can be lost."""
-
-    code = "mirror-store"
-
-    def __init__(self, names: list[str]) -> None:
-        a_mirror = "is a mirror" if len(names) == 1 else "are mirrors"
-        super().__init__(
-            f"remote {name_some(names)} {a_mirror}: `git fetch` would take back what is recorded "
-            "here, and `git push` delete what is not here",
-            hint="`uwf remote repair` makes it safe to use; until then only reading works",
-            remotes=names,
-        )
-
-
 def refuse_mirror(config: GitConfig) -> None:
     """Check that no remote is a mirror.
 
     Raises:
-        MirrorStore: at least one is.
+        Refused: at least one is.
     """
     names = list_mirrors(config)
     if names:
-        raise MirrorStore(names)
+        a_mirror = "is a mirror" if len(names) == 1 else "are mirrors"
+        raise Refused(
+            f"remote {name_some(names)} {a_mirror}: `git fetch` would take back what is recorded "
+            "here, and `git push` delete what is not here",
+            code="mirror-store",
+            hint="`uwf remote repair` makes it safe to use; until then only reading works",
+            remotes=names,
+        )
 
 
 def list_mirrors(config: GitConfig) -> list[str]:

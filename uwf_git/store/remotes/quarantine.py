@@ -13,15 +13,6 @@ from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_plac
 from uwf_git.store.store import Store, open_store
 
 
-class NotWritable(Refused):
-    """An object was to be written while a push is being checked."""
-
-    code = "not-writable"
-
-    def __init__(self) -> None:
-        super().__init__("nothing can be written while a push is being checked")
-
-
 class ReceivedObjects:
     """The objects of a push, and behind them those of the store."""
 
@@ -59,9 +50,9 @@ class ReceivedObjects:
         objects: Iterable[tuple[ShaFile, str | None]],
         progress: Callable[..., None] | None = None,
     ) -> object:
-        """Raise `NotWritable`."""
+        """Raise `Refused`."""
         del objects, progress
-        raise NotWritable
+        raise Refused("nothing can be written while a push is being checked", code="not-writable")
 
 
 def open_received(git_dir: str, environ: Mapping[str, str]) -> Store:

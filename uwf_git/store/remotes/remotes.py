@@ -30,76 +30,37 @@ _URL = ".url"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
 
-class BadRemoteName(BadUsage):
-    """git does not accept the name for a remote."""
-
-    code = "bad-remote-name"
-
-    def __init__(self, name: str) -> None:
-        shown = name[:60] if name.isprintable() and name else repr(name[:60])
-        super().__init__(
-            f"{shown} cannot be the name of a remote",
-            hint="use letters, digits and dashes, such as origin",
-            remote=name[:60],
-        )
+def _remote_exists(name: str, *, free: str) -> Refused:
+    return Refused(
+        f"there is a remote {name} already",
+        code="remote-exists",
+        hint=f"give this one another name: `uwf remote add {free} URL`",
+        remote=name,
+        free=free,
+    )
 
 
-class RemoteExists(Refused):
-    """The name of the new remote is taken."""
-
-    code = "remote-exists"
-
-    def __init__(self, name: str, *, free: str) -> None:
-        super().__init__(
-            f"there is a remote {name} already",
-            hint=f"give this one another name: `uwf remote add {free} URL`",
-            remote=name,
-            free=free,
-        )
+def _no_such_remote(name: str, known: list[str]) -> Refused:
+    shown = name[:60] if name.isprintable() and name else repr(name[:60])
+    there_are = f"there are {', '.join(known)}" if known else "there is none yet"
+    return Refused(
+        f"there is no remote {shown}",
+        code="no-such-remote",
+        hint=f"{there_are}; `uwf remote add NAME URL` adds one",
+        remote=name[:60],
+        known=known,
+    )
 
 
-class NoSuchRemote(Refused):
-    """The store has no remote of that name."""
-
-    code = "no-such-remote"
-
-    def __init__(self, name: str, known: list[str]) -> None:
-        shown = name[:60] if name.isprintable() and name else repr(name[:60])
-        there_are = f"there are {', '.join(known)}" if known else "there is none yet"
-        super().__init__(
-            f"there is no remote {shown}",
-            hint=f"{there_are}; `uwf remote add NAME URL` adds one",
-            remote=name[:60],
-            known=known,
-        )
-
-
-class WhichRemote(Refused):
-    """No remote was named, and there are several or none."""
-
-    code = "which-remote"
-
-    def __init__(self, known: list[str]) -> None:
-        super().__init__(
-            f"there are {len(known)} remotes, none of them {_DEFAULT}"
-            if known
-            else "there is no remote yet",
-            hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
-            known=known,
-        )
-
-
-class SeveralPushUrls(Refused):
-    """A remote has several push URLs: a push has one result, not one for each URL."""
-
-    code = "several-push-urls"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"remote {name} has several push URLs, and uwf pushes to one",
-            hint="make a remote of each: `uwf remote add NAME URL`",
-            remote=name,
-        )
+def _which_remote(known: list[str]) -> Refused:
+    return Refused(
+        f"there are {len(known)} remotes, none of them {_DEFAULT}"
+        if known
+        else "there is no remote yet",
+        code="which-remote",
+        hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
+        known=known,
+    )
 
 
 class Remote(NamedTuple):
@@ -156,19 +117,19 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     A project's own remotes count only where none was added by `uwf remote add`.
 
     Raises:
-        NoSuchRemote, WhichRemote: there is no such remote.
+        Refused: there is no such remote.
     """
     remotes = {remote.name: remote for remote in list_remotes(config)}
     if name is not None:
         if name not in remotes:
-            raise NoSuchRemote(name, list(remotes))
+            raise _no_such_remote(name, list(remotes))
         return remotes[name]
     added = {each: remote for each, remote in remotes.items() if _is_added(config, remote)}
     candidates = added or remotes
     if len(candidates) == 1:
         return next(iter(candidates.values()))
     if _DEFAULT not in candidates:
-        raise WhichRemote(list(candidates))
+        raise _which_remote(list(candidates))
     return candidates[_DEFAULT]
 
 
@@ -181,11 +142,16 @@ def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> Remot
     """Return the URL of *remote*, rewritten by git's `url.<base>.insteadOf`.
 
     Raises:
-        BadRemoteUrl: the URL is malformed or not supported.
-        SeveralPushUrls: it has more than one URL to push to.
+        BadUsage: the URL is malformed or not supported.
+        Refused: it has more than one URL to push to.
     """
     if for_push and len(remote.push_urls) > 1:
-        raise SeveralPushUrls(remote.name)
+        raise Refused(
+            f"remote {remote.name} has several push URLs, and uwf pushes to one",
+            code="several-push-urls",
+            hint="make a remote of each: `uwf remote add NAME URL`",
+            remote=remote.name,
+        )
     if for_push and remote.push_urls:
         # As in git: pushInsteadOf does not apply to a push URL.
         text = rewrite_url(remote.push_urls[0], store.config, for_push=False)
@@ -200,12 +166,18 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     """Write the settings of a new remote, all or nothing; make a local path absolute.
 
     Raises:
-        BadRemoteName, BadRemoteUrl: git or uwf does not accept the name or the URL.
-        RemoteExists: the name is taken.
+        BadUsage: git or uwf does not accept the name or the URL.
+        Refused: the name is taken.
         RefLocked: another process holds the lock of the config.
     """
     if not is_remote_name(name):
-        raise BadRemoteName(name)
+        shown = name[:60] if name.isprintable() and name else repr(name[:60])
+        raise BadUsage(
+            f"{shown} cannot be the name of a remote",
+            code="bad-remote-name",
+            hint="use letters, digits and dashes, such as origin",
+            remote=name[:60],
+        )
     parsed = parse_remote_url(url, relative_to=cwd)
     written = parsed.text if parsed.kind == "path" else url
     settings = [("url", written), *refspecs_of(name)]
@@ -218,7 +190,7 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     path = _config_path(store)
     taken = {setting.rpartition(".")[0] for setting in read_config_file(path).values}
     if f"remote.{name}" in taken:
-        raise RemoteExists(name, free=_find_free_name(taken))
+        raise _remote_exists(name, free=_find_free_name(taken))
     with own_change(store):
         rewrite_config(path, change)
     for key, value in settings:
@@ -242,13 +214,13 @@ def remove_remote_settings(store: Store, name: str) -> None:
     """Remove the settings of the remote *name* from the repository's config.
 
     Raises:
-        NoSuchRemote: this repository has no remote of that name.
+        Refused: this repository has no remote of that name.
         RefLocked: another process holds the lock of the config.
     """
     path = _config_path(store)
     known = list_remotes(read_config_file(path))
     if name not in {remote.name for remote in known}:
-        raise NoSuchRemote(name, [remote.name for remote in known])
+        raise _no_such_remote(name, [remote.name for remote in known])
     with own_change(store):
         rewrite_config(path, lambda text: remove_section(text, f"remote.{name}"))
 

@@ -89,7 +89,7 @@ class Access(NamedTuple):
         return find_program("git", self.environ)
 
     def check_trusted(self, store: Store) -> None:
-        """Raise SettingNotTrusted if a program would run that only the config of *store* names."""
+        """Raise Refused if a program would run that only the config of *store* names."""
         if self.url.kind == "ssh" and not self.environ.get("GIT_SSH_COMMAND"):
             require_trusted(store, _SSH_COMMAND, store.path)
         if self.url.kind == "git":
@@ -101,7 +101,7 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
     Raises:
         RemoteFailed: it cannot be reached, or breaks the protocol.
-        TransferTooLarge: it sends more than *incoming* or we accept.
+        Refused: it sends more than *incoming* or we accept.
     """
     haves = _Haves()
     meter = open_meter(access.config)

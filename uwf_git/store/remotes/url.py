@@ -35,19 +35,16 @@ _ALMOST_URL = re.compile(
 _PASSWORD_IN_PLACE = re.compile(r"[^/:@]+:[^/@]*@[^/:]+[/:]")
 
 
-class BadRemoteUrl(BadUsage):
-    """A URL is malformed or not supported."""
-
-    code = "bad-remote-url"
-
-    def __init__(self, url: str, problem: str) -> None:
-        shown = _hide_password(url)
-        super().__init__(
-            f"{shown if shown.isprintable() and shown else repr(shown)} {problem}",
-            hint="give a path, host:path, or a URL that begins with https://, ssh://, git:// or "
-            "file://",
-            url=shown,
-        )
+def bad_remote_url(url: str, problem: str) -> BadUsage:
+    """Say that a URL is malformed or not supported."""
+    shown = _hide_password(url)
+    return BadUsage(
+        f"{shown if shown.isprintable() and shown else repr(shown)} {problem}",
+        code="bad-remote-url",
+        hint="give a path, host:path, or a URL that begins with https://, ssh://, git:// or "
+        "file://",
+        url=shown,
+    )
 
 
 class RemoteUrl(NamedTuple):
@@ -66,25 +63,25 @@ class RemoteUrl(NamedTuple):
 def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
     """Parse *text* as a URL, `host:path` or path; a relative path begins at *relative_to*."""
     if not text:
-        raise BadRemoteUrl(text, "is empty")
+        raise bad_remote_url(text, "is empty")
     found = _SCHEME.match(text)
     if found is None:
         return _parse_place(text, relative_to)
     kind = _KINDS.get(found[1].lower())
     if kind is None:
-        raise BadRemoteUrl(text, "is a URL of a kind that uwf does not support")
+        raise bad_remote_url(text, "is a URL of a kind that uwf does not support")
     rest = text[found.end() :]
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if kind == "path":
         if authority not in {"", "localhost"}:
-            raise BadRemoteUrl(text, "names a file on another machine")
+            raise bad_remote_url(text, "names a file on another machine")
         return RemoteUrl("path", _absolute(unquote(rest[len(authority) :]), relative_to))
     host = authority.rpartition("@")[2]
     # ssh would take a host that begins with a dash for an option.
     if host[:1] in {"", ":"} or host.startswith("-") or not _PLAIN.fullmatch(text):
-        raise BadRemoteUrl(text, "names no host")
+        raise bad_remote_url(text, "names no host")
     if not _is_authority(authority):
-        raise BadRemoteUrl(text, "has a malformed host or port (in a password, write / as %2F)")
+        raise bad_remote_url(text, "has a malformed host or port (in a password, write / as %2F)")
     scheme = "ssh" if kind == "ssh" else found[1].lower()
     return RemoteUrl(kind, f"{scheme}://{rest}")
 
@@ -103,22 +100,22 @@ def _is_authority(authority: str) -> bool:
 
 def _parse_place(text: str, relative_to: str) -> RemoteUrl:
     if _OTHER_PROGRAM.match(text):
-        raise BadRemoteUrl(text, "needs a git remote helper, which uwf does not support")
+        raise bad_remote_url(text, "needs a git remote helper, which uwf does not support")
     if _ALMOST_URL.match(text):
-        raise BadRemoteUrl(text, "is no URL: :// is missing")
+        raise bad_remote_url(text, "is no URL: :// is missing")
     if _PASSWORD_IN_PLACE.match(text):
-        raise BadRemoteUrl(text, "has a password, which only a URL can have")
+        raise bad_remote_url(text, "has a password, which only a URL can have")
     host, colon, path = text.partition(":")
     if not colon or "/" in host:
         return RemoteUrl("path", _absolute(text, relative_to))
     if not host.rpartition("@")[2] or host.startswith("-") or not path or path.startswith("-"):
-        raise BadRemoteUrl(text, "names no host and path")
+        raise bad_remote_url(text, "names no host and path")
     return RemoteUrl("ssh", text)
 
 
 def _absolute(path: str, relative_to: str) -> str:
     if "\0" in path:
-        raise BadRemoteUrl(path, "is not a path")
+        raise bad_remote_url(path, "is not a path")
     return os.path.abspath(os.path.join(relative_to, os.path.expanduser(path)))
 
 

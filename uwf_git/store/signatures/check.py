@@ -12,10 +12,10 @@ from functools import cache, cached_property
 
 from uwf_git.store.signatures.gpg import TRUST_LEVELS, GpgCheck
 from uwf_git.store.signatures.sign import (
-    UnfitSetting,
     expand_path,
     get_signature_program,
     read_sign_timeout,
+    unfit_setting,
 )
 from uwf_git.store.signatures.ssh import SshCheck
 from uwf_git.store.signatures.verdict import Verdict
@@ -43,7 +43,7 @@ class SignatureChecker:
         """Return the verdict on the signature in the commit *raw*, committed at *time_s*.
 
         Raises:
-            UnfitSetting: a setting is invalid, or names a program or a file that does not exist.
+            Refused: a setting is invalid, or names a program or a file that does not exist.
             ProgramFailed: the program that checks signatures could not be started, or took too
                 long.
         """
@@ -86,7 +86,7 @@ class SignatureChecker:
         """Return the file that gpg.ssh.<what>File names; None if that is not set.
 
         Raises:
-            UnfitSetting: there is no such file; git would ignore that.
+            Refused: there is no such file; git would ignore that.
         """
         setting = f"gpg.ssh.{what}File"
         named = self._store.config.get(setting)
@@ -94,7 +94,7 @@ class SignatureChecker:
             return None
         path = expand_path(self._store, self._environ, named)
         if not os.path.isfile(path):
-            raise UnfitSetting(self._store, setting, f"names {path}, which is not a file")
+            raise unfit_setting(self._store, setting, f"names {path}, which is not a file")
         return path
 
     def _least_trust(self) -> str:
@@ -102,7 +102,7 @@ class SignatureChecker:
         level = (named or TRUST_LEVELS[0]).lower()
         if level not in TRUST_LEVELS:
             problem = f"cannot be {level[:60]!r}: {', '.join(TRUST_LEVELS)}"
-            raise UnfitSetting(self._store, "gpg.minTrustLevel", problem)
+            raise unfit_setting(self._store, "gpg.minTrustLevel", problem)
         return level
 
 

@@ -50,15 +50,14 @@ class CannotSign(Refused):
         )
 
 
-class UnfitSetting(Refused):
-    """A git setting about signatures has an invalid value."""
-
-    code = "unfit-setting"
-
-    def __init__(self, store: Store, name: str, problem: str) -> None:
-        super().__init__(
-            f"{name} {problem}", hint=f"change it with `{git_config(store)} {name} …`", setting=name
-        )
+def unfit_setting(store: Store, name: str, problem: str) -> Refused:
+    """Say that a git setting about signatures has an invalid value."""
+    return Refused(
+        f"{name} {problem}",
+        code="unfit-setting",
+        hint=f"change it with `{git_config(store)} {name} …`",
+        setting=name,
+    )
 
 
 class _Signer(NamedTuple):
@@ -99,13 +98,13 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
 
     Raises:
         CannotSign: there is no key; the returned function raises it as well.
-        UnfitSetting: a setting is invalid.
-        SettingNotTrusted: the store's own config names a program.
+        Refused: a setting is invalid.
+        Refused: the store's own config names a program.
     """
     read_sign_timeout(store)  # Checked here, used when there is something to sign.
     name = store.config.get("gpg.format") or "openpgp"
     if name not in SIGNATURE_FORMATS:
-        raise UnfitSetting(
+        raise unfit_setting(
             store, "gpg.format", f"cannot be {name[:60]!r}: {', '.join(SIGNATURE_FORMATS)}"
         )
     program = get_signature_program(store, environ, name)
@@ -131,11 +130,11 @@ def read_sign_timeout(store: Store) -> int:
     """Return how many seconds a program may take to sign or to check a signature.
 
     Raises:
-        UnfitSetting: the setting is no number of seconds.
+        Refused: the setting is no number of seconds.
     """
     text = store.config.get(SIGN_TIMEOUT) or str(_TIMEOUT_S)
     if _SECONDS.fullmatch(text) is None:
-        raise UnfitSetting(store, SIGN_TIMEOUT, f"cannot be {text[:60]!r}: whole seconds, from 1")
+        raise unfit_setting(store, SIGN_TIMEOUT, f"cannot be {text[:60]!r}: whole seconds, from 1")
     return int(text)
 
 
@@ -143,8 +142,8 @@ def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -
     """Return the program for signatures of the format *name*.
 
     Raises:
-        UnfitSetting: there is no such program.
-        SettingNotTrusted: the store's own config names it.
+        Refused: there is no such program.
+        Refused: the store's own config names it.
     """
     setting = f"gpg.{name}.program"
     usual = SIGNATURE_FORMATS[name]
@@ -154,7 +153,7 @@ def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -
     named = named or usual
     program = find_program(expand_path(store, environ, named) if "/" in named else named, environ)
     if program is None:
-        raise UnfitSetting(store, setting, f"needs a program, and there is no {named}")
+        raise unfit_setting(store, setting, f"needs a program, and there is no {named}")
     if named != usual:
         require_trusted(store, setting, store.path)
     return program
@@ -228,8 +227,8 @@ def _key_command(store: Store) -> list[str]:
 
     Raises:
         CannotSign: it is not set.
-        UnfitSetting: its quotes do not match.
-        SettingNotTrusted: the store's own config names it.
+        Refused: its quotes do not match.
+        Refused: the store's own config names it.
     """
     command = store.config.get(_KEY_COMMAND)
     if not command:
@@ -242,7 +241,7 @@ def _key_command(store: Store) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         problem = f"is not a command: {str(error).lower()}"
-        raise UnfitSetting(store, _KEY_COMMAND, problem) from error
+        raise unfit_setting(store, _KEY_COMMAND, problem) from error
     require_trusted(store, _KEY_COMMAND, store.path)
     return words
 

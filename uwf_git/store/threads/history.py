@@ -13,7 +13,7 @@ def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iter
     With *through_forks* the walk goes on into the thread that was forked.
 
     Raises:
-        DamagedCommit, BadMessage: the history is broken there.
+        StoreDamaged, BadMessage: the history is broken there.
     """
     oid: Oid | None = tip
     while oid is not None:

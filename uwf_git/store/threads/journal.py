@@ -100,7 +100,7 @@ def hold_journal(store: Store) -> Iterator[Journal]:
     """Hold the journal of *store*.
 
     Raises:
-        LockingUnsupported, NoLockFile: it cannot be locked.
+        LockingUnsupported, StoreFailed: it cannot be locked.
         OSError: it may not be written.
     """
     with hold_lock(store.local_path(_FILE), wait=True) as descriptor:

@@ -67,7 +67,7 @@ def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing
     """Write the commit that follows *parent*.
 
     Raises:
-        NodeCollision: the thread has another payload under an added node's name.
+        StoreDamaged: the thread has another payload under an added node's name.
         DamagedNode: an added node does not fit its type.
         StoreDamaged: the parent is not a whole thread commit.
         OSError: the disk refused the write.

@@ -21,7 +21,7 @@ from uwf_git.store.nodes.blob import DamagedNode, identify_node
 from uwf_git.store.nodes.tree import MissingNode, find_node
 from uwf_git.store.objects.commit import (
     CommitView,
-    DamagedCommit,
+    damaged_commit,
     find_entry,
     read_commit,
     read_commit_file,
@@ -67,11 +67,11 @@ class Snapshot(NamedTuple):
         """Return the oid of the entry *name* in the commit's tree.
 
         Raises:
-            DamagedCommit: there is no such entry.
+            StoreDamaged: there is no such entry.
         """
         oid = find_entry(self.objects, self.commit, name)
         if oid is None:
-            raise DamagedCommit(self.commit.oid, f"has no {name}")
+            raise damaged_commit(self.commit.oid, f"has no {name}")
         return oid
 
     @property
@@ -109,35 +109,37 @@ class Snapshot(NamedTuple):
         """Return the state of the thread.
 
         Raises:
-            DamagedCommit: now.json is missing or invalid.
+            StoreDamaged: now.json is missing or invalid.
         """
         try:
             return parse_now(read_commit_file(self.objects, self.commit, NOW_FILE)).present
         except NotAPresent as error:
-            raise DamagedCommit(self.commit.oid, f"has an invalid {NOW_FILE}: {error}") from (error)
+            raise damaged_commit(self.commit.oid, f"has an invalid {NOW_FILE}: {error}") from (
+                error
+            )
 
     def get_start(self) -> Node:
         """Return the StartNode.
 
         Raises:
-            DamagedCommit: start.json is missing or invalid.
+            StoreDamaged: start.json is missing or invalid.
         """
         content = read_commit_file(self.objects, self.commit, START_FILE)
         try:
             node = identify_node(content)
         except ValueError as error:
-            raise DamagedCommit(
+            raise damaged_commit(
                 self.commit.oid, f"has a {START_FILE} that is not a node: {error}"
             ) from error
         if node.type != START:
-            raise DamagedCommit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
+            raise damaged_commit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
         return node
 
     def get_trunk(self) -> ThreadId | None:
         """Return the thread of which this one is a branch; None if it is none.
 
         Raises:
-            DamagedCommit: start.json is missing or invalid.
+            StoreDamaged: start.json is missing or invalid.
         """
         parent = self.record.parent_thread
         # A thread that an agent began has a parent thread as well, and no place in it.
@@ -149,7 +151,7 @@ class Snapshot(NamedTuple):
         """Return how deep the thread is nested: 0, or one more than that of its parent thread.
 
         Raises:
-            DamagedCommit: start.json is missing or invalid.
+            StoreDamaged: start.json is missing or invalid.
         """
         if self.record.parent_thread is None:
             # A fork of a nested thread has its StartNode, and no parent.
@@ -177,7 +179,7 @@ class Snapshot(NamedTuple):
             previous = _previous(node)
             # 64-bit names can be forged: a fetched chain may be a cycle.
             if previous is None or previous in seen:
-                raise DamagedCommit(
+                raise damaged_commit(
                     self.commit.oid, f"has {name} in its chain, which is not a step"
                 )
             name = previous
@@ -193,7 +195,7 @@ def read_snapshot(store: Store, oid: Oid) -> Snapshot:
     """Read the thread commit *oid*.
 
     Raises:
-        DamagedCommit, BadMessage: it is not a thread commit.
+        StoreDamaged, BadMessage: it is not a thread commit.
     """
     commit = read_commit(store.objects, oid)
     try:

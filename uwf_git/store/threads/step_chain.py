@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from threading import Lock
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import START, STEP
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
-from uwf_git.store.objects.commit import DamagedCommit
+from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.threads.snapshot import Snapshot
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -53,7 +54,7 @@ class StepChain:
         """Return the step at *place*, from 0 to one less than the length.
 
         Raises:
-            MissingNode, DamagedNode, DamagedCommit: the chain is broken between it and the newest.
+            MissingNode, DamagedNode, StoreDamaged: the chain is broken between it and the newest.
         """
         back = self._length - 1 - place
         with self._lock:
@@ -110,6 +111,6 @@ class StepChain:
         while self._bytes > MOST_BYTES:
             self._bytes -= self._nodes.popitem(last=False)[1][1]
 
-    def _broken(self, name: NodeHash) -> DamagedCommit:
+    def _broken(self, name: NodeHash) -> StoreDamaged:
         oid = self._snapshot.commit.oid
-        return DamagedCommit(oid, f"has {name} in its chain, which is not a step")
+        return damaged_commit(oid, f"has {name} in its chain, which is not a step")

@@ -18,8 +18,8 @@ from uwf_git.store.nodes.tree import NODES, MissingNode, add_nodes, find_node
 from uwf_git.store.objects.commit import (
     CommitDraft,
     CommitView,
-    DamagedCommit,
     Signing,
+    damaged_commit,
     find_entry,
     read_commit,
     write_commit,
@@ -35,19 +35,16 @@ WORKFLOWS = "refs/workflows/"
 PUT, ROLLBACK, REMOVE = "put", "rollback", "remove"
 
 
-class NoSuchWorkflow(Refused):
-    """The store has no workflow of that name."""
-
-    code = "no-such-workflow"
-
-    def __init__(self, text: str, near: list[str]) -> None:
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        shown = text[:100] if text and text.isprintable() else repr(text[:100])
-        super().__init__(
-            f"there is no workflow {shown}",
-            hint=meant + "`uwf workflow list` shows yours; `uwf workflow put FILE` adds one",
-            workflow=text[:100],
-        )
+def no_such_workflow(text: str, near: list[str]) -> Refused:
+    """Say that the store has no workflow of that name."""
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    shown = text[:100] if text and text.isprintable() else repr(text[:100])
+    return Refused(
+        f"there is no workflow {shown}",
+        code="no-such-workflow",
+        hint=meant + "`uwf workflow list` shows yours; `uwf workflow put FILE` adds one",
+        workflow=text[:100],
+    )
 
 
 class WorkflowMoved(Conflict):
@@ -89,7 +86,7 @@ def find_version(store: Store, name: str) -> Version | None:
     """Return the newest version of the workflow *name*, or None.
 
     Raises:
-        DamagedCommit, BadMessage: its commit is damaged.
+        StoreDamaged, BadMessage: its commit is damaged.
     """
     oid = store.refs.find(WORKFLOWS + name)
     return None if oid is None else _read_version(store, name, oid)
@@ -103,7 +100,7 @@ def _read_version(store: Store, name: str, oid: Oid) -> Version:
         raise error.of_commit(oid) from error
     workflow = trailers.get("Uwf-Workflow", "")
     if not is_node_hash(workflow):
-        raise DamagedCommit(oid, "names no workflow")
+        raise damaged_commit(oid, "names no workflow")
     return Version(name, commit, NodeHash(workflow), trailers.get("Uwf-Event", PUT))
 
 
@@ -117,7 +114,7 @@ def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
     """Yield *newest* and the versions before it, down to the first.
 
     Raises:
-        DamagedCommit, BadMessage: one is damaged; those after it were yielded.
+        StoreDamaged, BadMessage: one is damaged; those after it were yielded.
     """
     version = newest
     while version is not None:

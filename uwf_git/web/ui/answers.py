@@ -79,30 +79,27 @@ class Told(Protocol):
 Describe = Callable[[BaseException], Told]
 
 
-class BadBody(BadUsage):
-    """A field of a body or of a query is wrong."""
-
-    code = "bad-body"
-
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(
-            f"{name or 'the body'}: {problem}",
-            hint="this is a fault of the page: load it again",
-            details=[{"pointer": f"/{name}" if name else "", "message": problem}],
-        )
+def bad_body(name: str, problem: str) -> BadUsage:
+    """Say that a field of a body or of a query is wrong."""
+    return BadUsage(
+        f"{name or 'the body'}: {problem}",
+        code="bad-body",
+        hint="this is a fault of the page: load it again",
+        details=[{"pointer": f"/{name}" if name else "", "message": problem}],
+    )
 
 
 def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
     """Return the text *name* of a body; "" if it has none.
 
     Raises:
-        BadBody: it is no text, or is *needed* and missing.
+        BadUsage: it is no text, or is *needed* and missing.
     """
     value = body.get(name)
     if value is None and not needed:
         return ""
     if not isinstance(value, str):
-        raise BadBody(name, "a text is needed")
+        raise bad_body(name, "a text is needed")
     return value
 
 
@@ -110,10 +107,10 @@ def check_names(body: Mapping[str, Any], *known: str) -> None:
     """Check that a body has no other fields.
 
     Raises:
-        BadBody
+        BadUsage
     """
     for name in body.keys() - set(known):
-        raise BadBody(name, "there is no such field")
+        raise bad_body(name, "there is no such field")
 
 
 def tell_error(told: Told, mask: Mask) -> tuple[int, dict[str, Any]]:

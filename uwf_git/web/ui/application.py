@@ -14,10 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.web.ui.answers import (
     Asked,
-    BadBody,
     Created,
     Describe,
     Picture,
+    bad_body,
     tell_error,
     write_json,
 )
@@ -42,22 +42,12 @@ _BODY_S = 5.0
 _READERS, _WRITERS = 4, 16
 
 
-class NoSuchRoute(Refused):
-    """There is nothing at this path."""
-
-    code = "no-such-route"
-
-    def __init__(self) -> None:
-        super().__init__("there is nothing at this address")
+def _no_such_route() -> Refused:
+    return Refused("there is nothing at this address", code="no-such-route")
 
 
-class NoSuchMethod(BadUsage):
-    """What is at this path takes another method."""
-
-    code = "no-such-method"
-
-    def __init__(self, method: str) -> None:
-        super().__init__(f"nothing at this address takes {method[:20]}")
+def _no_such_method(method: str) -> BadUsage:
+    return BadUsage(f"nothing at this address takes {method[:20]}", code="no-such-method")
 
 
 class BodyRefused(Exception):
@@ -137,10 +127,10 @@ class Application:
         return Response(write_json(document), status, media_type=_JSON)
 
     async def _tell_missing(self, _request: Request, _error: Exception) -> Response:
-        return self._tell(NoSuchRoute())
+        return self._tell(_no_such_route())
 
     async def _tell_method(self, request: Request, _error: Exception) -> Response:
-        return self._tell(NoSuchMethod(request.method))
+        return self._tell(_no_such_method(request.method))
 
     async def _tell_bug(self, _request: Request, error: Exception) -> Response:
         return self._tell(error)
@@ -148,7 +138,7 @@ class Application:
     async def _asset(self, request: Request) -> Response:
         found = read_asset(request.url.path) if is_asset(request.url.path) else None
         if found is None:
-            return self._tell(NoSuchRoute())
+            return self._tell(_no_such_route())
         return Response(found[1], media_type=found[0])
 
     async def _stream(self, request: Request) -> Response:
@@ -173,7 +163,7 @@ def _choose(
 def _read_query(request: Request, route: Route) -> dict[str, str]:
     query = dict(request.query_params.multi_items())
     for name in query.keys() - set(route.query):
-        raise BadBody(name, "there is no such name in the query")
+        raise bad_body(name, "there is no such name in the query")
     return query
 
 
@@ -191,9 +181,9 @@ async def _read_body(request: Request) -> dict[str, Any]:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BadBody("", f"it is no JSON: {error}") from None
+        raise bad_body("", f"it is no JSON: {error}") from None
     if not isinstance(value, dict):
-        raise BadBody("", "an object is needed")
+        raise bad_body("", "an object is needed")
     return value
 
 

@@ -19,7 +19,7 @@ from uwf_git.library.handle import TaskHandle
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.web.ui.answers import Asked, BadBody, check_names, take_text
+from uwf_git.web.ui.answers import Asked, bad_body, check_names, take_text
 from uwf_git.web.ui.site import Site
 
 Body = Mapping[str, Any]
@@ -90,12 +90,12 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     """
     check_names(body, "question", "meta", "content", "note", "go")
     if "meta" not in body:
-        raise BadBody("meta", "it is needed")
+        raise bad_body("meta", "it is needed")
     place = site.place
     with place.writing() as store:
         shown = body.get("question")
         if not isinstance(shown, dict):
-            raise BadBody("question", "the question that was shown is needed")
+            raise bad_body("question", "the question that was shown is needed")
         head = get_head(store, ThreadId(task.task_id))
         # First: what was answered meanwhile may wait for nobody.
         if read_snapshot(store, head.commit).record.node != shown.get("head"):
@@ -144,11 +144,11 @@ def check_go(body: Body) -> bool:
     """Return whether *body* asks for a driver; it is read before anything is recorded.
 
     Raises:
-        BadBody
+        BadUsage
     """
     go = body.get("go", False)
     if not isinstance(go, bool):
-        raise BadBody("go", "true or false is needed")
+        raise bad_body("go", "true or false is needed")
     return go
 
 

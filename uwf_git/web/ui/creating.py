@@ -23,28 +23,13 @@ from uwf_git.store.store import Store
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
 from uwf_git.store.workflows.registry import list_names
 from uwf_git.store.workflows.shipped import list_shipped
-from uwf_git.web.ui.answers import Asked, BadBody, Created, Exact, Picture, check_names, take_text
+from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
 from uwf_git.web.ui.controls import check_go, go_on
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.thread_view import draw
 
 _Agent = dict[str, Any]
 _PERSON: _Agent = {"command": PERSON}
-
-
-class NotStartedHere(Refused):
-    """A role would be played by a command that is not trusted here."""
-
-    code = "not-started-here"
-
-    def __init__(self, workflow: str, role: str, agent: _Agent) -> None:
-        extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
-        super().__init__(
-            f"role {role} would run a command that is not trusted here: {agent['command']}{extra}",
-            hint=f"read it; if it may run here: `uwf agent trust --workflow {workflow}`; else "
-            "choose another agent for the role",
-            role=role,
-        )
 
 
 def list_registered(site: Site, _asked: Asked) -> dict[str, Any]:
@@ -133,7 +118,7 @@ def start_new(site: Site, asked: Asked) -> Created:
     """Start a thread; with `go` it is driven in the background.
 
     Raises:
-        NotStartedHere: a role would be played by what is not trusted here.
+        Refused: a role would be played by what is not trusted here.
     """
     body, place = asked.body, site.place
     check_names(body, "workflow", "prompt", "agents", "go")
@@ -160,11 +145,11 @@ def find_agent(site: Site, store: Store, name: str, field: str) -> _Agent:
     """Return the agent of this id.
 
     Raises:
-        BadBody: none that may run here has it.
+        BadUsage: none that may run here has it.
     """
     agents = _find_agents(site, store)
     if name not in agents:
-        raise BadBody(field, "no agent that is trusted here has this id")
+        raise bad_body(field, "no agent that is trusted here has this id")
     return agents[name]
 
 
@@ -172,7 +157,7 @@ def _read_agents(site: Site, store: Store, given: Any) -> dict[str, _Agent]:
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
-        raise BadBody("agents", "an object of agent ids is needed, by role")
+        raise bad_body("agents", "an object of agent ids is needed, by role")
     return {role: find_agent(site, store, name, f"agents/{role}") for role, name in given.items()}
 
 
@@ -181,7 +166,7 @@ def _check_roles(found: FoundWorkflow, agents: dict[str, _Agent]) -> None:
     roles = find_played(found.workflow, found.closure).roles
     for name in agents:
         if name not in roles:
-            raise BadBody(f"agents/{name}", "the workflow has no such role")
+            raise bad_body(f"agents/{name}", "the workflow has no such role")
 
 
 def _check_trusted(site: Site, store: Store, found: FoundWorkflow, words: tuple[str, ...]) -> None:
@@ -191,7 +176,16 @@ def _check_trusted(site: Site, store: Store, found: FoundWorkflow, words: tuple[
     own = [*_find_agents(site, store).values()]
     for role, agent in bound.agents.items():
         if not _is_trusted(site, store, agent, found.workflow.name, own):
-            raise NotStartedHere(found.workflow.name, role, agent)
+            extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
+            raise Refused(
+                f"role {role} would run a command that is not trusted here: "
+                f"{agent['command']}{extra}",
+                code="not-started-here",
+                hint="read it; if it may run here: `uwf agent trust --workflow "
+                f"{found.workflow.name}`; else "
+                "choose another agent for the role",
+                role=role,
+            )
 
 
 def _is_trusted(site: Site, store: Store, agent: _Agent, workflow: str, own: list[_Agent]) -> bool:

@@ -45,19 +45,15 @@ class DraftChanged(Conflict):
         )
 
 
-class DraftNotFit(Refused):
-    """The draft is no workflow that can be put."""
-
-    code = "draft-not-fit"
-
-    def __init__(self, draft: Draft) -> None:
-        problems = [describe_problem(each) for each in draft.judgement.problems]
-        told = problems[0] if problems else "its writer has questions"
-        super().__init__(
-            f"the draft of thread {draft.thread} is no workflow yet: {told}",
-            hint="say more in the wish, and draft again",
-            thread=draft.thread,
-        )
+def _draft_not_fit(draft: Draft) -> Refused:
+    problems = [describe_problem(each) for each in draft.judgement.problems]
+    told = problems[0] if problems else "its writer has questions"
+    return Refused(
+        f"the draft of thread {draft.thread} is no workflow yet: {told}",
+        code="draft-not-fit",
+        hint="say more in the wish, and draft again",
+        thread=draft.thread,
+    )
 
 
 def begin_draft(site: Site, asked: Asked) -> Created:
@@ -110,12 +106,12 @@ def draw_draft(site: Site, asked: Asked) -> Picture:
     """Return the picture of a draft.
 
     Raises:
-        DraftNotFit: it is no workflow.
+        Refused: it is no workflow.
     """
     store = site.open()
     draft = read_draft(store, site.place.cwd, asked.params["thread"])
     if draft.questions or not draft.judgement.name:
-        raise DraftNotFit(draft)
+        raise _draft_not_fit(draft)
     source = draft.judgement.source.encode(errors="replace")
     used = find_used(store, site.place.cwd)
     return draw(site, picture_source(source, path=None, find_used=used))
@@ -126,7 +122,7 @@ def put_draft(site: Site, asked: Asked) -> Created:
 
     Raises:
         DraftChanged: another one was shown.
-        DraftNotFit: it has problems.
+        Refused: it has problems.
     """
     body, place = asked.body, site.place
     check_names(body, "digest")
@@ -135,7 +131,7 @@ def put_draft(site: Site, asked: Asked) -> Created:
         if take_text(body, "digest", needed=True) != _digest(draft):
             raise DraftChanged(draft.thread)
         if not _can_put(draft):
-            raise DraftNotFit(draft)
+            raise _draft_not_fit(draft)
         put = put_workflow(store, place.caller, draft.judgement.source.encode())
     return Created({"name": put.name, "workflow": put.workflow, "version": put.version})
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.overview import SHOWN, Wanted
 from uwf_git.store.threads.heads import resolve_thread
-from uwf_git.web.ui.answers import Asked, BadBody, Created, Picture
+from uwf_git.web.ui.answers import Asked, Created, Picture, bad_body
 from uwf_git.web.ui.controls import CONTROLS, control_thread
 from uwf_git.web.ui.creating import (
     draw_workflow,
@@ -56,7 +56,7 @@ def list_threads(site: Site, asked: Asked) -> dict[str, Any]:
     query, at = asked.query, site.read_at()
     show = query.get("show", "active")
     if show not in SHOWN:
-        raise BadBody("show", f"one of {', '.join(SHOWN)} is needed")
+        raise bad_body("show", f"one of {', '.join(SHOWN)} is needed")
     wanted = Wanted(
         show, query.get("workflow") or None, query.get("search", ""), query.get("after") or None
     )
@@ -67,7 +67,7 @@ def read_log(site: Site, asked: Asked) -> dict[str, Any]:
     """Return the lines of a thread's log from a number on."""
     after = asked.query.get("after", "0")
     if not after.isdecimal() or len(after) > _MOST_DIGITS:
-        raise BadBody("after", "the number of a line is needed")
+        raise bad_body("after", "the number of a line is needed")
     return site.logs.read(resolve_thread(site.open(), asked.params["thread"]), int(after))
 
 

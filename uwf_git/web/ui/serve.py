@@ -41,19 +41,6 @@ _HEAD_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class PortTaken(Refused):
-    """Nothing can listen on the port."""
-
-    code = "port-taken"
-
-    def __init__(self, port: int, problem: str) -> None:
-        super().__init__(
-            f"port {port} of {_HOST} cannot be used: {problem}",
-            hint="name another, or leave --port out: then a free one is taken",
-            port=port,
-        )
-
-
 class ServeRequest(NamedTuple):
     """What is served, and to whom it is told."""
 
@@ -83,7 +70,7 @@ def serve(request: ServeRequest, on_listening: Callable[[Listening], None]) -> N
     """Serve until SIGINT, SIGTERM or SIGHUP; *on_listening* is called when it listens.
 
     Raises:
-        PortTaken: the port cannot be used.
+        Refused: the port cannot be used.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     with _listen(request.port) as listener:
@@ -103,7 +90,12 @@ def _listen(port: int) -> Iterator[socket.socket]:
             listener.bind((_HOST, port))
         except (OSError, OverflowError) as error:
             problem = getattr(error, "strerror", None) or str(error)
-            raise PortTaken(port, problem) from error
+            raise Refused(
+                f"port {port} of {_HOST} cannot be used: {problem}",
+                code="port-taken",
+                hint="name another, or leave --port out: then a free one is taken",
+                port=port,
+            ) from error
         listener.listen(256)
         yield listener
 

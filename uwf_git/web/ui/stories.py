@@ -17,19 +17,6 @@ _MOST_KEPT = 6
 Entries = list[dict[str, Any]]
 
 
-class NoSuchEntry(Refused):
-    """The thread has no such event."""
-
-    code = "no-such-entry"
-
-    def __init__(self, thread: str, commit: str) -> None:
-        super().__init__(
-            f"thread {thread} has no event {commit[:40]!r}",
-            hint=f"`uwf thread read {thread}` shows its events",
-            thread=thread,
-        )
-
-
 class _Kept(NamedTuple):
     entries: Entries
     tips: dict[ThreadId, Oid | None]
@@ -62,12 +49,17 @@ class Stories:
         """Return the entry that *commit* recorded, in the thread of *head* or a branch of it.
 
         Raises:
-            NoSuchEntry
+            Refused
         """
         for entry in walk_entries(self.read(store, head)):
             if entry.get("commit") == commit:
                 return entry
-        raise NoSuchEntry(head.thread, commit)
+        raise Refused(
+            f"thread {head.thread} has no event {commit[:40]!r}",
+            code="no-such-entry",
+            hint=f"`uwf thread read {head.thread}` shows its events",
+            thread=head.thread,
+        )
 
     def _read_kept(self, store: Store, head: Head) -> _Kept:
         entries = EntryReader(store, self._mask, None).read(
