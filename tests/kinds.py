@@ -106,7 +106,6 @@ FILES = {
         "commands/test_flows_by_chance.py",
         "engine/javascript/test_budget.py",
         "library/test_handle.py",
-        "store/gc/test_pack_without_git.py",
     ),
     "browser": ("browser/*",),
     "crash": (

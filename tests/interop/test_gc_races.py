@@ -7,8 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,6 @@ from uwf_git.commands.verify.thread import check_thread
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.gc.lock import GcRuns
-from uwf_git.store.gc.pack_writing import PackingOvertaken
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
@@ -145,7 +143,7 @@ def gc_by(environ: dict[str, str]) -> Callable[[str], None]:
     def gc(path: str) -> None:
         try:
             gc_store(open_store(path), environ)
-        except (GcRuns, PackingOvertaken) as error:
+        except GcRuns as error:
             pytest.fail(str(error))
 
     return gc
@@ -168,7 +166,6 @@ def git_by(*words: str) -> Callable[[str], None]:
 
 PACKERS = {
     "uwf gc": gc_by(dict(os.environ)),
-    "uwf gc without git": gc_by({"PATH": ""}),
     "git gc": git_by("gc", "--quiet"),
     "git maintenance": git_by(
         "maintenance",
@@ -302,34 +299,6 @@ def test_readers_miss_nothing_while_git_repacks(
     packer.result()
     objects.close()
     assert read > 10
-
-
-@contextmanager
-def packing(path: str) -> Iterator[None]:
-    """Let another process pack without git, all the time."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            while True:
-                gc_by({"PATH": ""})(path)
-        finally:
-            os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
-def test_two_packers_of_different_kinds_may_meet(path: str, git: Git) -> None:
-    until = time.monotonic() + _SECONDS
-    workers = [Worker(path, number, until) for number in range(2)]
-    with packing(path):
-        while time.monotonic() < until:
-            git_by("gc", "--quiet")(path)
-    for worker in workers:
-        assert worker.result()
-    assert git("fsck", "--strict", "--no-dangling", cwd=Path(path)) == ""
 
 
 def test_pruning_now_between_steps_takes_only_what_no_ref_needs(path: str, git: Git) -> None:

@@ -1,9 +1,9 @@
 """git's own gc, run as a store runs it."""
 
 import os
+from pathlib import Path
 
 from uwf_git.store.gc.git_gc import run_git_gc
-from uwf_git.store.gc.loose_objects import list_loose_objects
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.store import Store
 
@@ -15,4 +15,6 @@ def gc(store: Store, *, auto: bool = False, environ: dict[str, str] | None = Non
 
 
 def loose(store: Store) -> list[str]:
-    return [oid.decode() for oid in list_loose_objects(f"{store.path}/objects")]
+    """List the loose objects of a store."""
+    files = Path(store.path, "objects").glob("??/*")
+    return [path.parent.name + path.name for path in files]

@@ -15,14 +15,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import pytest
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from store.conftest import Git
 from store.small_packs import pack_folder
 
-from uwf_git.store.gc.pack_without_git import pack_without_git
-from uwf_git.store.gc.pack_writing import PackingOvertaken
 from uwf_git.store.gc.stale_packs import remove_stale_packs
 from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
@@ -195,10 +192,3 @@ def git_by(*words: str) -> Work:
         assert ran.returncode == 0 or any(map(ran.stderr.__contains__, _HARMLESS)), ran.stderr
 
     return run
-
-
-def pack(path: str) -> None:
-    try:
-        pack_without_git(open_store(path))
-    except PackingOvertaken as error:
-        pytest.fail(str(error))

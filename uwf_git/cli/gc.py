@@ -29,12 +29,11 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
     """Pack the store.
 
     Objects go into one file, refs into another, and files left by killed processes are removed.
-    Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing where it is
-    installed, dulwich where it is not.
+    Nothing that a ref needs is lost, and steps may run meanwhile. git does the packing.
 
     A store packs itself in the background when steps have written many objects. git's own settings
-    say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach. With git, large
-    packs are left alone then (gc.bigPackThreshold, 8m unless set).
+    say when: gc.auto (0 is never), gc.autoPackLimit, gc.pruneExpire, gc.autoDetach. Large packs
+    are left alone then (gc.bigPackThreshold, 8m unless set).
     """
     store = session.open_store()
     if detached:
@@ -48,7 +47,7 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
     if packed.last_failure is not None:
         note(f"the last packing in the background failed: {packed.last_failure}")
     document = {
-        "packer": packed.packer,
+        "packer": "git",
         "before": _counted(packed.before),
         "after": _counted(packed.after),
         "swept": packed.swept,

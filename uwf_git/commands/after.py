@@ -21,7 +21,8 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
     listener costs no import. Nothing here fails the command, which is done.
 
     Returns:
-        What went wrong with the listener, in one line; None if nothing did.
+        What went wrong with the listener, or keeps the store from being packed, in one line; None
+        if nothing did.
     """
     problem = None
     if store.config.get("uwf.onEvent"):
@@ -31,11 +32,11 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
         problem = announce_events(store, environ)
     if store.refs.has_changed:
-        _pack_if_due(store, environ)
+        problem = _pack_if_due(store, environ) or problem
     return problem
 
 
-def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
+def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
     from uwf_git.store.gc.policy import find_due  # noqa: PLC0415 (commands that read need no policy)
     from uwf_git.store.gc.small_packs import (  # noqa: PLC0415 (as above)
         has_many_packs,
@@ -46,7 +47,8 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> None:
         if has_many_packs(store.path) or find_due(store):
             from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
 
-            tidy(store, environ)
+            return tidy(store, environ)
+    return None
 
 
 def warn_of_worktrees(store: Store) -> list[str]:

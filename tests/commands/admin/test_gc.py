@@ -17,19 +17,11 @@ from uwf_git.commands.admin.gc import (
 )
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
 from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
-from uwf_git.store.gc.packing import count_files
+from uwf_git.store.gc.packing import NO_GIT, count_files
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 
 Git = Callable[..., str]
-
-
-@pytest.fixture(params=["git", "dulwich"])
-def packed_by(request: pytest.FixtureRequest, world: World) -> str:
-    """Run with git, and without."""
-    if request.param == "dulwich":
-        world.caller = world.caller._replace(environ={**world.caller.environ, "PATH": ""})
-    return str(request.param)
 
 
 def due(world: World) -> None:
@@ -38,14 +30,13 @@ def due(world: World) -> None:
     world.reopen()
 
 
-def test_everything_works_afterwards_and_is_smaller(world: World, packed_by: str, git: Git) -> None:
+def test_everything_works_afterwards_and_is_smaller(world: World, git: Git) -> None:
     thread, ended = world.begun(), world.begun()
     world.step(thread)
     while world.step(ended).role is not None:
         pass
     read = read_thread(world.store, thread), read_thread(world.store, ended)
     collected = gc_store(world.store, world.caller.environ)
-    assert collected.packer == packed_by
     assert collected.before.packs > 5
     assert collected.after[:2] == (0, 1)
     assert collected.after.size_bytes < collected.before.size_bytes
@@ -86,7 +77,7 @@ def test_nothing_is_done_that_is_not_due(world: World) -> None:
     assert count_files(world.store) == before
 
 
-def test_due_store_is_packed(world: World, packed_by: str) -> None:
+def test_due_store_is_packed(world: World) -> None:
     thread = world.begun()
     due(world)
     assert is_gc_due(world.store)
@@ -131,6 +122,19 @@ def test_failure_in_the_background_is_logged(world: World) -> None:
     tidy(world.store, world.caller.environ)
     assert has_failed_lately(world.store)
     assert take_gc_log(world.store) == "git gc failed: fatal: no space"
+
+
+def test_without_git_a_store_goes_on_and_says_so_once(world: World) -> None:
+    thread = world.begun()
+    due(world)
+    environ = {**world.caller.environ, "PATH": ""}
+    packs = count_files(world.store).packs
+
+    assert tidy(world.store, environ) == NO_GIT
+    assert tidy(world.store, environ) is None
+
+    assert count_files(world.store).packs == packs
+    assert world.step(thread).role == "writer"
 
 
 def test_store_that_stays_due_is_not_packed_again_for_a_day(world: World) -> None:

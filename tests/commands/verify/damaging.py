@@ -9,11 +9,9 @@ from pathlib import Path
 from commands.world import World
 
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.gc.pack_refs import pack_refs
-from uwf_git.store.gc.pack_without_git import pack_without_git
 from uwf_git.store.store import open_store
 
-KINDS = ("loose", "packed by uwf", "packed by git", "packed and gone on", "many packs", "project")
+KINDS = ("loose", "packed by git", "packed and gone on", "many packs", "project")
 _BLOCK = 4096
 # What is no object, ref or setting.
 _PASSED_OVER = ("uwf/", "hooks/", "logs/", "description", "info/", "COMMIT_EDITMSG", "index")
@@ -40,10 +38,7 @@ def make_store(kind: str, world: World) -> Path:
 
 def _pack(kind: str, world: World, active: ThreadId) -> None:
     path = Path(world.store.path)
-    if kind == "packed by uwf":
-        pack_refs(world.store)
-        pack_without_git(world.store)
-    elif kind in {"packed by git", "packed and gone on", "many packs"}:
+    if kind in {"packed by git", "packed and gone on", "many packs"}:
         git(path, "gc", "--quiet", "--prune=now")
     if kind in {"packed and gone on", "many packs"}:
         world.reopen()

@@ -12,9 +12,8 @@ from store.story import THREAD, Story
 
 from uwf_git.store.disk import lockfile as ref_lock
 from uwf_git.store.disk.lockfile import RefLocked, break_dead_locks
-from uwf_git.store.gc.pack_refs import list_tips, pack_refs
+from uwf_git.store.gc.pack_refs import pack_refs
 from uwf_git.store.refs.packed_refs import BadPackedRefs
-from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store
 
 NAME = f"refs/threads/{THREAD}"
@@ -212,19 +211,3 @@ def test_refs_that_move_and_go_meanwhile_are_neither_lost_nor_back(
         os.kill(pid, 9)
         os.waitpid(pid, 0)
     assert store.refs.names("refs/threads/") == [THREAD]
-
-
-def test_tips_are_what_all_refs_and_head_point_at(story: Story, store: Store, git: Git) -> None:
-    pack_refs(store)
-    one = story.head.commit
-    two = story.step().commit
-    three = story.write_step("writer", "text")
-    Path(store.path, "HEAD").write_text(three + "\n")
-    git("symbolic-ref", "refs/uwf/link", NAME, cwd=Path(store.path))
-    assert list_tips(store.path) == {oid.encode() for oid in (one, two, three)}
-
-
-def test_a_ref_that_says_nothing_leaves_the_tips_unknown(story: Story, store: Store) -> None:
-    Path(store.path, "refs/archive/broken").write_text("nothing\n")
-    with pytest.raises(BadRef, match="refs/archive/broken"):
-        list_tips(store.path)

@@ -20,7 +20,6 @@ from uwf_git.store.gc.small_packs import (
     has_many_packs,
     is_packed,
     list_own_packs,
-    list_packed_names,
     list_small_packs,
     remove_packs,
 )
@@ -114,14 +113,6 @@ def test_a_large_pack_is_not_copied_any_more(store: Store) -> None:
     os.truncate(f"{path}.pack", LARGE_BYTES)
     assert stems(store) == []
     assert [pack.path for pack in list_own_packs(pack_folder(store))] == [path]
-
-
-def test_the_names_in_an_index_are_those_of_its_objects(store: Store) -> None:
-    blobs = write_blobs(store, 1, each=30)
-    (pack,) = list_own_packs(pack_folder(store))
-    names = list_packed_names(pack.path)
-    assert {name.hex() for name in names} == {blob.id.decode() for blob in blobs}
-    assert list_packed_names("nowhere") == []
 
 
 def at(store: Store) -> Path:

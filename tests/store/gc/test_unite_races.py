@@ -4,7 +4,7 @@ import pytest
 from conftest import Draws
 from store.conftest import Git
 from store.small_packs import packs_in
-from store.uniting import Work, check_whole, git_by, pack, run_together
+from store.uniting import Work, check_whole, git_by, run_together
 
 from uwf_git.store.gc.stale_packs import remove_stale_packs
 from uwf_git.store.gc.unite import unite_packs
@@ -12,7 +12,6 @@ from uwf_git.store.store import Store
 
 BESIDE: dict[str, Work | None] = {
     "nobody": None,
-    "uwf gc without git": pack,
     "git gc": git_by("gc", "--quiet"),
     "git gc --prune=now": git_by("gc", "--quiet", "--prune=now"),
     "git gc --aggressive": git_by("gc", "--quiet", "--aggressive"),

@@ -16,8 +16,7 @@ from uwf_git.store.disk.file_lock import LockingUnsupported
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
 from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
 from uwf_git.store.gc.pack_refs import pack_refs
-from uwf_git.store.gc.pack_writing import PackingOvertaken
-from uwf_git.store.gc.packing import Counted, Packer, count_files, pack_objects
+from uwf_git.store.gc.packing import NO_GIT, Counted, count_files, pack_objects
 from uwf_git.store.gc.policy import find_due, is_detached
 from uwf_git.store.gc.stale_files import remove_stale_files
 from uwf_git.store.gc.stale_packs import remove_stale_packs
@@ -28,6 +27,7 @@ from uwf_git.store.gc.unite import (
     pause_uniting,
     unite_packs,
 )
+from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import ProgramFailed, start_background_program
 from uwf_git.store.git.shared_mode import shared_umask
 from uwf_git.store.store import Store
@@ -36,7 +36,6 @@ from uwf_git.store.store import Store
 class Collected(NamedTuple):
     """The outcome of a gc."""
 
-    packer: Packer
     before: Counted
     after: Counted
     swept: int
@@ -50,8 +49,8 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
     """Pack objects and refs of *store*, and remove what killed processes left.
 
     Raises:
-        GcRuns, PackingOvertaken: another process packs it.
-        ProgramFailed: git could not pack it; the message has git's reason.
+        GcRuns: another process packs it.
+        ProgramFailed, Refused: git could not pack it, or there is none.
         BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
     """
     with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
@@ -59,8 +58,8 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
         before = count_files(store)
         swept = _remove_stale(store, environ)
         pack_refs(store)
-        packer = pack_objects(store, environ)
-        return Collected(packer, before, count_files(store), swept, last_failure)
+        pack_objects(store, environ)
+        return Collected(before, count_files(store), swept, last_failure)
 
 
 def is_gc_due(store: Store) -> bool:
@@ -84,9 +83,9 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
             _remove_stale(store, environ)
             pack_refs(store)
             if due.objects:
-                packer = pack_objects(store, environ, auto=True)
-                _note_if_still_due(store, packer)
-    except (GcRuns, PackingOvertaken):
+                pack_objects(store, environ, auto=True)
+                _note_if_still_due(store)
+    except GcRuns:
         return False
     return True
 
@@ -106,17 +105,21 @@ def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
         return False
 
 
-def tidy(store: Store, environ: Mapping[str, str]) -> None:
+def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     """Pack and unite what is due in *store*, in the background if it takes long.
+
+    Return what keeps it from being packed, once a day.
 
     Raises:
         OSError: the store cannot be read, or written.
     """
     union, is_due = find_union(store), is_gc_due(store)
+    needs_git = is_due and find_due(store).objects
+    told = NO_GIT if needs_git and find_program("git", environ) is None else None
     if not is_detached(store.config):
         if is_due or union:
             gc_unwatched(store, environ)
-        return
+        return told
     # Where there are no locks, no step comes so far.
     with suppress(LockingUnsupported):
         if is_due or not is_quick(union):
@@ -124,6 +127,7 @@ def tidy(store: Store, environ: Mapping[str, str]) -> None:
                 _start_background(store, environ)
         elif union:
             unite_packs(store)
+    return told
 
 
 def _start_background(store: Store, environ: Mapping[str, str]) -> None:
@@ -144,12 +148,8 @@ def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
     return removed + remove_stale_files(store) + remove_stale_packs(store)
 
 
-def _note_if_still_due(store: Store, packer: Packer) -> None:
+def _note_if_still_due(store: Store) -> None:
     """Log a failure if packing is still due, so that it is not repeated after each step."""
     if find_due(store).objects:
-        git_could = "; or there are many packs, which only git can merge"
-        write_gc_log(
-            store,
-            "there are still many objects that no ref needs, too young to be deleted "
-            "(gc.pruneExpire)" + (git_could if packer == "dulwich" else ""),
-        )
+        why = "there are still many objects that no ref needs, too young to be deleted "
+        write_gc_log(store, f"{why}(gc.pruneExpire)")

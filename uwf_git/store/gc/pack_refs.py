@@ -21,9 +21,7 @@ from uwf_git.store.refs.packed_refs import (
     PackedRefs,
     parse_packed_refs,
     read_header,
-    read_packed_refs,
 )
-from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store
 
 _OID = re.compile(rb"[0-9a-f]{40}")
@@ -55,27 +53,6 @@ def pack_refs(store: Store) -> int:
         durable = store.config.get_flag("uwf.fsync", default=True)
         replace_file(path, content, temporary_in=markers(store.path), durable=durable)
     return sum(_remove_loose(store, name, oid) for name, oid in loose.items())
-
-
-def list_tips(git_dir: str) -> set[ObjectID]:
-    """List what the refs and HEAD of a git directory point at.
-
-    Raises:
-        BadRef, BadPackedRefs: one of them cannot be read.
-    """
-    tips = set()
-    names = [
-        f"{folder}/{file}" for folder, _, files in os.walk(f"{git_dir}/refs") for file in files
-    ]
-    for path in [f"{git_dir}/HEAD", *names]:
-        content = b"" if path.endswith(".lock") else read_if_there(path).rstrip()
-        if _OID.fullmatch(content):
-            tips.add(ObjectID(content))
-        elif content and not content.startswith(b"ref: "):
-            raise BadRef(os.path.relpath(path, git_dir))
-    # After the loose ones: a ref that was packed in between is then found at least once.
-    packed = parse_packed_refs(os.path.join(git_dir, PACKED_REFS), read_packed_refs(git_dir))
-    return tips | {ObjectID(row.oid) for row in packed}
 
 
 def _list_loose(git_dir: str) -> Iterator[tuple[str, bytes]]:

@@ -1,15 +1,15 @@
-"""Pack the objects of a store with git or, where there is no git, with dulwich; count its files."""
+"""Pack the objects of a store, which git does; count its files."""
 
 import os
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from uwf_git.errors import Refused
 from uwf_git.store.gc.git_gc import run_git_gc
-from uwf_git.store.gc.pack_without_git import pack_without_git
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.store import Store
 
-Packer = Literal["git", "dulwich"]
+NO_GIT = "there is no git on the PATH, so the store cannot be packed; steps go on without"
 
 _BLOCK_BYTES = 512
 _FOLDER_DIGITS = 2
@@ -24,23 +24,17 @@ class Counted(NamedTuple):
     """The size of objects and refs on the disk in whole blocks, as `du` counts."""
 
 
-def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> Packer:
-    """Pack the objects of *store*, whose gc lock the caller holds; return what packed them.
-
-    With git if there is one, else with dulwich. With *auto* git leaves large packs alone, as
-    dulwich does all that are packed.
+def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
+    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs.
 
     Raises:
-        GcRuns, PackingOvertaken: another program packs them.
-        ProgramFailed: git failed.
-        BadRef, BadPackedRefs: a ref cannot be read.
+        GcRuns: another git packs them.
+        ProgramFailed, Refused: git failed, or there is none.
     """
     git = find_program("git", environ)
     if git is None:
-        pack_without_git(store)
-        return "dulwich"
+        raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")
     run_git_gc(store, git, environ, auto=auto)
-    return "git"
 
 
 def count_files(store: Store) -> Counted:

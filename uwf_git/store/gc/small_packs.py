@@ -80,28 +80,6 @@ def list_own_packs(folder: str) -> list[SmallPack]:
     return sorted(packs, key=lambda pack: (pack.size_bytes, pack.path))
 
 
-def list_kept_packs(folder: str) -> list[str]:
-    """List the packs in *folder*, without their endings, that steps wrote and that are kept."""
-    stems = {stem for stem, ending in map(os.path.splitext, _names(folder)) if ending == INDEX}
-    by_git = _read_multi_pack_index(folder)
-    paths = {os.path.join(folder, stem): stem in by_git for stem in stems}
-    return [
-        path
-        for path, is_listed in paths.items()
-        if (is_listed or is_kept(path)) and not is_packed(path)
-    ]
-
-
-def list_packed_names(path: str) -> list[bytes]:
-    """List the objects of the pack at *path*, by their 20 bytes; none if it is gone."""
-    index = read_if_there(path + INDEX)
-    count = _count_objects(len(index))
-    return [
-        index[at : at + OID_BYTES]
-        for at in range(_NAMES_AT, _NAMES_AT + count * OID_BYTES, OID_BYTES)
-    ]
-
-
 def remove_packs(packs: Iterable[SmallPack]) -> None:
     """Remove *packs* whose objects are elsewhere; not what git or a person relies on by now."""
     by_folder: dict[str, set[str]] = {}

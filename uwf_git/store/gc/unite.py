@@ -115,13 +115,13 @@ def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
                 entries.setdefault(entry.oid, entry)
     if len(used) <= 1:
         return 0
-    write_union(store, list(entries.values()), mtime_ns=used[-1].mtime_ns)
+    _write_union(store, list(entries.values()), mtime_ns=used[-1].mtime_ns)
     remove_packs(used)
     debug("TQ4H8WNC", "packs united", packs=len(used), objects=len(entries))
     return len(used)
 
 
-def write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> None:
+def _write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> None:
     """Write the pack of *entries*, which are in the store already, durably.
 
     Its time is *mtime_ns*: objects that no ref needs are then as old as before; git prunes by it.

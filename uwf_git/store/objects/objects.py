@@ -190,10 +190,6 @@ class DurableObjects:
         # An object that is damaged in one place may be whole in another.
         return first(oid) or second(oid) or self._get_anywhere(oid)
 
-    def find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
-        """Return what `get_raw` does, from a pack as git writes it; None if no such pack has it."""
-        return self._packs.find(oid)
-
     def ask_packs(self, oid: ObjectID, question: Callable[[Pack, int], _Answer]) -> _Answer | None:
         """Return what *question* says of a pack as git writes it, and the offset of *oid* in it."""
         return self._packs.ask(oid, question)
@@ -248,7 +244,7 @@ class DurableObjects:
         return found
 
     def _find_packed(self, oid: ObjectID) -> tuple[int, bytes] | None:
-        found = self.find_packed(oid)
+        found = self._packs.find(oid)
         self._is_packed = self._is_packed or found is not None
         return found
 
