@@ -145,7 +145,6 @@ FILES = {
         "engine/javascript/test_budget.py",
         "engine/javascript/test_fuzz_node.py",
         "engine/javascript/test_node.py",
-        "engine/picture/test_dot_program.py",
         "interop/*",
         "library/*",
         "plan/test_hook_forms.py",

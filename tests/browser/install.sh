@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Get what the tests of pictures, reports and the page need besides `.[test]`: Playwright for the Python
-# that is named (by default .venv/bin/python); as root on Debian, chromium and Graphviz; with npm,
+# that is named (by default .venv/bin/python); as root on Debian, chromium; with npm,
 # Mermaid and axe-core.
 #
 #   tests/browser/install.sh .venv/bin/python
@@ -23,7 +23,6 @@ missing() {
 
 wanted=()
 command -v chromium >/dev/null || wanted+=(chromium fonts-dejavu-core)
-command -v dot >/dev/null || wanted+=(graphviz)
 if [[ ${#wanted[@]} -gt 0 ]]; then
     if [[ $(id -u) = 0 && -e /etc/debian_version ]]; then
         apt-get update -qq

@@ -9,7 +9,6 @@ BEGINNINGS = {
     "text": "demo\n",
     "svg": "<svg ",
     "mermaid": "flowchart TD\n",
-    "dot": 'digraph "demo" {',
 }
 OUTLINE = """\
 demo

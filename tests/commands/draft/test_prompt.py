@@ -1,13 +1,10 @@
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from workflow_file import read_flow_file
 
 from uwf_git.commands.draft.prompt import (
     PATTERNS,
     build_prompt,
-    describe_role,
     find_nearest,
     find_wish,
 )
@@ -52,27 +49,3 @@ def test_patterns_are_those_that_are_shipped() -> None:
     shipped = {path.stem for path in WORKFLOWS.glob("*.yaml") if "Use it where" in path.read_text()}
 
     assert {pattern.name for pattern in PATTERNS} == shipped
-
-
-def test_words_of_the_shipped_drafter_are_the_generated_ones(
-    request: pytest.FixtureRequest,
-) -> None:
-    """The golden of the reference is the shipped file itself."""
-    text = DRAFT.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    first = lines.index("    systemPrompt: |") + 1
-    last = lines.index("    outputSchema:", first)
-    words = _indented(describe_role())
-    if request.config.getoption("--update-golden"):
-        text = "\n".join([*lines[:first], *words, *lines[last:]]) + "\n"
-        DRAFT.write_text(text, encoding="utf-8")
-        lines = text.splitlines()
-        last = first + len(words)
-
-    assert lines[first:last] == words
-    definition = read_flow_file(text)
-    assert definition.roles["drafter"].system_prompt == describe_role()
-
-
-def _indented(text: str) -> Sequence[str]:
-    return [f"      {line}" if line else "" for line in text.splitlines()]

@@ -13,7 +13,7 @@ from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.engine.picture.spine import lay_out_graph
 from uwf_git.engine.picture.style_sheet import STYLE_SHEET
 from uwf_git.engine.picture.svg import render_svg
-from uwf_git.engine.picture.words import tell, tell_flow, tell_graph
+from uwf_git.engine.picture.words import tell_flow, tell_graph
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.transition import END, START, Transition
 
@@ -31,7 +31,6 @@ def test_workflows_are_drawn_byte_for_byte(
     golden(f"pictures/{subject.name}.txt", draw(subject, "text"))
     golden(f"pictures/{subject.name}.svg", render_svg(lay_out(make_plan(subject))))
     golden(f"pictures/{subject.name}.mmd", draw(subject, "mermaid"))
-    golden(f"pictures/{subject.name}.dot", draw(subject, "dot"))
 
 
 def test_threads_are_drawn_byte_for_byte(golden: Callable[[str, str | bytes], None]) -> None:
@@ -39,7 +38,6 @@ def test_threads_are_drawn_byte_for_byte(golden: Callable[[str, str | bytes], No
         *(draw(subject, "text") for subject in THREADS),
         *(render_svg(lay_out(make_plan(each)), stands_alone=False) for each in THREADS),
         *(draw(subject, "mermaid") for subject in THREADS[:4]),
-        *(draw(subject, "dot") for subject in THREADS[:4]),
     ]
     golden("pictures/threads", "\n".join(drawn))
 
@@ -103,7 +101,8 @@ def test_a_picture_says_all_of_it_in_words() -> None:
         plan = make_plan(subject)
         assert isinstance(plan, GraphPlan | FlowPlan)
         drawing = lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
-        assert drawing.about == tell(plan)
+        words = tell_graph(plan) if isinstance(plan, GraphPlan) else tell_flow(plan)
+        assert drawing.about == words
     develop = make_plan(next(subject for subject in PLAIN if subject.name == "develop"))
     assert isinstance(develop, GraphPlan)
     assert (

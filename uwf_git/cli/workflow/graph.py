@@ -26,7 +26,7 @@ def command(session: Session, workflow: str, form: str, output: str | None) -> N
 
     WORKFLOW is a name, the hash of any version, or a file, which is not registered. Conditions are
     numbered in the order in which they are asked. An svg has its own colours, light and dark;
-    mermaid is what GitHub and GitLab draw in Markdown, dot what Graphviz does.
+    mermaid is what GitHub and GitLab draw in Markdown.
     """
     print_picture(session, _find(session, workflow), form, output)
 

@@ -1,6 +1,6 @@
 """The task of a drafting thread: the wish, the patterns in a line each, and the two nearest whole.
 
-The words of the drafter's role are in workflows/draft.yaml: `describe_role` makes them.
+The words of the drafter's role, with the reference of the language, are in workflows/draft.yaml.
 """
 
 import re
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.commands.draft.language import describe_language
 from uwf_git.store.workflows.shipped import find_shipped
 
 _MARK = "\n\n# Patterns\n\n"
@@ -75,34 +74,3 @@ def _count(pattern: Pattern, folded: str, words: set[str]) -> int:
 def _read(name: str) -> str:
     file = find_shipped(name)
     return "" if file is None else Path(file.path).read_text(encoding="utf-8")
-
-
-def describe_role() -> str:
-    """Return the words of the drafter's role."""
-    return f"{_ROLE}\n{describe_language()}"
-
-
-_ROLE = """\
-You write a workflow file for the wish in the task. You do not carry the wish out.
-
-Do:
-- Take the simplest of the patterns that serves the wish, and change it. Few roles, one job each.
-- Give each role a systemPrompt that says what to do, what not to do, and what to hand over.
-- Give each field that a condition or a template reads a place in an outputSchema, as required.
-- Bound every loop: maxIterations, or a count in the condition of a graph's way back.
-- Name the workflow, its roles and its fields, and write its prompts, in the language of the wish.
-- Let a person approve (`agentOverrides: {ROLE: human}`) what cannot be undone.
-- Ask if the wish can be read in ways that lead to different workflows: put the questions into
-  `questions`, and write no file.
-
-Do not:
-- Do not name commands or agents: no defaultAgent, no agentOverrides but to human, no checks.
-- Do not repeat the task in the roles: each role is given it anyway.
-- Do not invent keys. The file is checked, and gone through with the least answer that each schema
-  allows; it has to come to its end then as well.
-
-If a check has refused your last file, it lies before you with its problems and their lines. Mend
-these, and hand over the whole file again.
-
-The text of your answer is the workflow file and nothing else, in one ```yaml block.
-"""

@@ -1,8 +1,7 @@
-"""From what is to be drawn to the text of a picture, in one of four forms."""
+"""From what is to be drawn to the text of a picture, in one of three forms."""
 
 from collections.abc import Callable, Mapping
 
-from uwf_git.engine.picture.dot import render_dot
 from uwf_git.engine.picture.drawing import Drawing
 from uwf_git.engine.picture.flow_plan import plan_flow
 from uwf_git.engine.picture.graph_plan import plan_graph
@@ -41,7 +40,6 @@ def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH) -> str:
 _RENDERERS: Mapping[str, Callable[[Plan], str]] = {
     "svg": lambda plan: render_svg(lay_out(plan)),
     "mermaid": render_mermaid,
-    "dot": render_dot,
 }
 
 FORMS: tuple[str, ...] = ("text", *_RENDERERS)

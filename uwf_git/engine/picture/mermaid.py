@@ -1,9 +1,8 @@
 """A plan in Mermaid, which GitHub and GitLab draw in Markdown."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from uwf_git.engine.picture.dot import COLOURS
 from uwf_git.engine.picture.net import (
     Group,
     Member,
@@ -13,7 +12,7 @@ from uwf_git.engine.picture.net import (
     walk_groups,
     walk_nodes,
 )
-from uwf_git.engine.picture.plan import Plan
+from uwf_git.engine.picture.plan import MarkState, Plan
 
 _SHAPES = {
     "role": ("[", "]"),
@@ -21,6 +20,15 @@ _SHAPES = {
     "workflow": ("[[", "]]"),
     "choice": ("{", "}"),
     "fork": ("((", "))"),
+}
+
+_COLOURS: Mapping[MarkState, str] = {
+    "done": "#1a7f37",
+    "now": "#0969da",
+    "waits": "#9a6700",
+    "failed": "#cf222e",
+    "paused": "#57606a",
+    "stopped": "#cf222e",
 }
 
 # All else has a meaning in Mermaid, Markdown or HTML, or may have one in its next release.
@@ -37,7 +45,7 @@ def render_mermaid(plan: Plan) -> str:
         *_members(net.members, "  "),
         *(f"  {_edge(edge)}" for edge in net.edges),
     ]
-    for state, colour in COLOURS.items():
+    for state, colour in _COLOURS.items():
         names = ",".join(each.name for each in marked if each.state == state)
         if names:
             lines.append(f"  classDef {state} stroke:{colour},stroke-width:2px")

@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark, Plan
-
-
-def tell(plan: Plan) -> str:
-    """Return *plan* in sentences."""
-    return tell_graph(plan) if isinstance(plan, GraphPlan) else tell_flow(plan)
+from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark
 
 
 def tell_graph(plan: GraphPlan) -> str:
