@@ -37,7 +37,6 @@ FILES = {
         "*/test_branches_crowd.py",
         "*/test_stop_agent.py",
         "*/test_many_branches.py",
-        "*/test_max_running.py",
         "interop/test_hostile_*",
         "interop/test_receive.py",
         "interop/test_sharing_hostile.py",
@@ -153,7 +152,6 @@ FILES = {
         "plan/test_story.py",
         "plan/test_views.py",
         "plan/test_without_posix.py",
-        "store/disk/test_slots.py",
         "store/test_contract.py",
         "test_bad_input.py",
         "test_bench.py",
@@ -225,7 +223,6 @@ LONGEST_FIRST = (
     "*/test_power_loss.py",
     "test_manual.py",
     "realcli/*",
-    "*/test_max_running.py",
     "*/test_stop_agent.py",
     "interop/*",
 )

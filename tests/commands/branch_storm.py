@@ -1,7 +1,6 @@
 """Run a thread of many branches while other processes drive, patch and kill; one listens."""
 
 import json
-import os
 import random
 import subprocess
 import threading
@@ -18,15 +17,12 @@ from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.history import walk_history
 
-# An agent that writes that it ran, and takes a moment; where one may run at a time, it looks.
+# An agent that writes that it ran, and takes a moment.
 _AGENT = """
-mkdir at-work 2>/dev/null || [ -z "$ALONE" ] || echo "beside another" >> worked
 sleep 0.3
-rmdir at-work 2>/dev/null
 echo "$UWF_ROLE" >> worked
 echo done
 """
@@ -52,17 +48,13 @@ def run_storm(
     chance: random.Random,
     *,
     kills: int,
-    is_alone: bool = False,
 ) -> None:
     """Drive such a thread to its end, and check that nothing was lost or doubled.
 
-    *size* is its width and passes. With *is_alone* one agent may run at a time.
+    *size* is its width and passes.
     """
     width, passes = size
-    if is_alone:
-        set_config(os.path.join(world.store.path, "config"), "uwf.maxRunning", "1")
-        world.reopen()
-    agent = world.program(_AGENT.replace("$ALONE", "1" if is_alone else ""))
+    agent = world.program(_AGENT)
     thread = world.begun(source(width, passes))
     amend_thread(world.store, world.caller, AmendRequest(thread, agents=(agent,)))
     with Listener(world, thread) as listener:

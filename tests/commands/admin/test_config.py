@@ -89,7 +89,7 @@ def test_list_has_every_setting_with_its_meaning(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("maxRunning", "2"), ("maxRunning", "0"), ("retries", "3"), ("backoff", "0.5")],
+    [("retries", "3"), ("backoff", "0.5")],
 )
 def test_number_that_means_something_is_set(name: str, value: str, world: World) -> None:
     assert set_setting(world.store, name, value).value == value
@@ -98,8 +98,6 @@ def test_number_that_means_something_is_set(name: str, value: str, world: World)
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("maxRunning", "two", "bad-max-running"),
-        ("maxRunning", "-1", "bad-max-running"),
         ("retries", "often", "bad-retry-setting"),
         ("backoff", "-1", "bad-retry-setting"),
         ("maxBlobSize", "big", "bad-receive-limit"),

@@ -37,7 +37,6 @@ SETTINGS: dict[str, str] = {
     "uwf.store": "whether uwf finds this repository as a store from the folders below it",
     "uwf.format": "the format of results at a terminal (text unless set; json, yaml)",
     "uwf.fsync": "whether commits are flushed to the disk (true unless set)",
-    "uwf.maxRunning": "how many agents may run at once on this machine (0 or unset is no limit)",
     "uwf.retries": "how often a failed agent is tried again (0 unless set)",
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
     KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
@@ -62,7 +61,7 @@ _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
 _FLAGS = {"uwf.store", "uwf.fsync"}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
-_NUMBERS = {"uwf.maxRunning", RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
+_NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")
 
@@ -184,14 +183,8 @@ def _check_number(name: str, config: GitConfig) -> None:
         read_fetch_limits(config)
     elif name in {RETRIES, BACKOFF}:
         read_retry(config, {})
-    elif name == KEEP_LOGS:
-        read_keep_rules(config)
     else:
-        from uwf_git.commands.agent_run.max_running import (  # noqa: PLC0415 (20 ms to import, for one number)
-            read_max_running,
-        )
-
-        read_max_running(config)
+        read_keep_rules(config)
 
 
 def list_settings(store: Store) -> list[Setting]:

@@ -43,7 +43,6 @@ from uwf_git.commands.agent_run.mask import (
     read_secrets,
     write_fingerprints,
 )
-from uwf_git.commands.agent_run.max_running import running_slot
 from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
 from uwf_git.commands.agent_run.output_file import (
     FILE,
@@ -137,7 +136,6 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     Raises:
         BadCommand, WorkdirMissing: the agent cannot be started; nothing is recorded.
         OtherAgentRuns: another agent works on this turn.
-        What ``running_slot`` raises.
     """
     environ = agent_environ(turn)
     try:
@@ -187,12 +185,11 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
                 return _read_result(turn)
             if not isinstance(found, RunAlive):
                 kept = () if alive is None else (alive,)
-                with running_slot(turn, listener) as slot:
-                    request = _request(turn, (*kept, *slot))
-                    prepare_output_file(turn)
-                    _write_env(turn, request.environment)
-                    watch_config(turn.store)
-                    return run_agent(request, listener)
+                request = _request(turn, kept)
+                prepare_output_file(turn)
+                _write_env(turn, request.environment)
+                watch_config(turn.store)
+                return run_agent(request, listener)
         outcome = wait_for_orphan(run, listener, timeout_s=find_timeout_s(turn))
         if outcome is not None:
             return _read_result(turn)._replace(outcome=outcome)
