@@ -21,6 +21,7 @@ from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
 from bench.drivers import measure_drivers  # noqa: E402 - as above
 from bench.kit import measure_kit  # noqa: E402 - as above
+from bench.library import measure_library  # noqa: E402 - as above
 from bench.look import measure_look  # noqa: E402 - as above
 from bench.machine import describe_machine  # noqa: E402 - as above
 from bench.page import measure_page  # noqa: E402 - as above
@@ -38,6 +39,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "size": measure_size,
     "depth": measure_depth,
     "read": measure_read,
+    "library": measure_library,
     "look": measure_look,
     "crowd": measure_crowd,
     "drivers": measure_drivers,

@@ -11,11 +11,12 @@ from ulid import ULID
 from uwf_git import Refused, TaskRuntime
 from uwf_git.library.place import KeptStore, Place
 from uwf_git.library.starting import new_task_id
+from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.thread_id import is_thread_id
 
 
 def place(now_ms: int) -> Place:
-    return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore())
+    return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore(), StepMemory())
 
 
 @given(st.integers(0, 2**48 - 1))

@@ -321,7 +321,7 @@ class TaskHandle(TaskFields):
         self, agent: AgentsByRole | str | None, jobs: int, *, trust: bool
     ) -> Iterator[tuple[Store, StepRequest]]:
         choice = Choice(to_agent_words(agent), self._place.agent, trust)
-        player = RolePlayer(self._place.players, self._place.now_ms)
+        player = RolePlayer(self._place.players, self._place.now_ms, self._place.memory)
         with self._place.writing() as store:
             try:
                 yield store, StepRequest(self.task_id, player.play, choice, jobs=jobs)

@@ -17,6 +17,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction
+from uwf_git.library.step_memory import StepMemory
 from uwf_git.store.disk.file_memory import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store
@@ -49,6 +50,8 @@ class Place(NamedTuple):
 
     players: Mapping[str, PlayerFunction]
     kept: KeptStore
+    memory: StepMemory
+    """What the players have read."""
 
     @property
     def caller(self) -> Caller:

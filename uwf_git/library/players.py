@@ -18,6 +18,7 @@ from uwf_git.debug_log import debug
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import Refused, StoreDamaged, UwfError
+from uwf_git.library.step_memory import StepMemory
 
 PREFIX = "python:"
 
@@ -66,8 +67,13 @@ class PlayerResult:
 class RolePlayer:
     """Plays turns, by a function of *players* or by the agent's command."""
 
-    def __init__(self, players: Mapping[str, PlayerFunction], now_ms: Callable[[], int]) -> None:
-        self._players, self._now_ms = players, now_ms
+    def __init__(
+        self,
+        players: Mapping[str, PlayerFunction],
+        now_ms: Callable[[], int],
+        memory: StepMemory,
+    ) -> None:
+        self._players, self._now_ms, self._memory = players, now_ms, memory
         self._play_command = agent_player(None)
         self.was_interrupted = False
         """Whether Ctrl-C ended a turn, rather than a pause or a kill."""
@@ -99,11 +105,13 @@ class RolePlayer:
                 role=turn.role,
                 player=name,
             )
-        return _call(self._players[name], turn, self._now_ms)
+        context = parse_context(build_context(turn.store, turn.snapshot, turn.role, at=turn.at))
+        return _call(self._players[name], turn, self._memory.extend(context), self._now_ms)
 
 
-def _call(function: PlayerFunction, turn: Turn, now_ms: Callable[[], int]) -> Played:
-    context = parse_context(build_context(turn.store, turn.snapshot, turn.role, at=turn.at))
+def _call(
+    function: PlayerFunction, turn: Turn, context: AgentContext, now_ms: Callable[[], int]
+) -> Played:
     started_ms = now_ms()
     error: dict[str, Any] | None = None
     hint, trace, reply = None, "", None

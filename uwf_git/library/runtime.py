@@ -32,6 +32,7 @@ from uwf_git.library.players import PlayerFunction
 from uwf_git.library.sources import AppendedSource, WorkflowSource
 from uwf_git.library.starting import TaskRequest, put_source, start_task
 from uwf_git.library.status import TaskStatus
+from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
 
@@ -130,7 +131,7 @@ class TaskRuntime:
         default = agent or given.get("UWF_AGENT") or None
         clock = checked_clock(now_ms)
         self._place = Place(
-            store.path, here, given, clock, default, dict(players or {}), KeptStore()
+            store.path, here, given, clock, default, dict(players or {}), KeptStore(), StepMemory()
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from web.ui.page_server import PageServer, run_page
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.library.place import KeptStore, Place
+from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.web.ui.live_logs import LiveLogs
 from uwf_git.web.ui.site import Site
@@ -31,7 +32,9 @@ def site(world: World) -> Site:
     """Return what the routes of a server on the world's store share."""
     caller, store = world.caller, world.store
     mask = make_mask(caller.environ)
-    place = Place(store.path, caller.cwd, caller.environ, caller.now_ms, None, {}, KeptStore())
+    place = Place(
+        store.path, caller.cwd, caller.environ, caller.now_ms, None, {}, KeptStore(), StepMemory()
+    )
     return Site(
         place,
         world.new_id,

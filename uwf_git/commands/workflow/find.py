@@ -18,12 +18,15 @@ from uwf_git.commands.workflow.local import (
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.closure import walk_closure
+from uwf_git.model.frozen import freeze
 from uwf_git.model.node import Node
 from uwf_git.model.node_hash import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
 from uwf_git.model.time_text import render_time
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
     Version,
@@ -66,6 +69,12 @@ class FoundWorkflow(NamedTuple):
 
     shadows: NodeHash | None = None
     """The registered workflow of the same name that the file hides, if there is one."""
+
+
+# What a node of a workflow takes in memory, with what was parsed of it, about.
+_NODE_BYTES = 10_000
+
+_VERSIONS: ByteCache[Oid, FoundWorkflow] = ByteCache(8 * 1024 * 1024)
 
 
 def find_workflow(
@@ -198,7 +207,14 @@ def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
 
 
 def _of_version(store: Store, version: Version) -> FoundWorkflow:
-    return _found(version.workflow, lambda name: get_version_node(store, version, name))
+    """Return the workflow of a version, read once in a process: a commit never changes."""
+    found = _VERSIONS.get(version.commit.oid)
+    if found is None:
+        read = _found(version.workflow, lambda name: get_version_node(store, version, name))
+        closure = tuple(each._replace(payload=freeze(each.payload)) for each in read.closure)
+        found = FoundWorkflow(parse_workflow(closure[0]), closure)
+        _VERSIONS.put(version.commit.oid, found, _NODE_BYTES * len(closure))
+    return found
 
 
 def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:

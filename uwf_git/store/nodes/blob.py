@@ -9,9 +9,11 @@ from typing import Any
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.frozen import FrozenDict
 from uwf_git.model.node import Node, build_node, content_hash
 from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.plain_schema import plain_check
+from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.json_file import decode_json, encode_json
 
 JSON_SUFFIX = ".json"
@@ -39,8 +41,26 @@ class DamagedNode(StoreDamaged):
         )
 
 
+# Payloads that nobody can change, by their identities, with what they were encoded to.
+_ENCODED: ByteCache[tuple[int, int], tuple[Node, tuple[str, bytes]]] = ByteCache(2**21)
+
+
 def encode_node(node: Node) -> tuple[str, bytes]:
     """Return the suffix of the file name and the bytes of the blob for *node*."""
+    known = BUILTIN.get(node.hash)
+    is_builtin = known is not None and known.payload is node.payload
+    if not (is_builtin or isinstance(node.payload, FrozenDict)):
+        return _encode(node)
+    # What is held keeps its identity; a name can be forged.
+    key = (id(node.payload), node.timestamp)
+    held = _ENCODED.get(key)
+    if held is None or held[0].payload is not node.payload or held[0].type != node.type:
+        held = node, _encode(node)
+        _ENCODED.put(key, held, len(held[1][1]))
+    return held[1]
+
+
+def _encode(node: Node) -> tuple[str, bytes]:
     if node.type == TEXT and isinstance(node.payload, str):
         header = f"---\ntype: {node.type}\ntimestamp: {node.timestamp}\n---\n"
         return TEXT_SUFFIX, header.encode() + node.payload.encode()

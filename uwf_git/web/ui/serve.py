@@ -23,6 +23,7 @@ from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.errors import Refused
 from uwf_git.library.place import KeptStore, Place
+from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.web.ui.answers import Describe
@@ -145,7 +146,14 @@ def _build_site(request: ServeRequest) -> tuple[Site, Changes]:
     logs = LiveLogs(open_own, environ)
     changes = Changes(open_own(), logs.read_on)
     place = Place(
-        path, request.caller.cwd, environ, request.caller.now_ms, request.agent, {}, KeptStore()
+        path,
+        request.caller.cwd,
+        environ,
+        request.caller.now_ms,
+        request.agent,
+        {},
+        KeptStore(),
+        StepMemory(),
     )
     site = Site(
         place,
