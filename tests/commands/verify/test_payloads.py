@@ -14,8 +14,8 @@ def schema_of(payload: Any) -> Node:
     return build_node(META, payload, timestamp=0)
 
 
-def answers(*questions: PayloadCheck[str]) -> dict[str, PayloadResult[str]]:
-    checks: PayloadChecks[str] = PayloadChecks()
+def answers(*questions: PayloadCheck) -> dict[str, PayloadResult]:
+    checks = PayloadChecks()
     found = [answer for question in questions for answer in checks.ask(question)]
     found += checks.answer()
     assert len(found) == len(questions)
@@ -42,7 +42,7 @@ def test_nothing_asked_is_nothing_answered() -> None:
 
 
 def test_many_questions_are_answered_on_the_way() -> None:
-    checks: PayloadChecks[int] = PayloadChecks()
+    checks = PayloadChecks()
     person = schema_of(PERSON)
     early = [
         answer

@@ -63,13 +63,21 @@ _FIELDS_OF_MANY: dict[NodeHash, dict[str, NodeHash]] = {
     SIGNAL: {"agentBinding": AGENT_CONFIG},
 }
 
-_TEXT_START = b"---\n"
 _ID_BYTES = 20
 _MOST_KNOWN_BYTES = 16 * 1024 * 1024
 _MOST_SHARED = 1000
 _LONGEST_KEPT = 4000
 # The approximate overhead of a node beside its content.
 _KNOWN_BYTES = 500
+
+
+class _Origin(NamedTuple):
+    """What a check of a payload is about."""
+
+    site: Location
+    node: NodeHash
+    part: str = ""
+    """The checked field of its payload; "" is the whole."""
 
 
 class Known(NamedTuple):
@@ -80,18 +88,6 @@ class Known(NamedTuple):
 
     references: tuple[NodeHash, ...] | None
     """The references of its payload; None: to be collected in the limited fork."""
-
-    is_text_file: bool
-    """Its file has the text form."""
-
-
-class _Origin(NamedTuple):
-    """What a result of the limited fork is about."""
-
-    site: Location
-    node: NodeHash
-    part: str = ""
-    """The checked field of its payload; "" is the whole."""
 
 
 class _Schema(NamedTuple):
@@ -113,7 +109,7 @@ class NodeChecks:
         self._known: ByteCache[bytes, Known] = ByteCache(_MOST_KNOWN_BYTES)
         self._schemas: dict[NodeHash, _Schema] = {}
         self._shared: dict[NodeHash, Node] = {}
-        self._payloads: PayloadChecks[_Origin] = PayloadChecks()
+        self._payloads = PayloadChecks()
 
     @property
     def count(self) -> int:
@@ -137,9 +133,11 @@ class NodeChecks:
             self._first[name] = blob + self._number(site.ref).to_bytes(4, "big")
         elif is_new:
             yield self._collision(site, change, first)
-        if known.is_text_file != change.path.endswith(TEXT_SUFFIX):
+        if (known.node.type == TEXT) != change.path.endswith(TEXT_SUFFIX):
             yield site.finding(f"{change.path} has the wrong suffix for what it holds", node=name)
-        yield from self._check_references(site, known)
+        if not known.node.is_self_typed:
+            yield from self._check_type(site, known.node)
+        yield from self._check_targets(site, known.node, known.references or ())
         if is_new or known.references is None:
             yield from self._check_payload(site, known)
 
@@ -231,16 +229,14 @@ class NodeChecks:
         node = decode_node(name, content)
         if encode_node(node)[1] != content:
             raise DamagedNode(name, "is not written as uwf writes it")
-        is_text = node.type == TEXT
-        is_long = is_text and len(content) > _LONGEST_KEPT
+        is_long = node.type == TEXT and len(content) > _LONGEST_KEPT
         kept = node._replace(payload=None) if is_long else node
-        is_text_file = content.startswith(_TEXT_START)
         try:
-            known = Known(kept, self._references(site, node), is_text_file)
+            known = Known(kept, self._references(site, node))
         except StoreDamaged:
             # Without its type its references are unknown. The missing type is reported here;
             # another commit may have it.
-            return Known(kept, (), is_text_file)
+            return Known(kept, ())
         self._known.put(blob, known, _KNOWN_BYTES + (0 if is_long else len(content)))
         return known
 
@@ -293,13 +289,6 @@ class NodeChecks:
             node=change.name,
         )
 
-    def _check_references(self, site: Location, known: Known) -> Iterator[Finding]:
-        node = known.node
-        if not node.is_self_typed:
-            yield from self._check_type(site, node)
-        if known.references:
-            yield from self._check_targets(site, node, known.references)
-
     def _check_type(self, site: Location, node: Node) -> Iterator[Finding]:
         try:
             if self.find(site, node.type) is None:
@@ -320,7 +309,7 @@ class NodeChecks:
     def _check_targets(
         self, site: Location, node: Node, targets: tuple[NodeHash, ...]
     ) -> Iterator[Finding]:
-        wanted = _wanted_types(node)
+        wanted = _wanted_types(node) if targets else {}
         for target in targets:
             try:
                 blob = self.find(site, target)
@@ -351,12 +340,13 @@ class NodeChecks:
             origin = _Origin(site, node.hash)
             yield from self._ask(PayloadCheck(origin, schema, node.payload, size_bytes, wants))
 
-    def _ask(self, question: PayloadCheck[_Origin]) -> Iterator[Finding]:
+    def _ask(self, question: PayloadCheck) -> Iterator[Finding]:
         for answer in self._payloads.ask(question):
             yield from self._tell(answer)
 
-    def _tell(self, answer: PayloadResult[_Origin]) -> Iterator[Finding]:
-        site, name, part = answer.origin
+    def _tell(self, answer: PayloadResult) -> Iterator[Finding]:
+        origin: _Origin = answer.origin
+        site, name, part = origin
         if answer.refused is not None:
             yield site.finding(
                 f"node {name} {answer.refused}",

@@ -5,7 +5,7 @@ of them none is. A payload that was not tried is reported, never taken for valid
 """
 
 from collections.abc import Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
 from uwf_git.errors import Refused
@@ -19,13 +19,13 @@ _MOST_WAITING_BYTES = 4 * _MIB
 # Each costs a second of CPU time; more hostile schemas than this come from a hostile push.
 _MOST_REFUSED = 8
 
-Origin = TypeVar("Origin")
 
-
-class PayloadCheck(NamedTuple, Generic[Origin]):
+class PayloadCheck(NamedTuple):
     """A payload to be checked against a schema, and perhaps its references to be collected."""
 
-    origin: Origin
+    origin: Any
+    """What the check is about; its result names it."""
+
     schema: Node
     """If it is self-typed, the payload must be a JSON Schema too."""
 
@@ -36,32 +36,32 @@ class PayloadCheck(NamedTuple, Generic[Origin]):
     wants_references: bool = False
 
 
-class PayloadResult(NamedTuple, Generic[Origin]):
+class PayloadResult(NamedTuple):
     """The result of one check."""
 
-    origin: Origin
+    origin: Any
     problems: tuple[Problem, ...] = ()
     references: tuple[NodeHash, ...] = ()
     refused: str | None = None
     """Why the check could not run; None if it ran."""
 
 
-class PayloadChecks(Generic[Origin]):
+class PayloadChecks:
     """The checks that wait to be run together."""
 
     def __init__(self) -> None:
-        self._waiting: list[PayloadCheck[Origin]] = []
+        self._waiting: list[PayloadCheck] = []
         self._waiting_bytes = 0
         self._refused: dict[str, str] = {}
 
-    def ask(self, question: PayloadCheck[Origin]) -> Iterator[PayloadResult[Origin]]:
+    def ask(self, question: PayloadCheck) -> Iterator[PayloadResult]:
         """Queue a check; run the queue when it is long."""
         self._waiting.append(question)
         self._waiting_bytes += question.size_bytes
         if len(self._waiting) >= _MOST_WAITING or self._waiting_bytes >= _MOST_WAITING_BYTES:
             yield from self.answer()
 
-    def answer(self) -> Iterator[PayloadResult[Origin]]:
+    def answer(self) -> Iterator[PayloadResult]:
         """Run all queued checks."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         fresh = [each for each in waiting if self._may_be_tried(each)]
@@ -73,10 +73,10 @@ class PayloadChecks(Generic[Origin]):
             for each in fresh:
                 yield from self._answer_one(each)
 
-    def _may_be_tried(self, question: PayloadCheck[Origin]) -> bool:
+    def _may_be_tried(self, question: PayloadCheck) -> bool:
         return question.schema.hash not in self._refused and len(self._refused) < _MOST_REFUSED
 
-    def _answer_one(self, question: PayloadCheck[Origin]) -> Iterator[PayloadResult[Origin]]:
+    def _answer_one(self, question: PayloadCheck) -> Iterator[PayloadResult]:
         if self._may_be_tried(question):
             try:
                 yield from _try([question])
@@ -88,7 +88,7 @@ class PayloadChecks(Generic[Origin]):
                 return
         yield self._not_tried(question)
 
-    def _not_tried(self, question: PayloadCheck[Origin]) -> PayloadResult[Origin]:
+    def _not_tried(self, question: PayloadCheck) -> PayloadResult:
         name = question.schema.hash
         why = self._refused.get(name, "too many other schemas exceeded the limits")
         return PayloadResult(
@@ -96,7 +96,7 @@ class PayloadChecks(Generic[Origin]):
         )
 
 
-def _try(questions: list[PayloadCheck[Origin]]) -> Iterator[PayloadResult[Origin]]:
+def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
     # jsonschema costs 90 ms of start-up. Imported before the fork, so that children share it.

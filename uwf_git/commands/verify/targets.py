@@ -118,16 +118,13 @@ def _meant(store: Store, text: str) -> Iterator[Target]:
 
 def _of_ref(store: Store, ref: str) -> Iterator[Target]:
     """Return the target of a full ref; none if it does not exist or is not one of uwf."""
-    sorted_out = _sort(ref)
-    if sorted_out is None:
-        return
-    kind, name = sorted_out
+    kind, name = _sort(ref) or (None, "")
     try:
         tip = store.refs.find(ref)
+        is_there = tip is not None
     except StoreDamaged:
-        yield Target(kind, ref, name, None)
-        return
-    if tip is not None:
+        tip, is_there = None, True
+    if kind is not None and is_there:
         yield Target(kind, ref, name, tip)
 
 

@@ -21,6 +21,10 @@ from uwf_git.store.store import Store
 
 NODES = "nodes"
 
+_GONE = {
+    "lost": "was in the commit before and is missing",
+    "replaced": "was replaced: a node keeps the file it had first",
+}
 _LOST = (
     "a thread never loses a node: `git show {commit}` names the lost one; the commit before it is "
     "whole"
@@ -127,22 +131,13 @@ class TreeChecks:
             return
         for change in self.folders.compare(before, site.nodes, keep_old=keep_before):
             if change.kind in {"odd", "damaged"}:
-                message = (
-                    f"{change.path} {change.problem}" if change.kind == "odd" else change.problem
-                )
+                where = f"{change.path} " if change.kind == "odd" else ""
+                message = where + change.problem
                 yield site.finding(message, hint=change.hint or None, node=change.name)
-            elif change.kind == "lost":
-                yield site.finding(
-                    f"node {change.name} was in the commit before and is missing",
-                    hint=_LOST.format(commit=site.commit),
-                    node=change.name,
-                )
-            elif change.kind == "replaced":
-                yield site.finding(
-                    f"node {change.name} was replaced: a node keeps the file it had first",
-                    hint=_LOST.format(commit=site.commit),
-                    node=change.name,
-                )
+            elif change.kind in _GONE:
+                message = f"node {change.name} {_GONE[change.kind]}"
+                hint = _LOST.format(commit=site.commit)
+                yield site.finding(message, hint=hint, node=change.name)
             elif change.kind == "added" and added is not None and change.name is not None:
                 added.append(change.name)
             yield from self.nodes.check(site, change)

@@ -62,7 +62,8 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
     """Check the refs that *texts* name (see ``find_targets``), or the whole store and its files."""
     targets = find_targets(store, texts)
     run = _Run(store, targets)
-    found = run.check() if texts else chain(run.check(), run.check_files())
+    refs = {each.ref for each in targets}
+    found = run.check() if texts else chain(run.check(), check_files(store, refs))
     troubles = tuple(islice(found, MOST_TOLD))
     gap = None if texts else find_hub_gap(store.path)
     if gap is not None:
@@ -96,9 +97,6 @@ class _Run:
             yield from self._check(target)
         yield from self._threads.finish()
         self.notes += self._note_divergence()
-
-    def check_files(self) -> Iterator[Finding]:
-        return check_files(self._store, {each.ref for each in self._targets})
 
     def _check(self, target: Target) -> Iterator[Finding]:
         tip = target.tip
