@@ -24,7 +24,7 @@ import seal
 from fresh_store import keep_stores_in
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"

@@ -5,8 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from uwf_git.model.flow import STOPS, Flow, FlowNode, parse_flow
-from uwf_git.model.position import Position, parse_position
+from uwf_git.model.flow import STOPS, Flow, FlowNode, Position, parse_flow, parse_position
 
 Tree = dict[str, Any]
 

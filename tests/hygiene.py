@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 62_720, TESTS: 98_120}
+CODE_LINES = {PACKAGE: 62_300, TESTS: 98_050}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -69,7 +69,6 @@ PARTS_OF = {
 }
 
 WITHOUT_TESTS = {
-    f"{PACKAGE}/engine/turn_views.py": "ten fields and no behaviour",
     f"{PACKAGE}/model/meta_schema.py": "one constant, whose name test_builtin.py holds",
     f"{PACKAGE}/commands/verify/finding.py": "six fields and no behaviour",
     f"{PACKAGE}/store/signatures/verdict.py": "six fields and no behaviour",

@@ -181,7 +181,6 @@ def house(tmp_path: Path) -> Callable[[str, str], Path]:
         "import starlette, ulid, urllib3, uvicorn, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",
-        "engine/turn_views": "",
         "model/meta_schema": "",
         "store/signatures/verdict": "",
     }

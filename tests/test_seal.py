@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import seal
 
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 
 LEAKY = """
 import os, subprocess, tempfile

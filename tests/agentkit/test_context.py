@@ -1,11 +1,11 @@
 from uwf_git.agentkit import context
-from uwf_git.engine import turn_context, turn_views
+from uwf_git.engine import turn_context
 
 
 def test_authors_have_every_name_that_a_context_is_made_of() -> None:
     own = {
         name: value
-        for module in (turn_context, turn_views)
+        for module in (turn_context, turn_context)
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     }

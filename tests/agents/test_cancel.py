@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from uwf_git.agents.cancel import cancellable, check_cancelled, wait_for_one
+from uwf_git.agents.group import cancellable, check_cancelled, wait_for_one
 
 
 def test_work_goes_on_until_it_is_cancelled() -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from uwf_git.agents.deferred_signals import deferred_signals
+from uwf_git.agents.group import deferred_signals
 
 ASKED = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 

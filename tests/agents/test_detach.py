@@ -8,11 +8,11 @@ import pytest
 from agents.conftest import Lives, Program, WaitFor
 from refusing import refuses
 
-from uwf_git.agents.detach import _LET_GO, DetachRequest, spawn_detached
+from uwf_git.agents.group import _LET_GO, DetachRequest, spawn_detached
 
 STARTER = """
 import sys
-from uwf_git.agents.detach import DetachRequest, spawn_detached
+from uwf_git.agents.group import DetachRequest, spawn_detached
 program, workdir, log = sys.argv[1:]
 child = spawn_detached(DetachRequest([program], {"A": "1"}, workdir, log))
 print(child.pid, flush=True)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.file_below import BadFileBelow, read_below, remove_below
+from uwf_git.agents.files import BadFileBelow, read_below, remove_below
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.file_below import BadFileBelow
-from uwf_git.agents.find_below import find_below
+from uwf_git.agents.files import BadFileBelow, find_below
 
 
 @pytest.fixture

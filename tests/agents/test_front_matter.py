@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agents.front_matter import FrontMatter, FrontMatterUnclosed, split_front_matter
+from uwf_git.agents.reply import FrontMatter, FrontMatterUnclosed, split_front_matter
 
 
 @pytest.mark.parametrize(

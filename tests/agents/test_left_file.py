@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.left_file import LeftFile, open_left_file, read_left_file
+from uwf_git.agents.files import LeftFile, open_left_file, read_left_file
 
 ENDLESS = 15 * 2**40
 

@@ -27,7 +27,7 @@ from uwf_git.agents.limited_fork import (
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
 from uwf_git.errors import Refused, StoreDamaged, UwfError
-from uwf_git.model.transition import Graph, Transition
+from uwf_git.model.workflow import Graph, Transition
 
 SHORT = RunLimits(wall_s=0.1)
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agents.one_line import on_one_line, show_beginning
+from uwf_git.agents.reply import on_one_line, show_beginning
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.output_file import OutputFile, create_output
+from uwf_git.agents.files import OutputFile, create_output
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, Program, WaitFor
 
-from uwf_git.agents.parent_watchdog import watched_by_descriptor, watched_by_stdin
+from uwf_git.agents.nested import watched_by_descriptor, watched_by_stdin
 
 pytestmark = pytest.mark.usefixtures("tidy")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agents.strict_json import BadJson, parse_strict_json, parse_strict_json_at
+from uwf_git.agents.reply import BadJson, parse_strict_json, parse_strict_json_at
 from uwf_git.model.canonical import canonical
 
 VALUES = st.recursive(

@@ -19,14 +19,12 @@ from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import apply_event, begin_thread
 from uwf_git.model.event_words import describe_event, describe_start
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END as END_OF_GRAPH
-from uwf_git.model.transition import START as START_OF_GRAPH
-from uwf_git.model.transition import Transition
-from uwf_git.model.workflow import build_workflow
+from uwf_git.model.workflow import END as END_OF_GRAPH
+from uwf_git.model.workflow import START as START_OF_GRAPH
+from uwf_git.model.workflow import Transition, build_workflow
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.store import Store

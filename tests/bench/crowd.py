@@ -17,7 +17,7 @@ from bench.timing import Case, Series, ratio, take_turns, time_call, time_proces
 from bench.world import Thread, World, begin_endless, find_program, make_store
 
 from uwf_git import TaskFilter, TaskRuntime
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot

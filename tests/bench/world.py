@@ -19,16 +19,13 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import START, Transition
-from uwf_git.model.workflow import build_workflow
-from uwf_git.store.gc.small_packs import has_many_packs
-from uwf_git.store.gc.unite import unite_packs
+from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import START, Transition, build_workflow
+from uwf_git.store.gc.unite import has_many_packs, unite_packs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 ENDLESS = "endless"
 """A workflow that never ends and asks no condition, so that a thread of any depth is built fast."""

@@ -10,7 +10,7 @@ from browser.chromium import HINT, NoBrowser, open_chromium
 from browser.ui import Server, Tab, serve
 from commands.world import World, make_world
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _BUILD = Path(__file__).parents[2] / "build" / "browser"
 

@@ -9,11 +9,10 @@ from engine.picture.geometry import Rect, find_faults
 from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjects
 
 from uwf_git.engine.picture.draw import draw, lay_out, make_plan
-from uwf_git.engine.picture.drawing import Drawing
+from uwf_git.engine.picture.labels import Drawing
 from uwf_git.engine.picture.plan import GraphPlan, Subject
-from uwf_git.engine.picture.style_sheet import STYLE_SHEET
-from uwf_git.engine.picture.svg import render_svg
-from uwf_git.model.transition import END, START, Transition
+from uwf_git.engine.picture.svg import STYLE_SHEET, render_svg
+from uwf_git.model.workflow import END, START, Transition
 
 _PICTURES = 300
 _AT_ONCE = 30

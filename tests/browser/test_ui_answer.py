@@ -7,7 +7,7 @@ from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def ask(world: World) -> ThreadId:

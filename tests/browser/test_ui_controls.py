@@ -9,7 +9,7 @@ from web.stories import tell_work
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.trust import untrust_agents
 
 

@@ -7,7 +7,7 @@ import pytest
 from browser.ui import Tab
 
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.visible import visible_block
+from uwf_git.model.text import visible_block
 
 _OBJECT = {
     "type": "object",

@@ -9,7 +9,7 @@ from web.stories import ATTACK, SECRET, tell_hostile
 
 from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _HOSTILE_SCHEMA = {
     "type": "object",

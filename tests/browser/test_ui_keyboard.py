@@ -6,7 +6,7 @@ from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
 from uwf_git.commands.control.pause import pause_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _SEEN = """() => {
     const at = document.activeElement;

@@ -6,7 +6,7 @@ from typing import Any
 from browser.ui import Listener, Tab, end, expect, serve
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _SHOW = """is => {
     Object.defineProperty(document, 'visibilityState', {value: is, configurable: true});

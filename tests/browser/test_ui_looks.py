@@ -13,7 +13,7 @@ from store.loose import lose
 from web.stories import tell_hostile, tell_work
 
 from uwf_git.commands.inspect.thread_report import view_report
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _AXE = """async () => {
     const levels = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];

@@ -15,7 +15,7 @@ from store.signing_keys import key
 
 from uwf_git.cli.app.boundary import run
 from uwf_git.cli.session.settings import Session
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 __all__ = ["key"]
 

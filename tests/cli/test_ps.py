@@ -2,7 +2,7 @@ from pathlib import Path
 
 from cli.program import Uwf
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 

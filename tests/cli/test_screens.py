@@ -15,7 +15,7 @@ from commands.world import DEMO
 
 from uwf_git.cli.output.text_width import display_width
 from uwf_git.cli.session.new_thread_id import thread_id_at
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 AGENT = r"""
 echo "reading the files" >&2

@@ -16,7 +16,7 @@ from typing import Any
 from commands.forging import messages
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.snapshot import Snapshot
 
 SAY_PID = "echo $$ >>pids\n"

@@ -9,7 +9,7 @@ from commands.world import World, make_world
 from fresh_store import fresh_store
 from store.signing_keys import key
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 __all__ = ["hub", "key", "shared", "sites", "store", "world"]

@@ -8,7 +8,7 @@ from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, d
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
 

@@ -14,7 +14,7 @@ from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store

@@ -10,7 +10,7 @@ from uwf_git.commands.remote.clone import clone_store
 from uwf_git.commands.remote.fetch import Fetched, fetch_remote
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote

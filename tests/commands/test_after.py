@@ -9,9 +9,9 @@ from store.small_packs import unpacked_in, write_blobs, write_small_pack
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.gc.packing import count_files
-from uwf_git.store.gc.small_packs import MOST_PACKS
+from uwf_git.store.gc.unite import MOST_PACKS
 from uwf_git.store.git.config import GitConfig, set_config
 
 

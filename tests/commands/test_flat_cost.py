@@ -22,13 +22,11 @@ from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit
 from uwf_git.commands.mcp.place import McpPlace
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.definition.definition import Definition, RoleDefinition
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import START, Transition
-from uwf_git.model.workflow import build_workflow
+from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import START, Transition, build_workflow
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 # A prompt shows fifty steps before the newest.
 SHALLOW, MIDDLE, DEEP = 10, 60, 300

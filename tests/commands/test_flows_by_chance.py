@@ -28,7 +28,7 @@ from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _FOLDERS = ("refs/threads/", "refs/archive/")
 _HOLDING = ("sequential", "parallel", "map", "loop", "conditional")

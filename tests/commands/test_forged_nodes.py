@@ -14,9 +14,9 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import START, STEP
 from uwf_git.model.event_words import Words
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.nodes.blob import DamagedNode
 from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import check_type, get_typed

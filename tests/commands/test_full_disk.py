@@ -20,7 +20,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.threads.heads import list_threads

@@ -8,7 +8,7 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.store.threads.history import list_preserved
 
 WORK = """\
 echo run >>"$UWF_REPO/runs"

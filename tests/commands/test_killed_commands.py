@@ -9,11 +9,10 @@ from uwf_git.commands.cas.init import bootstrap_store
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.trust import list_trusted, trust_agents
-from uwf_git.store.workflows.registry import find_version, list_versions
-from uwf_git.store.workflows.tree import read_sources
+from uwf_git.store.workflows.registry import find_version, list_versions, read_sources
 
 
 def begin(world: World) -> object:

@@ -15,7 +15,7 @@ from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Player
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
 WORK = """\

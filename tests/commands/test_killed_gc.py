@@ -11,7 +11,7 @@ from commands.world import World
 from store.killing import dies_at
 
 from uwf_git.commands.admin.gc import gc_store
-from uwf_git.store.gc.stale_packs import remove_stale_packs
+from uwf_git.store.gc.stale_files import remove_stale_packs
 
 Git = Callable[..., str]
 

@@ -8,7 +8,7 @@ from commands.world import World, replied
 from uwf_git.commands.step.record_turn import TriesUsedUp
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
 
 VERIFIED = """\

@@ -22,7 +22,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def kill_everywhere(world: World, action: Callable[[], object], after: Callable[[], None]) -> int:

@@ -21,7 +21,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import find_head

@@ -29,7 +29,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import find_holder
 
 LONGEST_S = 60

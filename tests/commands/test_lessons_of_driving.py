@@ -28,7 +28,7 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.step_view import view_attempt
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import find_driver
 

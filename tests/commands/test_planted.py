@@ -21,7 +21,7 @@ from uwf_git.commands.worktree.record import Worktree
 from uwf_git.commands.worktree.repository import find_origin
 from uwf_git.commands.worktree.tree import write_tree
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.plan.changed_files import list_changed
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.local_files import settings_file

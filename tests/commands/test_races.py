@@ -18,9 +18,8 @@ from uwf_git.commands.step.step_thread import WorkKept
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import list_preserved, walk_history
 from uwf_git.store.threads.lock import ThreadBusy
-from uwf_git.store.threads.preserved import list_preserved
 
 ENDLESS = """\
 name: count

@@ -13,8 +13,8 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
-from uwf_git.model.thread_id import ThreadId
 
 LATER_MS = START_MS + 24 * 3600 * 1000
 

@@ -24,8 +24,7 @@ from uwf_git.cli.uwf import UWF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.threads.history import KEPT, walk_history
 
 WORKFLOW = """\
 name: count

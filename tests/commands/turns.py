@@ -4,7 +4,7 @@ from pathlib import Path
 
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
 

@@ -6,7 +6,7 @@ from commands.world import World, replied
 
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 PLANS = """\
 name: plans

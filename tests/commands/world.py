@@ -22,7 +22,7 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

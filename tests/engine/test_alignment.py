@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.alignment import Pair, align
+from uwf_git.engine.diff import Pair, align
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 

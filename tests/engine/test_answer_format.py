@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.answer_format import build_answer_format
+from uwf_git.engine.prompt import build_answer_format
 from uwf_git.engine.turn_context import RoleView
 
 Build = Callable[..., str]

@@ -6,7 +6,7 @@ import pytest
 
 from uwf_git.engine.append_check import Rules, find_other_change
 from uwf_git.model.flow import parse_flow
-from uwf_git.model.transition import Transition
+from uwf_git.model.workflow import Transition
 
 _AGENT = {"type": "agent", "agentId": "a"}
 _NODES = {

@@ -1,4 +1,4 @@
-from uwf_git.engine.check_log import find_last_output, find_outputs, write_section
+from uwf_git.engine.log_lines import find_last_output, find_outputs, write_section
 
 
 def test_output_of_the_newest_check_is_found_after_all_others() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from uwf_git.engine.error_line import find_error_line
+from uwf_git.engine.log_lines import find_error_line
 
 NODE = """working on it
 /home/ada/agent.js:2

@@ -14,10 +14,8 @@ from uwf_git.engine.events import (
     parse_event_id,
     render_event_id,
 )
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import EVENTS, Event, Status
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.thread import EVENTS, Event, Status, TransitionRecord
 
 BASE, COMMIT = "b" * 40, "c" * 40
 

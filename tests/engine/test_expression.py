@@ -16,7 +16,7 @@ from uwf_git.engine.expression import (
     check_condition,
     evaluate_condition,
 )
-from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import StoreDamaged
 
 STEPS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.fingerprints import (
+from uwf_git.engine.masking import (
     find_secrets_in,
     format_fingerprints,
     parse_fingerprints,

@@ -7,10 +7,9 @@ from flow_trees import Tree, as_flow, interpret, trees
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.flow_change import find_lost_place, find_renamed_place, has_left
-from uwf_git.model.flow import HOLDING, Flow, FlowNode
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import parse_position
+from uwf_git.engine.flow_move import find_lost_place, find_renamed_place, has_left
+from uwf_git.model.flow import HOLDING, Flow, FlowNode, parse_position
+from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import Split, ThreadState, Try, Waiting
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}

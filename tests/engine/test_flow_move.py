@@ -13,11 +13,10 @@ from uwf_git.engine.flow_move import (
     PlaceGone,
     count_passes,
     find_given_up,
+    is_possible,
     next_move,
 )
-from uwf_git.engine.flow_possible import is_possible
-from uwf_git.model.flow import SPLITTING, Flow, FlowNode
-from uwf_git.model.position import Position, parse_position
+from uwf_git.model.flow import SPLITTING, Flow, FlowNode, Position, parse_position
 
 LONG = 60
 """As many stops are compared: flows with loops in loops may have many."""

@@ -5,10 +5,8 @@ from flow_trees import Tree, as_flow, entries, in_passes, trees
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.flow_move import next_move
-from uwf_git.engine.flow_possible import is_possible
-from uwf_git.model.flow import STOPS, Flow, FlowNode
-from uwf_git.model.position import Position, parse_position
+from uwf_git.engine.flow_move import is_possible, next_move
+from uwf_git.model.flow import STOPS, Flow, FlowNode, Position, parse_position
 
 MOST_PASSES = 3
 MOST_QUESTIONS = 9

@@ -10,26 +10,16 @@ from flow_trees import Tree, as_flow, trees
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.flow_move import find_given_up, next_move
-from uwf_git.engine.flow_possible import is_possible
-from uwf_git.engine.flow_tries import (
-    describe_rejection,
-    find_open_try,
-    fold_turn,
-    is_verdict_due,
-)
+from uwf_git.engine.flow_move import find_given_up, is_possible, next_move
+from uwf_git.engine.flow_state import describe_rejection, find_open_try, fold_turn, is_verdict_due
 from uwf_git.engine.verdict_check import judge_again
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event
-from uwf_git.model.flow import STOPS, Flow, FlowNode
+from uwf_git.model.flow import STOPS, Flow, FlowNode, Position, parse_position
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import Position, parse_position
-from uwf_git.model.signal import build_signal
-from uwf_git.model.thread import ThreadState, Try
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import ThreadState, TransitionRecord, Try, build_signal
 
 LONG = 80
 WORKFLOW = NodeHash("A" * 13)

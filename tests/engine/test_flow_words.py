@@ -9,8 +9,7 @@ from refusing import refuses
 from uwf_git.engine.flow_move import next_move
 from uwf_git.engine.flow_words import FlowWords
 from uwf_git.errors import Refused
-from uwf_git.model.flow import FlowNode
-from uwf_git.model.position import parse_position
+from uwf_git.model.flow import FlowNode, parse_position
 
 STATE: dict[str, Any] = {"n": 3, "name": "Ann", "list": [1, 2], "none": None}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.key_shapes import _AFTER, _KEY, _may_have, mask_keys, mask_keys_in
+from uwf_git.engine.masking import _AFTER, _KEY, _may_have, mask_keys, mask_keys_in
 
 KEYS = [
     "sk-" + "a1" * 12,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.engine.lazy_list import LazyContext
 
 KNOWN = {"role": "reviewer", "meta": {"approved": False}, "depth": 3}
 STEPS = [{"role": "planner", "meta": {}}, {"role": "developer", "meta": {"ok": True}}]

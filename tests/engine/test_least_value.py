@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.least_value import list_least
+from uwf_git.engine.rehearsal import list_least
 from uwf_git.model.schema_check import check_value
 
 ITEM = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}

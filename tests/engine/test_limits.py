@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from uwf_git.engine.limits import count_tokens, find_cost, find_spent, find_time_left_s
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
 
 PRESENT = ThreadState(

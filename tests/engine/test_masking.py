@@ -12,8 +12,8 @@ from uwf_git.engine.masking import (
     mask,
     mask_bytes,
     mask_value,
+    read_all,
 )
-from uwf_git.engine.secret_forms import read_all
 
 KEY = "sk-ant-0123456789abcdef"
 

@@ -7,7 +7,7 @@ from refusing import refuses
 
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import NoTransition, Position, StepSummary, build_context, next_role
-from uwf_git.model.transition import END, START, Graph, Transition
+from uwf_git.model.workflow import END, START, Graph, Transition
 
 SOLVE_ISSUE: Graph = {
     START: (Transition("planner", None),),

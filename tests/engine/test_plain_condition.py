@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonata.jsonata import Jsonata
 
 from uwf_git.engine.expression import ConditionFailed, _own_value, evaluate_condition
-from uwf_git.engine.lazy_context import LazyContext
-from uwf_git.engine.plain_condition import NotPlain, plainly_holds
+from uwf_git.engine.lazy_list import LazyContext
+from uwf_git.engine.moderator import NotPlain, plainly_holds
 
 
 def plain_answer(condition: str, context: Any) -> bool | None:

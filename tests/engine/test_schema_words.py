@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.schema_words import SchemaWords
+from uwf_git.engine.prompt import SchemaWords
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.fingerprints import find_secrets_in, take_fingerprints
-from uwf_git.engine.masking import mask
-from uwf_git.engine.secret_forms import find_forms, find_spans, read_all
+from uwf_git.engine.masking import (
+    find_forms,
+    find_secrets_in,
+    find_spans,
+    mask,
+    read_all,
+    take_fingerprints,
+)
 
 KEY = "sk-ant_0123/456+789"
 SALT = b"0123456789abcdef"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.structural_diff import ValueChange, diff_values, render_path
+from uwf_git.engine.diff import ValueChange, diff_values, render_path
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"])
 VALUES = st.recursive(

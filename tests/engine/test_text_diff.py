@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.text_diff import diff_texts
+from uwf_git.engine.diff import diff_texts
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\x0b", "\u2028", "-", "é", "\\"])).map(
     "".join

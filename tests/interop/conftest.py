@@ -12,13 +12,12 @@ from store.story import CLOSURE, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.commands.caller import Caller
 from uwf_git.model.builtin import TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 __all__ = ["empty", "hub", "shared", "sites", "store", "told", "world"]
 

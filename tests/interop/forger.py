@@ -15,8 +15,8 @@ from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from interop.honest_flows import Told, refs_of, set_refs
 
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.objects import DurableObjects
 

@@ -16,7 +16,7 @@ from seal import START_MS
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

@@ -14,7 +14,7 @@ from seal import START_MS
 
 from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.commands.caller import Caller
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
 

@@ -8,7 +8,7 @@ from commands.world import World, says
 from interop.forge import Forge, take_apart
 from interop.hub import Hub, Pushed, make_hub, push
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 @dataclass

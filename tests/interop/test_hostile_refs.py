@@ -8,7 +8,7 @@ from commands.sharing import Site
 
 from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.remote.arrivals import MOST_FAILED
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 _MANY = 50_000
 

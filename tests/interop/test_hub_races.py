@@ -19,11 +19,10 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Conflict, UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, list_threads
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.threads.history import KEPT, walk_history
 
 ACTIONS = 25
 MOST_STEPS = 4

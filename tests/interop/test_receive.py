@@ -17,7 +17,7 @@ from interop.hub import Hub, make_hub, push
 
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 

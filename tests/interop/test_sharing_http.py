@@ -13,7 +13,7 @@ from interop.servers import git_over_http, redirecting
 
 from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 

@@ -16,7 +16,7 @@ from store.signing_keys import make_ssh_key, public_half
 
 from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 
 Git = Callable[..., str]

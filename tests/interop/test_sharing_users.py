@@ -18,7 +18,7 @@ from store.killing import in_child
 from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.admin.init_shared import init_shared
 from uwf_git.commands.caller import Caller
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import create_store, open_store
 

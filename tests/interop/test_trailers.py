@@ -12,8 +12,8 @@ from interop.hostile import FORGERIES, Words, forged, fuzzed
 from store.story import COMMITTER, THREAD
 
 from uwf_git.model.event_words import Words as Subject
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import NodeHash
+from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.objects.message import BadMessage, parse_trailers, subject_of
 from uwf_git.store.store import Store
 from uwf_git.store.threads.message import build_thread_message, parse_thread_message

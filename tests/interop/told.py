@@ -8,7 +8,7 @@ from commands.world import DEMO, World, fails, says
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from seal import START_MS
 from uwf_git.cli.app.boundary import run
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.uwf import UWF
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def uwf(store: str, *words: str) -> Ran:

@@ -12,7 +12,7 @@ from uwf_git import Refused, TaskRuntime
 from uwf_git.library.place import KeptStore, Place
 from uwf_git.library.starting import new_task_id
 from uwf_git.library.step_memory import StepMemory
-from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.names import is_thread_id
 
 
 def place(now_ms: int) -> Place:

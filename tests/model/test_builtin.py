@@ -6,9 +6,8 @@ import pytest
 
 from uwf_git.model import builtin
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE
-from uwf_git.model.crockford import encode_u64
+from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import collect_references, reference
 from uwf_git.model.schema_check import check_schema, check_value
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.crockford import ALPHABET, encode_u64, fold
+from uwf_git.model.names import ALPHABET, encode_u64, fold
 
 
 def decode(text: str) -> int:

@@ -11,12 +11,19 @@ from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
 from uwf_git.model.event_folds import Cause, Standing, begin_state, counts_as_failure, find_wait_end
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.signal import build_signal
-from uwf_git.model.thread import Amendment, Event, Status, ThreadState, Try, Waiting, parse_present
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import (
+    Amendment,
+    Event,
+    Status,
+    ThreadState,
+    TransitionRecord,
+    Try,
+    Waiting,
+    build_signal,
+    parse_present,
+)
 
 WORKFLOW, AGENT, OTHER = (NodeHash(letter * 13) for letter in "ABC")
 BEGIN = ThreadState(WORKFLOW, {"developer": AGENT}, started_at=1000)

@@ -21,11 +21,9 @@ from uwf_git.model.event_rules import (
     event_of,
     may_follow,
 )
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.signal import Action
-from uwf_git.model.thread import ENDED, EVENTS, STATUSES, Event, Split
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread import ENDED, EVENTS, STATUSES, Action, Event, Split
 
 WORKFLOW, OTHER, AGENT = (NodeHash(letter * 13) for letter in "ABC")
 THREAD, FORKED = (ThreadId(f"01J0000000000000000000000{number}") for number in "12")

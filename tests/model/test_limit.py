@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.model.limit import LONGEST_MS, MOST, find_limit_problem, render_limit
+from uwf_git.model.thread import LONGEST_MS, MOST, find_limit_problem, render_limit
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.crockford import encode_u64
-from uwf_git.model.node_hash import NotANodeHash, is_node_hash, parse_node_prefix
+from uwf_git.model.names import NotANodeHash, encode_u64, is_node_hash, parse_node_prefix
 
 node_hashes = st.integers(0, 2**64 - 1).map(encode_u64)
 

@@ -5,7 +5,7 @@ from flow_trees import as_flow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.position import NotAPosition, Part, Position, fits, parse_position
+from uwf_git.model.flow import NotAPosition, Part, Position, fits, parse_position
 
 parts = st.builds(
     Part, st.booleans(), st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**14))

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.builtin import BUILTIN, SIGNAL
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.signal import LIMITS, build_signal, read_amendment
-from uwf_git.model.thread import Amendment
+from uwf_git.model.thread import LIMITS, Amendment, build_signal, read_amendment
 
 A, B = NodeHash("8FWKR3TN5V1QA"), NodeHash("7BQST3VW9F2MA")
 

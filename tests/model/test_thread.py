@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import (
     ENDED,
     EVENTS,
@@ -16,7 +16,6 @@ from uwf_git.model.thread import (
     Waiting,
     parse_present,
 )
-from uwf_git.model.thread_id import ThreadId
 
 WORKFLOW, AGENT, ATTEMPT = (NodeHash(letter * 13) for letter in "ABC")
 BEGIN = ThreadState(workflow=WORKFLOW, binding={"developer": AGENT}, started_at=1000)

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.crockford import ALPHABET
-from uwf_git.model.thread_id import NotAThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.model.names import ALPHABET, NotAThreadId, is_thread_id, parse_thread_prefix
 
 thread_ids = st.builds(
     str.__add__, st.sampled_from("01234567"), st.text(ALPHABET, min_size=25, max_size=25)

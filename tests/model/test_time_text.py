@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.time_text import render_duration, render_time
+from uwf_git.model.text import render_duration, render_time
 
 
 @pytest.mark.parametrize(

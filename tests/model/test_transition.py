@@ -2,10 +2,9 @@ import pytest
 from workflow_file import SOUND, problems_of, read, spoiled
 
 from uwf_git.model.builtin import MODERATOR
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.transition import END, START, Transition
-from uwf_git.model.workflow import build_workflow, parse_graph
+from uwf_git.model.workflow import END, START, Transition, build_workflow, parse_graph
 from uwf_git.model.workflow_name import check_name
 
 

@@ -1,6 +1,5 @@
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import FORMAT, TransitionRecord
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.thread import FORMAT, TransitionRecord
 
 
 def test_the_format_is_the_second() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.usage import add_usage, drop_unfit, find_unfit
+from uwf_git.model.thread import add_usage, drop_unfit, find_unfit
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 reports = st.dictionaries(

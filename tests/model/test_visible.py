@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.visible import one_line, visible_block, visible_line
+from uwf_git.model.text import one_line, visible_block, visible_line
 
 ANY_TEXT = st.text(st.characters())
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.crockford import ALPHABET
+from uwf_git.model.names import ALPHABET
 from uwf_git.model.workflow_name import check_name, check_workflow_name, fold_workflow_name
 
 

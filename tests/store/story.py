@@ -13,9 +13,9 @@ from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, START, STEP, TEXT
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.event_words import describe_start
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import build_workflow
 from uwf_git.store.git.identity import agent_identity, clean_identity
 from uwf_git.store.objects.commit import Signing

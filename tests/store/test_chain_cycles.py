@@ -13,13 +13,12 @@ from store.test_damage import rewritten
 
 from uwf_git.model.builtin import STEP
 from uwf_git.model.canonical import encode
-from uwf_git.model.crockford import encode_u64
+from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.store import Store
-from uwf_git.store.threads.step_chain import StepChain
+from uwf_git.store.threads.history import StepChain
 
 # XXH64's primes, from its specification.
 _P1, _P2, _P3, _P4 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63

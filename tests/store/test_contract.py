@@ -7,8 +7,8 @@ from store.conftest import Backend
 from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, list_tree, signed, tell_small_story
 
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.cas_nodes import list_nodes, put_nodes
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.nodes.tree import MissingNode
@@ -31,14 +31,15 @@ from uwf_git.store.threads.heads import (
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.workflows.registry import (
+    SourceFiles,
     WorkflowMoved,
     add_version,
     find_version,
     get_version_node,
     list_names,
     list_versions,
+    read_sources,
 )
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 Clock = Callable[[], int]
 Golden = Callable[[str, str | bytes], None]

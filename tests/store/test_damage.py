@@ -12,9 +12,9 @@ from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import STEP, TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.nodes.blob import DamagedNode, encode_node
 from uwf_git.store.nodes.tree import MissingNode, add_nodes

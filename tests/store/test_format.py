@@ -14,17 +14,25 @@ from uwf_git.model.canonical import encode
 from uwf_git.model.digest import typed_hash
 from uwf_git.model.event_rules import RULES
 from uwf_git.model.event_words import Words
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import EVENTS, STATUSES, Split, ThreadState, Try, Waiting
-from uwf_git.model.transition_record import FORMAT, TransitionRecord
+from uwf_git.model.names import NodeHash
+from uwf_git.model.thread import (
+    EVENTS,
+    FORMAT,
+    STATUSES,
+    Split,
+    ThreadState,
+    TransitionRecord,
+    Try,
+    Waiting,
+)
 from uwf_git.store import discover, trust
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
 from uwf_git.store.objects.message import parse_trailers
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.history import KEPT
 from uwf_git.store.threads.message import build_thread_message, parse_thread_message
-from uwf_git.store.threads.preserved import KEPT
 from uwf_git.store.user_files import find_user_file
 from uwf_git.store.workflows.registry import WORKFLOWS
 

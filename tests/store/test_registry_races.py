@@ -17,14 +17,15 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.workflows.registry import (
+    SourceFiles,
     Version,
     WorkflowMoved,
     add_version,
     find_version,
     list_names,
     list_versions,
+    read_sources,
 )
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 PUT = """
 import sys
@@ -32,7 +33,7 @@ sys.path.insert(0, sys.argv[3])
 from store.story import CLOSURE, WORKFLOW, signed
 from uwf_git.store.workflows.registry import WorkflowMoved, add_version, find_version
 from uwf_git.store.store import open_store
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles
 store = open_store(sys.argv[1])
 for number in range(5):
     source = f"{sys.argv[2]} {number}".encode()

@@ -28,8 +28,7 @@ from uwf_git.store.trust import (
     trust_agents,
     untrust_agents,
 )
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 AGENT_CONFIG: dict[str, Any] = {
     "command": "uwf-cursor --model x",

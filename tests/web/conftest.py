@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands.world import World, make_world
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 @pytest.fixture

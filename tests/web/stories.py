@@ -13,7 +13,7 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, StepFiles
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 KEY = "ghp_" + "a1B2" * 9
 """Of a shape that keys have."""

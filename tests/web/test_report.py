@@ -13,7 +13,7 @@ from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_waiting, tell_work
 
 from uwf_git.commands.inspect.thread_report import view_report
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.web.check_section import render_check
 from uwf_git.web.entries import render_entries

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from workflow_file import read
 
 from uwf_git.engine.expression import evaluate_condition
-from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
-from uwf_git.engine.plain_condition import plainly_holds
+from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role, plainly_holds
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.transition import END, START
+from uwf_git.model.workflow import END, START
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
 NAMES = sorted(path.stem for path in WORKFLOWS.glob("*.yaml"))

@@ -7,24 +7,19 @@ from uwf_git.engine.turn_context import (
     AgentContext,
     BadContext,
     ExtractContext,
+    InputFile,
     LastError,
     ModeratorContext,
+    Rejection,
     Start,
     Step,
     build_extract_context,
     parse_context,
 )
-from uwf_git.engine.turn_context import (
-    NodeView as Node,
-)
-from uwf_git.engine.turn_context import (
-    RoleView as Role,
-)
-from uwf_git.engine.turn_context import (
-    WorkflowView as Workflow,
-)
-from uwf_git.engine.turn_views import InputFile, Rejection
-from uwf_git.engine.turn_views import TryView as Try
+from uwf_git.engine.turn_context import NodeView as Node
+from uwf_git.engine.turn_context import RoleView as Role
+from uwf_git.engine.turn_context import TryView as Try
+from uwf_git.engine.turn_context import WorkflowView as Workflow
 
 __all__ = [
     "AgentContext",

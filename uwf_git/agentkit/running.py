@@ -26,7 +26,7 @@ from uwf_git.agentkit.llm.extractor_settings import find_extractor
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
-from uwf_git.agents.one_line import on_one_line
+from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.errors import UwfError
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from uwf_git.agents.file_below import BadFileBelow, read_below
-from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 
 PROMPT = "prompt.md"
@@ -83,7 +82,10 @@ def read_reported(
     if step_dir is None or workdir is None or path is None:
         return None
     # Imports cbor2, which most agents do not need.
-    from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
+    from uwf_git.agents.reply import (  # noqa: PLC0415
+        BadJson,
+        parse_strict_json,
+    )
 
     try:
         content = read_below(workdir, path, most_bytes=_MOST_REPORTED)

@@ -1,16 +1,93 @@
-"""Process groups: signal all of one, and wait until it has ended.
-
-A group is signalled only while its id cannot be reused: while its leader is not reaped, or while
-any member lives.
-"""
+"""Process groups: signal all of one, wait for its end, and what is left behind."""
 
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from uwf_git.errors import Refused
 from uwf_git.processes import Process, list_processes
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+# Note SIGTERM, SIGINT and SIGHUP instead of ending at once; only in the main thread.
+
+
+@contextmanager
+def deferred_signals(noted: list[int]) -> Iterator[None]:
+    """Append received signals to *noted*, to end a program first; restore the handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        noted.append(number)
+
+    ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = [(each, signal.signal(each, note)) for each in ending]
+    try:
+        yield
+    finally:
+        for number, action in before:
+            signal.signal(number, signal.SIG_DFL if action is None else action)
+
+
+# Cancel the work of one thread of Python from another one: Ctrl-C reaches only the main thread.
+
+Result = TypeVar("Result")
+
+_OF_THREAD = threading.local()
+
+_WAKE_S = 0.5
+
+
+@contextmanager
+def cancellable(cancelled: threading.Event) -> Iterator[None]:
+    """Let *cancelled* interrupt what this thread of Python does, where it calls ``check``."""
+    before = getattr(_OF_THREAD, "cancelled", None)
+    _OF_THREAD.cancelled = cancelled
+    try:
+        yield
+    finally:
+        _OF_THREAD.cancelled = before
+
+
+def check_cancelled() -> None:
+    """Raise KeyboardInterrupt, as Ctrl-C does, if this thread of Python is to stop."""
+    cancelled = getattr(_OF_THREAD, "cancelled", None)
+    if cancelled is not None and cancelled.is_set():
+        raise KeyboardInterrupt
+
+
+def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
+    """Return those of *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
+
+    The kernel may give the signal to another thread, and Python handles it in the main one only:
+    so that one wakes now and then.
+    """
+    from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
+        FIRST_COMPLETED,
+        wait,
+    )
+
+    while True:
+        done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
+        if done or not futures:
+            return done
+
+
+# Process groups: signal all of one, and wait until it has ended.
+#
+# A group is signalled only while its id cannot be reused: while its leader is not reaped, or
+# while any member lives.
 
 # Most groups end at once, and every step waits for this.
 _FIRST_TICK_S = 0.001
@@ -120,3 +197,199 @@ def list_members(group: int) -> list[Process] | None:
     if processes is None:
         return None
     return [each for each in processes if each.group == group and not each.has_ended]
+
+
+# Find and end the processes that a program left behind.
+#
+# opencode and gemini start every tool in a session of its own, which a signal to their group does
+# not reach, and a daemon forks twice to lose its parent. As child subreaper (prctl(2), Linux) we
+# become their parent. Only descendants of this process are signalled, and no child that was there
+# before. Without /proc nothing is found, and only the process group can be ended.
+
+_PR_SET_CHILD_SUBREAPER = 36
+_TICK_S = 0.01
+
+# The kernel may still tear down a killed process; one that takes longer hangs there.
+
+
+class Orphans:
+    """The processes that become our children from now on because their parent ended."""
+
+    def __init__(self) -> None:
+        self._are_ours = _set_subreaper(is_on=True)
+        self._known: set[int] = set()
+        if self._are_ours and _has_children():
+            self._known = {
+                each.pid for each in list_processes() or () if each.parent == os.getpid()
+            }
+
+    def close(self) -> None:
+        """Be subreaper no more."""
+        if self._are_ours:
+            _set_subreaper(is_on=False)
+
+    def keep(self, pid: int) -> None:
+        """Do not end *pid*, a child that was started since."""
+        self._known.add(pid)
+
+    def end(self, *, grace_s: float) -> None:
+        """End orphans and their descendants: SIGTERM, wait at most *grace_s*, SIGKILL."""
+        if not self._are_ours:
+            return
+        killing_from = time.monotonic() + grace_s
+        asked: set[int] = set()
+        while living := self._living():
+            now = time.monotonic()
+            if now >= killing_from + _TEAR_DOWN_S:
+                return
+            for pid in living:
+                if now >= killing_from:
+                    _send(pid, signal.SIGKILL)
+                elif pid not in asked:
+                    asked.add(pid)
+                    _send(pid, signal.SIGTERM)
+                    # A stopped process handles SIGTERM only when it is continued.
+                    _send(pid, signal.SIGCONT)
+            time.sleep(_TICK_S)
+
+    def _living(self) -> set[int]:
+        """Return the orphans and descendants that run, and reap those that ended."""
+        if not _has_children():
+            return set()
+        processes = list_processes() or []
+        ours = {os.getpid()}
+        found: set[int] = set()
+        while ours:
+            born = {each for each in processes if each.parent in ours}
+            born = {each for each in born if each.pid not in self._known | found}
+            ours = {each.pid for each in born}
+            found |= ours
+        for each in processes:
+            if each.pid in found and each.has_ended:
+                found.remove(each.pid)
+                if each.parent == os.getpid():
+                    with suppress(ChildProcessError):
+                        os.waitpid(each.pid, os.WNOHANG)
+        return found
+
+
+def _set_subreaper(*, is_on: bool) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    # Only adapters that run a program need it, and it costs some milliseconds.
+    import ctypes  # noqa: PLC0415
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0) == 0)
+
+
+def _has_children() -> bool:
+    """Return whether we have a child or zombie; cheaper than a search through /proc."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    # The pid was not reused: only we reap our children, and for other descendants /proc was read
+    # a moment ago.
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+# Start a program that outlives us and our terminal.
+#
+# It gets a session of its own, no stdin, and a log file to which its output is appended.
+
+
+def _not_detached(what: str, problem: str) -> Refused:
+    return Refused(
+        f"cannot start in the background: {what}: {problem}",
+        code="not-detached",
+        hint="check free disk space, and the permissions of the store",
+        path=what,
+    )
+
+
+# Pids of children that were let go. An ended one stays a zombie until it is reaped.
+_LET_GO: list[int] = []
+
+
+class Detached:
+    """A detached program."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]") -> None:
+        self._child = child
+        self.pid = child.pid
+
+    def find_status(self) -> int | None:
+        """Return its exit status (negative: the signal that ended it); None while it runs."""
+        return self._child.poll()
+
+    def let_go(self) -> None:
+        """Stop watching it; if it ends before us, the next ``spawn_detached`` reaps it."""
+        if self._child.poll() is None:
+            _LET_GO.append(self.pid)
+            # Python warns of a child that was not waited for.
+            self._child.returncode = 0
+
+
+class DetachRequest(NamedTuple):
+    """A program to start detached."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    workdir: str
+    log: str
+    """The file for its stdout and stderr; it is created if missing."""
+
+
+def spawn_detached(request: DetachRequest) -> Detached:
+    """Start a program that goes on when we end.
+
+    Raises:
+        Refused
+    """
+    _reap_ended()
+    try:
+        os.makedirs(os.path.dirname(request.log), exist_ok=True)
+        # Readable by this user only: agents may print confidential work.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        log = os.open(request.log, flags, 0o600)
+    except OSError as error:
+        raise _not_detached(request.log, error.strerror or str(error)) from error
+    try:
+        return Detached(_spawn(request, log))
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else None
+        raise _not_detached(request.argv[0], problem or str(error)) from error
+    finally:
+        os.close(log)
+
+
+def _spawn(request: DetachRequest, log: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        request.argv,
+        env=dict(request.environment),
+        cwd=request.workdir,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+
+
+def _reap_ended() -> None:
+    """Reap the children that have ended since they were let go."""
+    for pid in tuple(_LET_GO):
+        try:
+            has_ended = os.waitpid(pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            # It was reaped elsewhere, or the process ignores SIGCHLD.
+            has_ended = True
+        if has_ended:
+            # Another Python thread may have removed it.
+            with suppress(ValueError):
+                _LET_GO.remove(pid)

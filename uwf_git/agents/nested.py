@@ -1,27 +1,132 @@
-"""Run the program that an adapter drives, to its end.
-
-When ``run_nested`` returns or raises, nothing that the program started runs any more: its process
-group is ended, then whatever left the group (orphans.py); it cannot outlive us either
-(parent_watchdog.py). Input and output are files, so no pipe can fill and no daemon can hold us up.
-"""
+"""Run the program that an adapter drives, to its end."""
 
 import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Literal, NamedTuple, cast
 
-from uwf_git.agents.deferred_signals import deferred_signals
-from uwf_git.agents.group import stop_group
-from uwf_git.agents.nested_environment import allowed_environment
-from uwf_git.agents.orphans import Orphans
-from uwf_git.agents.output_file import OutputFile, create_output
-from uwf_git.agents.parent_watchdog import watched_by_stdin
+from uwf_git.agents.files import OutputFile, create_output
+from uwf_git.agents.group import Orphans, deferred_signals, stop_group
 from uwf_git.agents.request import OnOutput
+from uwf_git.git_environment import LOCAL_VARIABLES
+
+# The environment of a nested agent program: an allow list.
+#
+# Never passed on: markers by which a program notices that it runs inside another agent
+# (CLAUDECODE, COPILOT_CLI), since it would behave differently, and the variables of a git hook.
+
+_ALLOWED = (
+    "HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
+    "NO_COLOR", "TMPDIR", "TMP", "TEMP", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+    "GIT_*", "UWF_*",
+)  # fmt: skip
+
+_NEVER = frozenset({
+    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI", "COPILOT_RUN_APP",
+    "COPILOT_AGENT_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "CURSOR_TRACE_ID",
+    "OPENCODE", "OPENCODE_PID", "GOOSE_TERMINAL", "AGENT",
+})  # fmt: skip
+
+# Keys for our own model calls; the program has its own.
+_OUR_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+
+def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> dict[str, str]:
+    """Return the part of *environ* that a nested program may see.
+
+    *more* adds names, or prefixes such as ``ANTHROPIC_*``, that this program needs. A full name
+    overrides the exclusions.
+    """
+    patterns = (*_ALLOWED, *more)
+    exact = {each for each in patterns if not each.endswith("*")}
+    beginnings = tuple(each[:-1] for each in patterns if each.endswith("*"))
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in exact or (name.startswith(beginnings) and not _is_excluded(name))
+    }
+
+
+def _is_excluded(name: str) -> bool:
+    return name in _NEVER | LOCAL_VARIABLES or (
+        name.startswith("UWF_") and name.endswith(_OUR_SECRETS)
+    )
+
+
+# A watchdog shell in a program's process group that kills the program when we die.
+#
+# It reads from a pipe whose write end only we hold. When the pipe breaks, it kills every process
+# that carries the program's mark in its environment, then the group. Shell messages about the
+# program's end (`Terminated`) are discarded.
+
+# $1 is the mark, which finds processes that left the group (Linux); it is exported after the
+# watchdog was forked, so that the watchdog is killed last. 4 is the program's stderr. The trap
+# keeps the shell alive on SIGTERM to the group, so that it returns the program's status; the last
+# line keeps it from becoming the program by exec.
+_WATCHDOG = """\
+trap : TERM INT HUP
+{ read -r line <&3 || {
+    for round in 1 2 3; do
+        for found in $(grep -ls "UWF_NESTED=$1" /proc/[0-9]*/environ); do
+            found=${found#/proc/}; kill -s KILL "${found%/environ}"
+        done
+    done
+    kill -s KILL 0
+}; } >/dev/null 2>&1 4>&- &
+export UWF_NESTED="$1"; shift
+"""
+
+_BY_STDIN = "exec 3<&0 </dev/null 4>&2 2>/dev/null\n"
+_BY_NUMBER = 'exec 3<"/dev/fd/$0" 4>&2 2>/dev/null\n'
+
+# $0 is the folder.
+_WITH_FILES = """\
+(exec 3<&- 4>&- <"$0/stdin" >>"$0/stdout" 2>>"$0/stderr"; exec "$@")
+exit $?
+"""
+_WITH_STREAMS = """\
+(exec 2>&4 3<&- 4>&-; exec "$@")
+exit $?
+"""
+
+
+def watched_by_stdin(folder: str, argv: tuple[str, ...]) -> list[str]:
+    """Return the argv of a shell that runs *argv*; the watchdog's pipe is the shell's stdin.
+
+    The program's stdin, stdout and stderr are the files of these names in *folder*.
+    """
+    return ["/bin/sh", "-c", _BY_STDIN + _WATCHDOG + _WITH_FILES, folder, _mark(), *argv]
+
+
+def watched_by_descriptor(pipe: int, argv: tuple[str, ...]) -> list[str]:
+    """Return the argv of a shell that runs *argv*; *pipe* is the watchdog's descriptor.
+
+    The program's stdin, stdout and stderr are the shell's.
+    """
+    # Opened by name, since some shells duplicate one-digit descriptors only.
+    return ["/bin/sh", "-c", _BY_NUMBER + _WATCHDOG + _WITH_STREAMS, str(pipe), _mark(), *argv]
+
+
+def _mark() -> str:
+    return os.urandom(16).hex()
+
+
+# Run the program that an adapter drives, to its end.
+#
+# When ``run_nested`` returns or raises, nothing that the program started runs any more: its
+# process group is ended, then whatever left the group (orphans.py); it cannot outlive us either
+# (parent_watchdog.py). Input and output are files, so no pipe can fill and no daemon can hold us
+# up.
 
 __all__ = ["NestedRequest", "NestedRun", "allowed_environment", "run_nested"]
 

@@ -21,9 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from uwf_git.agents.cancel import check_cancelled
-from uwf_git.agents.deferred_signals import deferred_signals
-from uwf_git.agents.group import stop_group
+from uwf_git.agents.group import check_cancelled, deferred_signals, stop_group
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
 from uwf_git.agents.run_files import (
     EXIT,

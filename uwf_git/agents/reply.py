@@ -1,21 +1,179 @@
-"""An agent's output read as its reply: an object, front matter with a text, or the bare meta.
+"""An agent's output read as its reply: an object, or front matter with a text."""
 
-An agent of a flow that no role describes may print any text as well.
-
-The same bytes give the same reply, and what was parsed can stand in a node. The role's schema is
-checked elsewhere.
-"""
-
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import Protocol
-from uwf_git.agents.front_matter import FrontMatter, FrontMatterUnclosed, split_front_matter
-from uwf_git.agents.one_line import on_one_line, show_beginning
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.errors import AgentFailed
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.yaml.plain import read_plain
+
+# JSON that agents print, read strictly: no duplicate keys, nothing that a node could not hold.
+#
+# A value that was parsed is in canonical form.
+
+
+class BadJson(AgentFailed):
+    """The text is not JSON that a node can hold."""
+
+    code = "bad-json"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"not JSON: {problem}", problem=problem)
+        self.problem = problem
+
+
+def parse_strict_json(text: str) -> Any:
+    """Return *text*, one JSON value, in canonical form.
+
+    Raises:
+        BadJson: it is not JSON, or has a duplicate key, NaN, a lone surrogate, a number out of
+            range, or more levels than a node may have.
+    """
+    value, end = parse_strict_json_at(text, 0)
+    rest = text[end:].lstrip()
+    if rest:
+        line = text.count("\n", 0, len(text) - len(rest)) + 1
+        raise BadJson(f"there is more text after the value on line {line}")
+    return value
+
+
+def parse_strict_json_at(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at *start*, and where it ends.
+
+    Raises:
+        BadJson: as ``parse_strict_json``.
+    """
+    while start < len(text) and text[start] in " \t\r\n":
+        start += 1
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+        return canonical(value), end
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg.lower()} (line {error.lineno}, column {error.colno})"
+        raise BadJson(problem) from None
+    except NotCanonical as error:
+        raise BadJson(error.message) from None
+    except RecursionError:
+        raise BadJson("it is nested too deeply") from None
+    except ValueError:
+        # Python refuses integers of more than 4,300 digits.
+        raise BadJson("a number has too many digits") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise BadJson(f"the key {key!r:.60} is there twice")
+        fields[key] = value
+    return fields
+
+
+def _parse_constant(name: str) -> float:
+    # Refused by `canonical`, whose error says where it is.
+    return float(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_parse_constant)
+
+
+# Quoted output on one line, printable on any terminal.
+
+
+def on_one_line(text: str) -> str:
+    """Return *text* without control characters and line breaks, runs of blanks as one."""
+    cleaned = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(cleaned.split())
+
+
+def show_beginning(text: str, *, limit: int = 80) -> str:
+    """Return the beginning of *text* on one line, with an ellipsis if it was cut."""
+    # Cleaning shrinks the text; four times the limit is enough for all but pages of blanks.
+    shown = on_one_line(text[: 4 * limit])
+    is_cut = len(shown) > limit or len(text) > 4 * limit
+    return shown[:limit] + ("…" if is_cut else "")
+
+
+# Front matter: YAML between two lines of dashes, then text. Engine and kit share this one reader.
+#
+# The text after the block is kept character by character.
+
+_BYTE_ORDER_MARK = "\ufeff"
+_RULE = "---"
+
+
+class FrontMatterUnclosed(AgentFailed):
+    """No second line of dashes closes the front matter."""
+
+    code = "front-matter-unclosed"
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"the front matter that begins on line {line} has no closing ---")
+
+
+class FrontMatter(NamedTuple):
+    """The parts of a text that begins with front matter."""
+
+    source: str
+    """The YAML between the dashes."""
+
+    content: str
+    """The text after the line of the closing dashes."""
+
+    line: int
+    """The line of the text on which the YAML begins, from 1."""
+
+
+def split_front_matter(text: str) -> FrontMatter | None:
+    """Split *text*; return None if it does not begin with a line of three dashes.
+
+    A byte order mark and blank lines before it are skipped: models and editors add them.
+
+    Raises:
+        FrontMatterUnclosed
+    """
+    start, line = _skip_blank(text)
+    opening, position = _line_at(text, start)
+    if not _is_rule(opening):
+        return None
+    begin = position
+    while position < len(text):
+        closing, after = _line_at(text, position)
+        if _is_rule(closing):
+            return FrontMatter(text[begin:position], text[after:], line + 1)
+        position = after
+    raise FrontMatterUnclosed(line)
+
+
+def _skip_blank(text: str) -> tuple[int, int]:
+    """Return start and number of the first line that is not blank."""
+    position, line = (1 if text.startswith(_BYTE_ORDER_MARK) else 0), 1
+    while position < len(text):
+        content, after = _line_at(text, position)
+        if content.strip(" \t\r"):
+            break
+        position, line = after, line + 1
+    return position, line
+
+
+def _line_at(text: str, start: int) -> tuple[str, int]:
+    """Return the line at *start* without its line feed, and the start of the next line."""
+    end = text.find("\n", start)
+    return (text[start:], len(text)) if end < 0 else (text[start:end], end + 1)
+
+
+def _is_rule(line: str) -> bool:
+    return line.startswith(_RULE) and not line[len(_RULE) :].strip(" \t\r")
+
+
+# An agent's output read as its reply: an object, front matter with a text, or the bare meta.
+#
+# An agent of a flow that no role describes may print any text as well.
+#
+# The same bytes give the same reply, and what was parsed can stand in a node. The role's schema
+# is checked elsewhere.
 
 Form = Literal["object", "front-matter", "bare", "text"]
 BadReplyKind = Literal[

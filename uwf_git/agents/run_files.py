@@ -14,8 +14,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.agents.left_file import open_left_file, read_left_file
-from uwf_git.agents.output_file import OutputFile, create_output
+from uwf_git.agents.files import OutputFile, create_output, open_left_file, read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.errors import AgentFailed, Refused
 

@@ -14,9 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple, cast
 
-from uwf_git.agents.group import stop_group
-from uwf_git.agents.orphans import Orphans
-from uwf_git.agents.parent_watchdog import watched_by_descriptor
+from uwf_git.agents.group import Orphans, stop_group
+from uwf_git.agents.nested import watched_by_descriptor
 
 _CHUNK_BYTES = 64 * 1024
 _MOST_LINE_BYTES = 64 * 1024 * 1024

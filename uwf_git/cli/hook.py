@@ -18,7 +18,7 @@ from uwf_git.commands.receive.ref_update import (
     ours_among,
     parse_updates,
 )
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 
 _MOST_TOLD = 50
 _MOST_HINTS = 5

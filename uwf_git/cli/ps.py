@@ -12,7 +12,7 @@ from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.inspect.logs import find_last_log_line
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.naming import read_short_ids

@@ -13,7 +13,7 @@ from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 
 _WHERE = ("commit", "node", "path")
 

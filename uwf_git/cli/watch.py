@@ -23,8 +23,8 @@ from uwf_git.cli.session.streams import (
     write_stdout,
 )
 from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.visible import visible_line
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import visible_line
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.naming import ShortIds, read_short_ids

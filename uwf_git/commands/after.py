@@ -37,10 +37,8 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
-    from uwf_git.store.gc.policy import find_due  # noqa: PLC0415 (commands that read need no policy)
-    from uwf_git.store.gc.small_packs import (  # noqa: PLC0415 (as above)
-        has_many_packs,
-    )
+    from uwf_git.store.gc.packing import find_due  # noqa: PLC0415 (commands that read need no policy)
+    from uwf_git.store.gc.unite import has_many_packs  # noqa: PLC0415 (as above)
 
     # On an OSError the next command tries again.
     with suppress(OSError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.model.flow import Flow, parent
-from uwf_git.model.transition import Graph
+from uwf_git.model.workflow import Graph
 
 _GROWING = ("roles", "agentOverrides")
 _APART = {*_GROWING, "flow", "moderator"}

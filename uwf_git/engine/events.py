@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.errors import BadUsage
 from uwf_git.model.event_rules import RULES
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import TransitionRecord
 
 EventType = Literal[
     "workflow:start",

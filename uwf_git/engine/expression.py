@@ -26,7 +26,7 @@ from jsonata.utils import Utils
 from uwf_git.engine import jsonata_functions
 from uwf_git.engine.javascript_pattern import JavaScriptPattern, UnreadablePattern
 from uwf_git.engine.jsonata_functions import refusal
-from uwf_git.engine.lazy_context import LazyContext
+from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import Refused, UwfError
 
 SOURCE_BYTES = 16 * 1024

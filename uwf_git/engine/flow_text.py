@@ -1,11 +1,11 @@
 """Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds."""
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.engine.javascript.failure import ExpressionFailed
 from uwf_git.engine.javascript.parser import parse_expression
 from uwf_git.engine.javascript.template import parse_template
+from uwf_git.engine.javascript.values import ExpressionFailed
 from uwf_git.engine.jsonata_template import BadTemplate, split_template
-from uwf_git.model.definition.surroundings import FlowText
+from uwf_git.model.definition.definition import FlowText
 
 NAMES = ("state", "iteration", "prompt", "depth")
 """What every text of a flow may read; within maps their items too."""

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.engine.flow_state import ITERATION, read_state
 from uwf_git.errors import Refused
-from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, MAX_ITEMS, Flow, FlowNode
-from uwf_git.model.position import Position
+from uwf_git.model.flow import (
+    DEFAULT_BOUND,
+    LONGEST_TIMEOUT_MS,
+    MAX_ITEMS,
+    Flow,
+    FlowNode,
+    Position,
+)
 
 if TYPE_CHECKING:
-    from uwf_git.engine.javascript.together import Together
+    from uwf_git.engine.javascript.template import Together
 
 
 def _bad_flow_value(node: FlowNode, field_name: str, problem: str) -> Refused:
@@ -38,7 +44,7 @@ class _Asked:
 
     @cached_property
     def javascript(self) -> "Together":
-        from uwf_git.engine.javascript.together import Together  # noqa: PLC0415 (flows only)
+        from uwf_git.engine.javascript.template import Together  # noqa: PLC0415 (flows only)
 
         return Together()
 
@@ -237,7 +243,7 @@ class FlowWords:
             from uwf_git.engine.expression import evaluate_value  # noqa: PLC0415 (costs 40 ms)
 
             return evaluate_value(source, names)
-        from uwf_git.engine.javascript.undefined import UNDEFINED  # noqa: PLC0415 (flows only)
+        from uwf_git.engine.javascript.values import UNDEFINED  # noqa: PLC0415 (flows only)
 
         value = self._asked.javascript.evaluate(source, names)
         return None if value is UNDEFINED else value

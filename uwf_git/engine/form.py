@@ -6,7 +6,7 @@ The result fits the schema; a value that was not given is left out, except for c
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from uwf_git.engine.schema_words import SchemaWords, literal
+from uwf_git.engine.prompt import SchemaWords, literal
 
 _YES, _NO = {"y", "yes", "true"}, {"n", "no", "false"}
 _SCALARS = {"string", "integer", "number", "boolean"}

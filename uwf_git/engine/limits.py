@@ -8,8 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.model.limit import LONGEST_MS
-from uwf_git.model.thread import ThreadState
+from uwf_git.model.thread import LONGEST_MS, ThreadState
 
 _MS = 1000
 _TOLD = {

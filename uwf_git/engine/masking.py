@@ -1,14 +1,221 @@
-"""Mask the secrets of the environment in texts that are stored.
+"""Mask secrets in texts that are stored: of the environment, or of the shape of a key."""
 
-Every occurrence is replaced whole, also where two secrets overlap, in whatever spelling
-secret_forms.py reads, and where a line break cuts it; all else is unchanged, byte for byte.
-"""
-
+import base64
+import html
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+import sys
+from base64 import b64decode
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b, shake_256
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
 
-from uwf_git.engine.secret_forms import Span, as_form, cut_half, find_forms, find_spans
+# The spellings in which a secret stands in a text: as it is, in base64, and in any encoding.
+#
+# What JSON, URLs, HTML, shells, Markdown and wrapped lines make of a text is not listed but read
+# back, again and again until nothing changes: a key is found in whatever mixture it is spelled.
+
+# The second alphabet of base64 (RFC 4648).
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+# Shorter ones stand in any text by chance.
+_SHORTEST = 8
+
+# So many encodings may stand one in the other; each costs a reading of the whole.
+_DEEPEST = 8
+
+Span = tuple[int, int]
+
+
+class _Encoding(NamedTuple):
+    """One way to write a text in another one."""
+
+    lead: bytes
+    """How each escape begins, which is fast to find."""
+
+    escape: re.Pattern[bytes]
+    decode: Callable[[bytes], bytes]
+
+    def read(self, text: bytes) -> bytes:
+        """Return what *text* says."""
+        if self.lead not in text:
+            return text
+        if self.lead == b"%":
+            # Ten times as fast for many of them.
+            return unquote_to_bytes(text)
+        return self.escape.sub(lambda found: self.decode(found[0]), text)
+
+
+@lru_cache(maxsize=4096)
+def _decode_entity(escape: bytes) -> bytes:
+    return html.unescape(escape.decode()).encode(errors="surrogatepass")
+
+
+def _drop(_escape: bytes) -> bytes:
+    return b""
+
+
+_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+_HEXADECIMAL = re.compile(rb"[0-9a-fA-F]+")
+
+
+@lru_cache(maxsize=4096)
+def _decode_backslash(escape: bytes) -> bytes:
+    escape = escape.lstrip(b"\\")
+    kind = escape[:1]
+    if kind in b"rntbf":
+        return _LETTERS.get(escape, b"")
+    if kind in b"0123":
+        return bytes([int(escape, 8)])
+    numbers = [int(each, 16) for each in _HEXADECIMAL.findall(escape)]
+    if kind == b"x":
+        return bytes(numbers)
+    text = "".join(chr(min(each, sys.maxunicode)) for each in numbers)
+    # Pairs of surrogates become characters.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+# One that begins no escape shows nothing; of several, as in JSON in JSON, all go.
+_BACKSLASHES = re.compile(
+    rb"\\\\{0,20}(?:u[dD][89abAB][0-9a-fA-F]{2}\\{1,20}u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}"
+    rb"|[0-3][0-7]{2}|[rntbf])?"
+)
+_ENTITY = re.compile(
+    rb"&(?:#0{0,20}[0-9]{1,7};?|#[xX]0{0,20}[0-9a-fA-F]{1,6};?"
+    rb"|[a-zA-Z][a-zA-Z0-9]{1,31};|amp|[lg]t|quot)"
+)
+_ENCODINGS = (
+    _Encoding(b"\\", _BACKSLASHES, _decode_backslash),
+    _Encoding(b"%", re.compile(rb"%[0-9a-fA-F]{2}"), lru_cache(unquote_to_bytes)),
+    _Encoding(b"&", _ENTITY, _decode_entity),
+    # Marks of Markdown.
+    _Encoding(b"*", re.compile(rb"\*\**"), _drop),
+    _Encoding(b"`", re.compile(rb"``*"), _drop),
+    _Encoding(b"~~", re.compile(rb"~~"), _drop),
+)
+_LINES = (
+    _Encoding(b"\r", re.compile(rb"\r"), _drop),
+    _Encoding(b"\n", re.compile(rb"\n[ \t]*"), _drop),
+)
+
+# An escape that may go on.
+_HALF = re.compile(
+    rb"(?:%[0-9a-fA-F]?|&#?[a-zA-Z0-9]{0,32}"
+    rb"|\\+(?:[uU]\{?[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[0-7]{1,2})?)\Z"
+)
+_LONGEST_HALF = 40
+
+
+def as_form(text: bytes) -> bytes:
+    """Return *text* with a space for each plus, as web forms write spaces."""
+    return text.replace(b"+", b" ")
+
+
+@lru_cache(maxsize=64)
+def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
+    """Return what to find in the readings of a text, ``as_form``: *secrets*, in base64 too."""
+    forms: set[bytes] = set()
+    for secret in secrets:
+        # A variable need not be UTF-8; what is no text of it shows as U+FFFD in a reply.
+        data = secret.encode(errors="surrogateescape")
+        escaped, replaced = secret.encode(errors="surrogatepass"), data.decode(errors="replace")
+        forms |= {data, escaped, replaced.encode(), *_in_base64(data)}
+        read = read_all(data)[-1]
+        if len(read) >= _SHORTEST:
+            forms.add(read)
+    return frozenset(map(as_form, forms))
+
+
+def read_all(data: bytes, *, joined: bool = True) -> list[bytes]:
+    """Return *data*, and what it says each time that an encoding is read; lines are *joined*."""
+    return [data, *(text for _how, text in _read_all(data, joined=joined))]
+
+
+def find_spans(
+    data: bytes, find: Callable[[bytes], Iterable[Span]], *, joined: bool = True
+) -> list[Span]:
+    """Return where in *data* is what *find* finds in any of its readings; sorted."""
+    readings = _read_all(data, joined=joined)
+    found: set[Span] = set()
+    while readings:
+        how, text = readings.pop()
+        found |= set(find(text))
+        if found:
+            found = set(_locate(found, readings[-1][1] if readings else data, how))
+    return sorted(found.union(find(data)))
+
+
+def cut_half(reading: bytes) -> bytes:
+    """Return *reading* without what may be the first half of an escape at its end."""
+    half = _HALF.search(reading, max(0, len(reading) - _LONGEST_HALF))
+    return reading if half is None else reading[: half.start()]
+
+
+def _read_all(data: bytes, *, joined: bool) -> list[tuple[_Encoding, bytes]]:
+    """Return each reading of *data*, and which encoding was read in the one before it."""
+    readings: list[tuple[_Encoding, bytes]] = []
+    for _ in range(_DEEPEST):
+        before = len(readings)
+        for how in (*_ENCODINGS, *(_LINES if joined else ())):
+            read = how.read(data)
+            if read != data:
+                data = read
+                readings.append((how, read))
+        if len(readings) == before:
+            break
+    return readings
+
+
+def _locate(spans: Iterable[Span], text: bytes, how: _Encoding) -> list[Span]:
+    """Return where in *text* are *spans* of its reading; of an escape that one cuts, all is in."""
+    spans = list(spans)
+    # An end before a beginning at the same place: what was dropped there belongs to neither.
+    points = sorted({each for start, end in spans for each in ((start, 1), (end, 0))})
+    places: dict[Span, int] = {}
+    begin = end = read_end = 0
+    for found in how.escape.finditer(text):
+        read_begin = read_end + found.start() - end
+        while len(places) < len(points) and points[len(places)] < (read_begin, 1):
+            point = points[len(places)]
+            places[point] = _place(point, begin, end, read_end)
+        if len(places) == len(points):
+            break
+        begin, end = found.span()
+        read_end = read_begin + len(how.decode(found[0]))
+    for point in points[len(places) :]:
+        places[point] = _place(point, begin, end, read_end)
+    return [(places[start, 1], places[end, 0]) for start, end in spans]
+
+
+def _place(point: Span, begin: int, end: int, read_end: int) -> int:
+    """Return where a beginning (or end) of a span is, behind or in an escape from begin to end."""
+    at, is_beginning = point
+    if at < read_end:
+        return begin if is_beginning else end
+    return end + at - read_end
+
+
+def _in_base64(data: bytes) -> set[bytes]:
+    """Return what encodes *data* wherever it stands in a text, and at the end of one."""
+    forms = set()
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + data)
+        # Six bits a character: the first and the last may share bits with what is around.
+        start, end = -(-8 * before // 6), 8 * (before + len(data)) // 6
+        for form in (encoded[start:end], encoded[start:], encoded[start:].rstrip(b"=")):
+            if len(form) >= _SHORTEST:
+                forms |= {form, form.translate(_URL_SAFE)}
+    return forms
+
+
+# Mask the secrets of the environment in texts that are stored.
+#
+# Every occurrence is replaced whole, also where two secrets overlap, in whatever spelling
+# secret_forms.py reads, and where a line break cuts it; all else is unchanged, byte for byte.
 
 MASK = "[masked]"
 
@@ -22,7 +229,6 @@ _NAME = re.compile(
 _URL_PASSWORD = re.compile(r"\w://[^\s/:@]*:([^\s/@]+)@")
 
 # Shorter ones occur in any text by chance.
-_SHORTEST = 8
 _SHORTEST_LINE = 16
 
 # `changeme`, `disabled`: words of one case, and numbers, are common settings, and would be masked
@@ -178,3 +384,237 @@ def _merge(spans: Sequence[Span]) -> Iterator[Span]:
             start, end = next_start, next_end
         end = max(end, next_end)
     yield start, end
+
+
+# Mask text that has the shape of a key, whatever its origin, and in whatever spelling.
+#
+# Each shape is too long and odd for prose; all other text is unchanged. Secrets known from the
+# environment are masked by value (masking.py). Source: the prefixes that GitHub's secret scanning
+# lists for its partners' keys.
+
+# A word begins here, also behind a colour or an erased line (`grep --color`).
+_EDGE = r"(?:\b|(?<=[\d\[][mK]))"
+
+_KEY = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    rf"|{_EDGE}(?:"
+    # OpenAI, Anthropic, OpenRouter, DeepSeek; Stripe; Groq, xAI, Replicate, Perplexity.
+    r"sk-(?=[\w-]*[0-9])[\w-]{16,}"
+    r"|[sr]k_(?:live|test)_\w{16,}"
+    r"|(?:gsk_|xai-|r8_|pplx-)\w{20,}"
+    # GitHub, GitLab, Slack, npm, PyPI, Hugging Face.
+    r"|(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"
+    r"|xox[abeoprs]-[\w-]{10,}"
+    r"|(?:npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{30,})"
+    # Amazon, Google.
+    r"|(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|AIza[\w-]{35}"
+    # A JSON web token: two objects and a signature in base64url.
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
+    r")",
+    re.DOTALL,
+)
+
+# Only a part of these is the key; the rest names its owner.
+_AFTER = re.compile(
+    rf"{_EDGE}(?:"
+    r"(?P<keep>Bearer[ ]+)[\w.~+/-]{16,}=*"
+    r"|(?P<name>[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=)[^\s'\"]{8,}"
+    r")|(?P<user>\w://[^\s/:@]*:)[^\s/@]+(?=@)"
+)
+
+# Each shape has one of these; most texts of an event have none.
+_HINT = re.compile(r"[-_=]|AKIA|ASIA|AIza|eyJ|Bearer|://")
+
+# And one of these, which takes longer to see, but not as long as the shapes.
+_HINTS = (
+    "sk-", "k_live_", "k_test_", "gsk_", "xai-", "r8_", "pplx-", "gho_", "ghp_", "ghs_", "ghu_",
+    "ghr_", "github_pat_", "glpat-", "xox", "npm_", "pypi-", "hf_", "AKIA", "ASIA", "AIza", "eyJ",
+    "PRIVATE KEY-----", "Bearer ", "KEY=", "TOKEN=", "SECRET=", "PASSWORD=", "://",
+)  # fmt: skip
+
+_PATTERNS = tuple(re.compile(each.pattern.encode(), re.DOTALL) for each in (_KEY, _AFTER))
+_ENCODES = re.compile(r"[\\%&*`~]")
+
+
+def mask_keys(text: str) -> str:
+    """Return *text* with everything replaced that looks like a key, or reads like one."""
+    if _may_have(text):
+        text = _KEY.sub(MASK, text)
+        text = _AFTER.sub(lambda found: f"{found[found.lastgroup or 0]}{MASK}", text)
+    return in_bytes(text, _mask_encoded) if _ENCODES.search(text) else text
+
+
+def _may_have(text: str) -> bool:
+    return _HINT.search(text) is not None and any(hint in text for hint in _HINTS)
+
+
+def _mask_encoded(data: bytes) -> bytes:
+    """Return *data* with what reads like a key masked; lines are not joined for words of prose."""
+    reading = read_all(data, joined=False)[-1]
+    if reading == data or not _may_have(reading.decode(errors="replace")):
+        return data
+
+    def find(each: bytes) -> Iterator[Span]:
+        return _find_keys(each) if each == reading else iter(())
+
+    return replace_spans(data, find_spans(data, find, joined=False))
+
+
+def _find_keys(reading: bytes) -> Iterator[Span]:
+    for pattern in _PATTERNS:
+        for found in pattern.finditer(reading):
+            yield found.end(found.lastgroup) if found.lastgroup else found.start(), found.end()
+
+
+def mask_keys_in(value: Any) -> Any:
+    """Return a JSON value with all its texts masked, and the keys of its objects."""
+    return change_texts(value, mask_keys)
+
+
+# Fingerprints of secrets: find a secret in a text without knowing it.
+#
+# A fingerprint has the length and a salted hash of the secret, with which each window of that
+# length is compared, and eight bits of its beginning, which say where a comparison pays. A secret
+# has one fingerprint, not one for each spelling: their eight bits together would tell much of its
+# beginning. So a text is searched as it is, and decoded from JSON, URLs and base64.
+
+SALT_BYTES = 16
+
+_HASH_BYTES = 16
+
+# No secret is shorter (masking.py).
+_BEGINNING = 8
+
+# In base64, eight bytes have ten characters that they share with no other byte.
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{10,}")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
+class Fingerprint(NamedTuple):
+    """What is known of one secret."""
+
+    beginning: int
+    """Eight bits of a hash of its first eight bytes."""
+
+    length: int
+    """In bytes."""
+
+    digest: str
+    """Its salted hash."""
+
+
+class Fingerprints(NamedTuple):
+    """The fingerprints of several secrets."""
+
+    salt: bytes
+    prints: frozenset[Fingerprint]
+
+    def without(self, secrets: Sequence[str]) -> "Fingerprints":
+        """Return the fingerprints of other secrets than *secrets*."""
+        known = take_fingerprints(secrets, self.salt)
+        return self._replace(prints=self.prints - known.prints)
+
+
+def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
+    """Return the fingerprints of *secrets*; one that is too short has none."""
+    values = (secret.encode(errors="surrogateescape") for secret in secrets)
+    readings = {each for value in values for each in (value, read_all(value)[-1])}
+    prints = (
+        Fingerprint(_hash_beginnings(value[:_BEGINNING], salt)[0], len(value), _hash(value, salt))
+        for value in readings
+        if len(value) >= _BEGINNING
+    )
+    return Fingerprints(salt, frozenset(prints))
+
+
+def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
+    """Return the secrets in *data* that have one of *fingerprints*, as they are.
+
+    They may be written in JSON, in a URL or in base64, and lines may cut them.
+    """
+    if not fingerprints.prints:
+        return ()
+    found: set[bytes] = set()
+    for text in _decode(data):
+        found |= _find(text, fingerprints)
+        found |= _find(_decode_base64(text), fingerprints)
+    return tuple(sorted(each.decode(errors="surrogateescape") for each in found))
+
+
+def _decode(data: bytes) -> Iterator[bytes]:
+    """Yield *data* and its readings; as forms write them, a plus in them is a space."""
+    for reading in read_all(data):
+        yield reading
+        if b"+" in reading:
+            yield as_form(reading)
+
+
+def _decode_base64(text: bytes) -> bytes:
+    """Return what the words of *text* encode, whichever of four characters a group begins with."""
+    parts = []
+    for word in _BASE64.findall(text):
+        plain = word.translate(_FROM_URL_SAFE)
+        for start in range(4):
+            group = plain[start:]
+            parts.append(b64decode(group + b"A" * (-len(group) % 4)))
+    return b"\0".join(parts)
+
+
+def format_fingerprints(fingerprints: Fingerprints) -> str:
+    """Return *fingerprints* as a JSON document."""
+    return json.dumps({"salt": fingerprints.salt.hex(), "prints": sorted(fingerprints.prints)})
+
+
+def parse_fingerprints(document: str) -> Fingerprints:
+    """Return the fingerprints in a document of ``format_fingerprints``.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is not such a document.
+    """
+    value = json.loads(document)
+    prints = (Fingerprint(bytes([b])[0], int(n), str(digest)) for b, n, digest in value["prints"])
+    return Fingerprints(bytes.fromhex(value["salt"]), frozenset(prints))
+
+
+def _find(data: bytes, fingerprints: Fingerprints) -> set[bytes]:
+    salt, prints = fingerprints
+    by_beginning = defaultdict(set)
+    for each in prints:
+        by_beginning[each.beginning].add((each.length, each.digest))
+    beginnings = _hash_beginnings(data, salt)
+    return {
+        data[place : place + length]
+        for place in _find_places(beginnings, by_beginning)
+        for length, digest in by_beginning[beginnings[place]]
+        if place + length <= len(data) and _hash(data[place : place + length], salt) == digest
+    }
+
+
+def _find_places(beginnings: bytes, wanted: Collection[int]) -> Iterator[int]:
+    pattern = b"[%s]" % b"".join(re.escape(bytes([each])) for each in wanted)
+    return (found.start() for found in re.finditer(pattern, beginnings))
+
+
+def _hash_beginnings(data: bytes, salt: bytes) -> bytes:
+    """Return a hash of one byte of each eight bytes in *data*, by the place where they begin.
+
+    The hash is the exclusive or of a table's value for each byte (tabulation hashing), which long
+    integers have for all places at once.
+    """
+    size = len(data) - _BEGINNING + 1
+    if size <= 0:
+        return b""
+    total = 0
+    for offset, table in enumerate(_build_tables(salt)):
+        total ^= int.from_bytes(data[offset : offset + size].translate(table), "big")
+    return total.to_bytes(size, "big")
+
+
+@lru_cache(maxsize=8)
+def _build_tables(salt: bytes) -> tuple[bytes, ...]:
+    return tuple(shake_256(salt + bytes([each])).digest(256) for each in range(_BEGINNING))
+
+
+def _hash(value: bytes, salt: bytes) -> str:
+    return blake2b(value, key=salt, digest_size=_HASH_BYTES).hexdigest()

@@ -1,15 +1,389 @@
-"""Prompts: everything an agent is told, in one text.
-
-The same context gives the same prompt. Each omission is noted with its size, and the text of
-another agent is between marks that it cannot have written itself.
-"""
+"""Prompts: everything an agent is told, in one text."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from uwf_git.engine.answer_format import build_answer_format
-from uwf_git.engine.try_words import build_try
-from uwf_git.engine.turn_context import AgentContext, RoleView
+from uwf_git.engine.turn_context import AgentContext, Rejection, RoleView, TryView
+
+# Describe a JSON Schema in words, for a person or agent who has to fill it.
+#
+# ``is_complete`` is False if the words leave something out, so that the schema can be shown as
+# well; a name, a constant or a limit is never paraphrased.
+
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+_LIMITS = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minProperties": "at least {} fields",
+    "maxProperties": "at most {} fields",
+    "pattern": "matching the regular expression {}",
+    "format": "in the format {}",
+    "default": "{} if you do not say",
+}
+
+_FLAGS = {"uniqueItems": "no item twice"}
+
+_TOLD = {
+    *_LIMITS, *_FLAGS, "type", "const", "enum", "description", "properties", "required", "items",
+    "title", "$id", "$schema", "$comment", "$defs", "definitions", "$ref", "examples",
+    "deprecated", "readOnly", "writeOnly", "additionalProperties",
+}  # fmt: skip
+
+_ALTERNATIVES = ("oneOf", "anyOf")
+
+# A schema may contain itself; the words end here, and the schema itself has the rest.
+_DEEPEST = 3
+_MOST_LINES = 200
+_LONGEST_CHAIN = 10
+
+
+@dataclass(slots=True)
+class SchemaWords:
+    """Describes the parts of one schema; *root* is where its ``$ref`` lead."""
+
+    root: Any
+    is_complete: bool = True
+    """True while everything so far could be described in words."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def resolve(self, schema: Any) -> dict[str, Any]:
+        """Return the schema that *schema* refers to; {} for what is not an object."""
+        for _ in range(_LONGEST_CHAIN):
+            if not isinstance(schema, dict):
+                self.is_complete = self.is_complete and schema is True
+                return {}
+            target = schema.get("$ref")
+            if not isinstance(target, str):
+                return schema
+            if len(schema) > 1:
+                self.is_complete = False
+            schema = _follow(self.root, target)
+        self.is_complete = False
+        return {}
+
+    def list_fields(self, schema: Any, *, depth: int = 0) -> None:
+        """Add a line for each field of the object that *schema* describes, and for their fields."""
+        resolved = self.resolve(schema)
+        properties = resolved.get("properties", {})
+        required = resolved.get("required", [])
+        if depth >= _DEEPEST or not properties.keys() >= set(required):
+            self.is_complete = False
+        if depth >= _DEEPEST:
+            return
+        for name, part in properties.items():
+            if len(self.lines) >= _MOST_LINES:
+                self.is_complete = False
+                return
+            self._list_field(name, part, is_required=name in required, depth=depth)
+
+    def _list_field(self, name: str, schema: Any, *, is_required: bool, depth: int) -> None:
+        resolved = self.resolve(schema)
+        told = "required" if is_required else "optional"
+        line = f"{'  ' * depth}- `{name}` ({told}): {self.phrase(schema)}"
+        description = _one_line(resolved.get("description"))
+        self.lines.append(f"{line}. {description}" if description else line)
+        inner = self.resolve(resolved.get("items")) if "items" in resolved else resolved
+        if inner.get("properties"):
+            self.list_fields(inner, depth=depth + 1)
+
+    def phrase(self, schema: Any, *, depth: int = 0) -> str:
+        """Describe in a few words what values *schema* allows."""
+        resolved = self.resolve(schema)
+        if set(resolved) - _TOLD - set(_ALTERNATIVES):
+            self.is_complete = False
+        if resolved.get("additionalProperties", True) not in (True, False):
+            self.is_complete = False
+        if depth >= _DEEPEST:
+            self.is_complete = False
+            return "see the schema"
+        parts = [self._kind(resolved, depth=depth), *_limits(resolved)]
+        return ", ".join(parts)
+
+    def _kind(self, schema: dict[str, Any], *, depth: int) -> str:
+        if "const" in schema:
+            return f"exactly {literal(schema['const'])}"
+        if isinstance(schema.get("enum"), list):
+            return f"one of {', '.join(literal(each) for each in schema['enum'])}"
+        for keyword in _ALTERNATIVES:
+            if isinstance(schema.get(keyword), list):
+                return self._alternatives(schema, keyword, depth=depth)
+        types = schema.get("type", [])
+        names = [types] if isinstance(types, str) else types
+        return " or ".join(self._type(name, schema, depth=depth) for name in names) or "any value"
+
+    def _alternatives(self, schema: dict[str, Any], keyword: str, *, depth: int) -> str:
+        if schema.keys() - {keyword, "description", "title"}:
+            self.is_complete = False
+        choices = [self.phrase(each, depth=depth + 1) for each in schema[keyword]]
+        if any(self.resolve(each).get("properties") for each in schema[keyword]):
+            self.is_complete = False
+        return " or ".join(choices)
+
+    def _type(self, name: str, schema: dict[str, Any], *, depth: int) -> str:
+        if name != "array" or "items" not in schema:
+            return _TYPES.get(name, name)
+        items = self.resolve(schema["items"])
+        if items.get("properties"):
+            return "a list of objects, each with the fields below"
+        return f"a list, each item {self.phrase(items, depth=depth + 1)}"
+
+
+def literal(value: Any) -> str:
+    """Write *value* as it has to be written: as JSON, which is YAML too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _limits(schema: dict[str, Any]) -> list[str]:
+    limits = [
+        words.format(literal(schema[keyword]))
+        for keyword, words in _LIMITS.items()
+        if keyword in schema
+    ]
+    return limits + [words for keyword, words in _FLAGS.items() if schema.get(keyword) is True]
+
+
+def _follow(root: Any, target: str) -> Any:
+    """Return the target of a ``$ref`` within the same schema; {} for others."""
+    if not target.startswith("#"):
+        return None
+    place = root
+    for part in target[1:].split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(place, dict) or name not in place:
+            return None
+        place = place[name]
+    return place
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(text.split()) if isinstance(text, str) else ""
+
+
+# The part of a prompt that says how to answer, built from the role's JSON Schema.
+#
+# Every field of the schema is named with its type, and constants are literal, since models invent
+# what is missing. If the words do not cover all of the schema, it is appended.
+
+_OBJECT_KEYWORDS = {"properties", "required", "additionalProperties", "patternProperties"}
+
+
+_SHAPE = (
+    "Begin your answer with a block of fields between two lines of `---`, and write your text "
+    "after it. The very first line of the answer is `---`: no preamble, no code fence around it."
+)
+
+_WORDS_OF_YAML = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+_YAML_RULES = (
+    "The fields are YAML. Put a text in double quotes if it holds `: ` or ` #`, is empty, is a "
+    "word like true or null, or begins with anything but a letter. Write a text of several lines "
+    "as `name: |`, with its lines indented by two spaces below."
+)
+
+
+def build_answer_format(role: RoleView) -> str:
+    """Describe how to answer so that the meta fits the role's schema."""
+    schema = role.output_schema
+    words = SchemaWords(schema)
+    resolved = words.resolve(schema)
+    forms = _forms(words, resolved)
+    if not _is_object(resolved) and not forms:
+        parts = _as_json(words, schema)
+    elif len(forms) > 1:
+        parts = _as_one_of(words, forms)
+    else:
+        parts = _as_front_matter(words, forms[0] if forms else resolved)
+    if _says_more(resolved, forms):
+        words.is_complete = False
+    if role.extract_prompt:
+        parts.append(f"How to fill the fields:\n\n{role.extract_prompt.strip()}")
+    if not words.is_complete:
+        shown = json.dumps(schema, ensure_ascii=False, indent=2)
+        parts.append(f"The whole JSON Schema that the fields have to fit:\n\n```json\n{shown}\n```")
+    return "\n\n".join(parts)
+
+
+def _is_object(resolved: dict[str, Any]) -> bool:
+    types = resolved.get("type")
+    if types is None:
+        # true, {} and a schema of constraints alone allow any value, so fields as well.
+        return not resolved.keys() & {"const", "enum"} or bool(resolved.keys() & _OBJECT_KEYWORDS)
+    return types == "object" or (isinstance(types, list) and "object" in types)
+
+
+def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the alternatives, if *resolved* is only a choice between kinds of objects."""
+    for keyword in _ALTERNATIVES:
+        choices = resolved.get(keyword)
+        if isinstance(choices, list):
+            forms = [words.resolve(choice) for choice in choices]
+            return forms if all(form.get("properties") for form in forms) else []
+    return []
+
+
+def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
+    """Check whether the root, or a form, says more than the list of its fields shows."""
+    shown = {
+        "type", "properties", "required", "additionalProperties", "title", "description",
+        "$id", "$schema", "$comment", "$defs", "definitions",
+    }  # fmt: skip
+    if forms:
+        return bool(
+            resolved.keys() - {*_ALTERNATIVES, *shown} - {"properties"}
+            or resolved.get("properties")
+            or any(form.keys() - shown for form in forms)
+        )
+    return bool(resolved.keys() - shown) and _is_object(resolved)
+
+
+def _as_front_matter(words: SchemaWords, form: dict[str, Any]) -> list[str]:
+    words.list_fields(form)
+    parts = [f"{_SHAPE} It looks like this:", _template(words, form)]
+    if words.lines:
+        parts.append("The fields, and no others:\n\n" + "\n".join(words.lines))
+    return [*parts, _YAML_RULES]
+
+
+def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:
+    parts = [f"{_SHAPE} The block has one of these {len(forms)} forms."]
+    for number, form in enumerate(forms, 1):
+        words.lines = []
+        words.list_fields(form)
+        title = " ".join(str(form.get("description") or form.get("title") or "").split())
+        heading = f"Form {number}: {title}" if title else f"Form {number}:"
+        parts += [heading, _template(words, form), "\n".join(words.lines)]
+    return [*parts, _YAML_RULES]
+
+
+def _as_json(words: SchemaWords, schema: Any) -> list[str]:
+    kind = words.phrase(schema)
+    return [f"End your answer with one fenced block of JSON that holds {kind}:\n\n```json\n…\n```"]
+
+
+def _template(words: SchemaWords, form: dict[str, Any]) -> str:
+    fields = form.get("properties", {})
+    lines = [f"{_key(name)}: {_place(words, part)}" for name, part in fields.items()]
+    lines = lines or ["<name>: <value>"]
+    # No code fence around it: models copy what they see.
+    return "\n".join(["---", *lines, "---", "<your text>"])
+
+
+def _key(name: str) -> str:
+    """Write a field's name as a YAML key: `1`, `no` and `#x` need quotes."""
+    is_word = name.isascii() and name.removeprefix("$").isidentifier()
+    if is_word and name.lower() not in _WORDS_OF_YAML:
+        return name
+    # The import takes 5 ms, and nearly all names are plain words.
+    from uwf_git.model.yaml.render import render_yaml  # noqa: PLC0415
+
+    return render_yaml({name: 0}).removesuffix(": 0\n")
+
+
+def _place(words: SchemaWords, schema: Any) -> str:
+    """Show the value of a field: its constant, or its type."""
+    resolved = words.resolve(schema)
+    if "const" in resolved:
+        return literal(resolved["const"])
+    if isinstance(resolved.get("enum"), list):
+        return f"<{' | '.join(literal(each) for each in resolved['enum'])}>"
+    return f"<{_KINDS.get(str(resolved.get('type')), 'value')}>"
+
+
+_KINDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "array": "list",
+    "object": "object",
+}
+
+
+# What a prompt says of a try: why the last one was rejected, and what a verifier judges.
+
+_LONGEST = 8_000
+
+Mark = Callable[[str, str], str]
+"""Puts a text between tags: the name of the tag, and the text."""
+
+Cut = Callable[[str, int], str]
+"""Shortens a text to so many characters."""
+
+
+def build_try(
+    context: AgentContext, mark: Mark, cut: Cut, as_text: Callable[[object], str]
+) -> list[str]:
+    """Return the parts of the prompt about the try that the turn belongs to; none without one."""
+    tried = context.tried
+    if tried is None:
+        return []
+    if tried.verifies is not None:
+        return _build_verdict(tried, tried.verifies, mark, cut, as_text(tried.work_input or ""))
+    if tried.rejected is not None:
+        return _build_rejection(tried, tried.rejected, mark, cut, as_text)
+    return []
+
+
+def _build_verdict(tried: TryView, worker: str, mark: Mark, cut: Cut, work: str) -> list[str]:
+    what = f"You judge the work of {worker}, which is the newest step above ({_count(tried)})."
+    how = "Judge what is really there, not what the report says of it. Do not do the work yourself."
+    parts = ["# What you verify", f"{what} {how}"]
+    if work:
+        parts += ["This is what the work was about:", mark("work", cut(work, _LONGEST))]
+    if tried.checked:
+        parts += [
+            "It passed its checks, which printed:",
+            mark("checks", cut(tried.checked, _LONGEST)),
+        ]
+    return parts
+
+
+def _build_rejection(
+    tried: TryView, rejected: Rejection, mark: Mark, cut: Cut, as_text: Callable[[object], str]
+) -> list[str]:
+    who = f"This is {_count(tried)}. {rejected.role} looked at the last one and rejected it."
+    what = "What you did is still there: put right what is wrong with it."
+    parts = ["# Your work was rejected", f"{who} {what}"]
+    if rejected.issues:
+        issues = "\n".join(f"- {each}" for each in rejected.issues)
+        parts += ["What is wrong:", mark("issues", cut(issues, _LONGEST))]
+    if rejected.suggestion:
+        parts += ["What to do about it:", mark("suggestion", cut(rejected.suggestion, _LONGEST))]
+    if not rejected.issues and not rejected.suggestion:
+        said = "\n\n".join(filter(None, (as_text(rejected.meta), rejected.content)))
+        parts += ["This is the verdict:", mark("verdict", cut(said, _LONGEST))]
+    return parts
+
+
+def _count(tried: TryView) -> str:
+    if tried.of is None or tried.number > tried.of:
+        return f"try {tried.number}"
+    return f"try {tried.number} of {tried.of}"
+
+
+# Prompts: everything an agent is told, in one text.
+#
+# The same context gives the same prompt. Each omission is noted with its size, and the text of
+# another agent is between marks that it cannot have written itself.
 
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""
@@ -72,7 +446,7 @@ def _build_position(context: AgentContext) -> str:
     if context.start.entry is not None:
         lines.append("You work in a branch; other agents work in others at the same time.")
     if workflow.description:
-        lines.append(f"What the workflow is for: {_one_line(workflow.description)}")
+        lines.append(f"What the workflow is for: {_one_line_prompt(workflow.description)}")
     if context.workdir:
         lines.append(f"You work in the directory {context.workdir}.")
     return "\n".join(lines)
@@ -218,7 +592,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _one_line(text: str) -> str:
+def _one_line_prompt(text: str) -> str:
     return " ".join(text.split())
 
 

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from uwf_git.engine.diff import ValuePath
 from uwf_git.engine.masking import MASK, mask
-from uwf_git.engine.structural_diff import ValuePath
 from uwf_git.errors import BadUsage
 
 _BEFORE, _AFTER = 40, 80

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from uwf_git.engine.javascript.budget import Budget
 from uwf_git.engine.javascript.evaluator import evaluate_condition
-from uwf_git.engine.javascript.failure import ExpressionFailed
 from uwf_git.engine.javascript.parser import parse_expression
+from uwf_git.engine.javascript.values import Budget, ExpressionFailed
 from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode
 

@@ -9,7 +9,7 @@ from uwf_git.errors import Refused
 from uwf_git.library.outcomes import BackgroundRun
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def start_background(

@@ -9,8 +9,7 @@ from uwf_git.library.agents import AgentsByRole, list_player_words, to_agent_wor
 from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.place import Place
 from uwf_git.library.sources import WorkflowSource, find_source, read_source
-from uwf_git.model.crockford import ALPHABET
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ALPHABET, ThreadId
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.put import PutWorkflow

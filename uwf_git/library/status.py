@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 from uwf_git.commands.inspect.show import Moment, read_moment, view_moment
 from uwf_git.errors import UwfError
 from uwf_git.library.place import Place
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, TASK_WORDS, Status
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import START
+from uwf_git.model.workflow import START
 
 TaskState = Status | Literal["running"]
 """``running`` is never stored: a process works on the task now."""

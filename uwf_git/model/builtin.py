@@ -7,8 +7,8 @@ name, and old threads keep the old one: add a version, never edit one that shipp
 from typing import Any
 
 from uwf_git.model.meta_schema import META_SCHEMA
+from uwf_git.model.names import PATTERN, NodeHash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
-from uwf_git.model.node_hash import PATTERN, NodeHash
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _REF: dict[str, Any] = {

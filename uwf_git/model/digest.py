@@ -10,8 +10,7 @@ from typing import Any
 import xxhash
 
 from uwf_git.model.canonical import canonical, encode_canonical
-from uwf_git.model.crockford import encode_u64
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash, encode_u64
 
 
 def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:

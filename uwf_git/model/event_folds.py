@@ -10,13 +10,20 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
-from uwf_git.model.signal import LIMITS, read_amendment
-from uwf_git.model.thread import Split, Status, ThreadState, Try, Waiting
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import (
+    LIMITS,
+    Split,
+    Status,
+    ThreadState,
+    TransitionRecord,
+    Try,
+    Waiting,
+    add_usage,
+    read_amendment,
+)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

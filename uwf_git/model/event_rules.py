@@ -10,12 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from uwf_git.model import event_folds as folds
 from uwf_git.model.event_folds import After, Cause, Standing
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.signal import Action
-from uwf_git.model.thread import ENDED, STATUSES, Event
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import ENDED, STATUSES, Action, Event, TransitionRecord
 
 Fold: TypeAlias = Callable[[Standing, Cause], After]
 

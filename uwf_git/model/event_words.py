@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.event_folds import Cause, Standing
-from uwf_git.model.limit import render_limit
-from uwf_git.model.signal import read_amendment
-from uwf_git.model.thread import Event
+from uwf_git.model.thread import Event, read_amendment, render_limit
 
 LONGEST_QUOTE = 2_000
 """The most of a text that a body quotes, in characters."""

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.model.canonical import canonical
 from uwf_git.model.digest import canonical_hash
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 
 
 class Node(NamedTuple):

@@ -8,7 +8,7 @@ jsonschema's whole answer. Importing jsonschema costs more than the rest of a st
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from uwf_git.model.node_hash import PATTERN, is_node_hash
+from uwf_git.model.names import PATTERN, is_node_hash
 
 _ANNOTATIONS = frozenset(
     {

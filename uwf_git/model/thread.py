@@ -1,16 +1,105 @@
-"""Threads as values: statuses, events, and ``ThreadState``, the content of now.json.
+"""Threads as values: statuses, events, records, signals, usage and limits."""
 
-What each event does to a ``ThreadState`` stands in event_rules.py.
-"""
-
+import math
+import sys
 from collections.abc import Container, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeGuard, get_args
 
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
+from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import find_reference, reference
-from uwf_git.model.thread_id import ThreadId, is_thread_id
-from uwf_git.model.transition import START
+from uwf_git.model.text import render_duration
+from uwf_git.model.workflow import START
+
+# Limits of a thread: valid values, and how they are shown. Each is above 0.
+
+MOST = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
+
+LONGEST_MS = 365 * 24 * 3600 * 1000
+"""Longer waits overflow system calls."""
+
+
+def find_limit_problem(name: str, value: Any) -> str | None:
+    """Return what is wrong with *value* as the limit *name*; None if it is valid."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # False for NaN, which compares false with everything.
+    is_positive = is_number and 0 < value <= MOST
+    is_whole = is_positive and int(value) == value
+    if name == "maxCost":
+        return None if is_positive else "must be a number of US dollars above 0"
+    if name == "maxExecutionTime":
+        fits = is_whole and value <= LONGEST_MS
+        return None if fits else "must be a whole number of milliseconds, 1 or more, at most a year"
+    return None if is_whole else "must be a whole number, 1 or more"
+
+
+def render_limit(name: str, value: float | None) -> str:
+    """Return a value of the limit *name* as text; times are in milliseconds."""
+    if value is None:
+        return "no limit"
+    return render_duration(int(value)) if name == "maxExecutionTime" else str(value)
+
+
+# Usage reports of agents, and how they add up.
+
+COUNTED = ("inputTokens", "outputTokens", "costUsd")
+"""What limits of tokens and cost count."""
+
+
+def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """Return *total* plus *report*: numbers add up, objects by key, other values are replaced."""
+    result = dict(total)
+    for key, value in report.items():
+        known = result.get(key)
+        if isinstance(value, dict):
+            result[key] = add_usage(known if isinstance(known, dict) else {}, value)
+        elif _is_number(value) and _is_number(known):
+            result[key] = _sum(known, value)
+        else:
+            result[key] = value
+    return result
+
+
+def find_unfit(usage: Mapping[str, Any]) -> str | None:
+    """Return which amount that limits count is none in *usage*; null is as if it were not there.
+
+    A number below zero would lower the sum, and what is no number would take its place.
+    """
+    for name in COUNTED:
+        value = usage.get(name)
+        if value is not None and not (_is_number(value) and value >= 0):
+            return f"{name} is {value!r:.60}, not a number from 0 on"
+    return None
+
+
+def drop_unfit(usage: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return *usage* as it is recorded: {} if it is unfit, and without what is null."""
+    if usage is None or find_unfit(usage) is not None:
+        return {}
+    return {key: value for key, value in usage.items() if value is not None}
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _sum(known: float, value: float) -> float:
+    """Return the sum, at most the largest float: JSON has no infinity."""
+    try:
+        total = known + value
+        if math.isfinite(total):
+            return total
+    except OverflowError:
+        pass
+    return math.copysign(sys.float_info.max, value)
+
+
+# Threads as values: statuses, events, and ``ThreadState``, the content of now.json.
+#
+# What each event does to a ``ThreadState`` stands in event_rules.py.
 
 Status = Literal["ready", "waiting", "split", "paused", "failed", "completed", "killed"]
 Event = Literal[
@@ -326,3 +415,109 @@ def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise NotAPresent(f"not an object: {value!r:.60}")
     return value
+
+
+# Signal nodes: what was asked of a thread, with its reason. Who asked is the committer.
+#
+# Source: seed 004, the runtime control protocol.
+
+Action = Literal["pause", "resume", "retry", "patch", "amend", "append", "poke"]
+
+LIMITS = ("maxSteps", "maxExecutionTime", "maxTokens", "maxCost")
+"""The names of a thread's limits, in steps, milliseconds, tokens and US dollars."""
+
+
+def keep_reason(text: str) -> str:
+    """Return a person's reason as it is recorded: white space alone is none."""
+    return text if text.strip() else ""
+
+
+def build_signal(
+    action: Action,
+    *,
+    timestamp: int,
+    reason: str = "",
+    patch: Mapping[str, Any] | None = None,
+    amendment: Amendment | None = None,
+) -> Node:
+    """Build a Signal node; empty parts are absent.
+
+    Raises:
+        NotCanonical: the patch or the reason holds a value that a node cannot hold.
+    """
+    payload: dict[str, Any] = {"action": action}
+    if keep_reason(reason):
+        payload["reason"] = reason
+    if patch is not None:
+        payload["patch"] = dict(patch)
+    if amendment is not None:
+        if amendment.workflow is not None:
+            payload["workflow"] = reference(amendment.workflow)
+        if amendment.binding:
+            payload["agentBinding"] = {
+                role: reference(agent) for role, agent in amendment.binding.items()
+            }
+        if amendment.limits:
+            payload["limits"] = dict(amendment.limits)
+    return build_node(SIGNAL, payload, timestamp=timestamp)
+
+
+def read_amendment(payload: Mapping[str, Any]) -> Amendment:
+    """Return the change of rules that a Signal's payload holds."""
+    binding = {
+        role: find_reference(agent) for role, agent in payload.get("agentBinding", {}).items()
+    }
+    return Amendment(
+        workflow=find_reference(payload.get("workflow")),
+        binding={role: agent for role, agent in binding.items() if agent is not None},
+        limits=payload.get("limits", {}),
+    )
+
+
+# The record of a commit: its trailers as a value. Which event sets which: event_rules.py.
+
+FORMAT = 2
+"""The format version that this package writes; its history is in store/FORMAT.md."""
+
+
+class TransitionRecord(NamedTuple):
+    """The trailers of a thread commit: the event, and the thread after it."""
+
+    thread: ThreadId
+    event: Event
+    status: Status
+    node: NodeHash
+    """The head of the chain: a StepNode or the StartNode."""
+
+    depth: int
+    workflow: NodeHash
+    workflow_name: str
+    role: str | None = None
+    """The role that acted, or the role a person plays."""
+
+    agent: str | None = None
+    """The program that played the role; the whole command is in the AgentConfig node."""
+
+    attempt: int | None = None
+    """Which attempt failed, from 1."""
+
+    forked_from: ThreadId | None = None
+    """The thread that was forked: the parent commit belongs to it."""
+
+    cause: NodeHash | None = None
+    """The node that the event is about: a StartNode, a StepNode, an Attempt or a Signal."""
+
+    at: str | None = None
+    """The place of a flow at which the role acted, or the person is asked."""
+
+    parent_thread: ThreadId | None = None
+    """The thread whose agent started this one; a fork drops it."""
+
+    turn: str | None = None
+    """Of an event that leaves a turn under way: the commit after which that turn began."""
+
+    retries_left: bool | None = None
+    """Of an attempt: the agent may try again; of a verdict that rejects work: so may the worker."""
+
+    files: str | None = None
+    """`<before>..<after>`: the commits of the work directory that hold what the turn changed."""

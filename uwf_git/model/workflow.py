@@ -1,7 +1,7 @@
-"""Workflows as nodes: build them from a definition, and read them (seed 000, section 2)."""
+"""Workflows as nodes: build them from a definition, and read them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import (
@@ -13,10 +13,9 @@ from uwf_git.model.builtin import (
     WORKFLOW,
 )
 from uwf_git.model.frozen import FrozenDict
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference, reference
-from uwf_git.model.transition import Graph, Transition
 
 if TYPE_CHECKING:
     from uwf_git.model.definition.definition import (
@@ -26,6 +25,32 @@ if TYPE_CHECKING:
         RoleDefinition,
     )
     from uwf_git.model.flow import Flow
+
+
+# The workflow graph: its transitions, and the two names that are not roles.
+
+START = "$START"
+"""The position before the first step."""
+
+END = "$END"
+"""The position after the last step."""
+
+
+class Transition(NamedTuple):
+    """One arrow of the graph, from a position to the next role."""
+
+    to: str
+    """The next role, or ``END``."""
+
+    condition: str | None
+    """JSONata text; None is always true."""
+
+
+Graph: TypeAlias = Mapping[str, tuple[Transition, ...]]
+"""The transitions of each role and of ``START``, in the order in which they are tried."""
+
+
+# Workflows as nodes: build them from a definition, and read them (seed 000, section 2).
 
 
 class NotAWorkflow(StoreDamaged):
@@ -243,7 +268,10 @@ def parse_flow_node(node: Node) -> "Flow":
     Raises:
         NotAWorkflow: it is not a readable one.
     """
-    from uwf_git.model.flow import BadFlow, parse_flow  # noqa: PLC0415 (most workflows are graphs)
+    from uwf_git.model.flow import (  # noqa: PLC0415 (most workflows are graphs)
+        BadFlow,
+        parse_flow,
+    )
 
     if node.type != FLOW:
         raise NotAWorkflow(node, "flow")

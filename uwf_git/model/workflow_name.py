@@ -7,9 +7,7 @@ NAME_MAX (255) less git's ``.lock``.
 
 import unicodedata
 
-from uwf_git.model.crockford import fold
-from uwf_git.model.node_hash import is_node_hash
-from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.names import fold, is_node_hash, is_thread_id
 
 MAX_NAME_LENGTH = 100
 

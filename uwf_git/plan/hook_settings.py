@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.agents.reply import BadJson, parse_strict_json
 
 SCRIPT = ("workflow", "hooks", "stop_hook")
 """The last parts of the path of our script."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.agents.reply import BadJson, parse_strict_json
 
 PHASES = ("planning", "executing")
 """The phases in which an agent is at work, and so can stop."""

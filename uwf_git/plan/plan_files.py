@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, name_some
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 from uwf_git.plan.inside import find_spelled, resolve_inside
 
 PLAN_DIR = "docs/plans"

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 from uwf_git.plan.changed_files import list_changed
 from uwf_git.plan.inside import find_spelled, resolve_inside
 

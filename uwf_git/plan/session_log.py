@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 
 from uwf_git.errors import name_some
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 from uwf_git.plan.inside import resolve_inside
 from uwf_git.plan.phases import (
     IDLE,

@@ -19,8 +19,13 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.project_paths import find_above
-from uwf_git.store.git.config import normal_name, read_config_file, rewrite_config
-from uwf_git.store.git.config_text import edit_config, remove_values
+from uwf_git.store.git.config import (
+    edit_config,
+    normal_name,
+    read_config_file,
+    remove_values,
+    rewrite_config,
+)
 from uwf_git.store.store import Store
 
 NAME = "uwf.trusted"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from uwf_git.commands.inspect.thread_report import walk_entries
-from uwf_git.model.time_text import render_time
+from uwf_git.model.text import render_time
 from uwf_git.web.elements import code, fields, line, table
 
 _HEADS = ("Commit", "Event", "Recorded (UTC)", "By", "Signature")

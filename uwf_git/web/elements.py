@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from uwf_git.model.visible import one_line, visible_block, visible_line
+from uwf_git.model.text import one_line, visible_block, visible_line
 
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">'

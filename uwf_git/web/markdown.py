@@ -12,8 +12,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from uwf_git.engine.key_shapes import mask_keys
-from uwf_git.model.visible import visible_block
+from uwf_git.engine.masking import mask_keys
+from uwf_git.model.text import visible_block
 from uwf_git.web.elements import WIDE, preformatted
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.model.time_text import render_duration
+from uwf_git.model.text import render_duration
 from uwf_git.web.elements import code, escape_line, folded, json_fields, preformatted
 from uwf_git.web.markdown import render_markdown
 

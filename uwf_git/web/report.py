@@ -11,7 +11,7 @@ from typing import Any
 from uwf_git.commands.inspect.thread_report import ThreadReport
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
-from uwf_git.model.time_text import render_time
+from uwf_git.model.text import render_time
 from uwf_git.web.check_section import render_check
 from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line
 from uwf_git.web.entries import render_entries

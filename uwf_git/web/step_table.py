@@ -5,7 +5,7 @@ from typing import Any
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.engine.limits import count_tokens, find_cost
-from uwf_git.model.time_text import render_time
+from uwf_git.model.text import render_time
 from uwf_git.web.elements import line, table
 from uwf_git.web.parts import badge, is_played, render_cost, render_ms, render_tokens
 

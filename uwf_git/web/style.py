@@ -1,6 +1,6 @@
 """The colours and fonts of reports, light and dark: those of the pictures in them."""
 
-from uwf_git.engine.picture.style_sheet import STYLE_SHEET
+from uwf_git.engine.picture.svg import STYLE_SHEET
 
 _PAGE = """\
 :root {

@@ -5,7 +5,7 @@ from agentkit.adapters.replay import FRONT, end, lines, replay
 
 from uwf_git.agentkit.adapters.copilot import ADAPTER, build, parse
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}

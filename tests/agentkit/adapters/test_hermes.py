@@ -6,7 +6,7 @@ from agentkit.adapters.replay import FRONT, end, replay
 
 from uwf_git.agentkit.adapters.hermes import ADAPTER, build, parse
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
 COMPLETED = '{"completed": true, "failed": false, "session_id": "s", "api_calls": 1}'

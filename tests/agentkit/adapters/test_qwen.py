@@ -8,7 +8,7 @@ from agentkit.adapters.replay import FRONT, SCHEMA, end, lines, replay
 from uwf_git.agentkit.adapters.qwen import ADAPTER, build, parse
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.role_object import GUIDE
-from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.nested import allowed_environment
 
 TURN = {"UWF_REPO": "/srv/store.git", "UWF_THREAD_ID": "01J7K9M2XNPQR5VWBCDF8G3H4T"}
 

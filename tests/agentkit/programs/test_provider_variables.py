@@ -1,7 +1,7 @@
 import pytest
 
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
-from uwf_git.agents.nested_environment import allowed_environment
+from uwf_git.agents.nested import allowed_environment
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "AWS_SESSION_TOKEN"])

@@ -11,8 +11,8 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.session.new_thread_id import thread_id_at
-from uwf_git.model.thread_id import is_thread_id
+from uwf_git.model.names import is_thread_id
 
 TIMES = st.integers(0, 2**48 - 1)
 ENTROPY = st.binary(min_size=10, max_size=10)

@@ -10,7 +10,7 @@ import pytest
 from refusing import refuses
 
 from uwf_git.cli.session.settings import Session, read_session
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
 

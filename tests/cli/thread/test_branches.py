@@ -7,7 +7,7 @@ import pytest
 from cli.program import Uwf
 
 from uwf_git.commands.step.split_thread import list_leaves
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.lock import lock_thread

@@ -9,7 +9,7 @@ from cli.ran import Ran
 
 from uwf_git.cli.output.text_width import display_width
 from uwf_git.cli.session.new_thread_id import thread_id_at
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 

@@ -3,7 +3,7 @@ from commands.at_work import BEGUN, HANG, SAY_PID, AtWork, at_work, is_alive, pi
 from commands.world import World
 
 from uwf_git.cli.session.caller import caller_of
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 
 

@@ -15,8 +15,7 @@ from uwf_git.commands.admin.config import (
     unset_setting,
 )
 from uwf_git.plan.settings import load_plan_settings
-from uwf_git.store.git.config import set_config
-from uwf_git.store.git.config_text import scan_config
+from uwf_git.store.git.config import scan_config, set_config
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 
 Git = Callable[..., str]

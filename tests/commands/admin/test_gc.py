@@ -16,8 +16,13 @@ from uwf_git.commands.admin.gc import (
     tidy,
 )
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
-from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
-from uwf_git.store.gc.packing import NO_GIT, count_files
+from uwf_git.store.gc.packing import (
+    NO_GIT,
+    count_files,
+    has_failed_lately,
+    take_gc_log,
+    write_gc_log,
+)
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 

@@ -7,7 +7,7 @@ from commands.world import World
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.run_dir import get_run_dir
 
 GRAPH = """

@@ -11,7 +11,7 @@ from uwf_git.commands.agent_run.mask import (
     write_fingerprints,
 )
 from uwf_git.commands.turn.turn import Played, StepFiles
-from uwf_git.engine.fingerprints import take_fingerprints
+from uwf_git.engine.masking import take_fingerprints
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir
 
 KEY = "sk-ant-0123456789"

@@ -28,7 +28,7 @@ from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.plan.settings import DEFAULTS
 from uwf_git.store.threads.run_dir import get_run_dir
 

@@ -13,7 +13,7 @@ from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 GRAPH = """
 name: reporting

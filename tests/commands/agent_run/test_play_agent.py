@@ -23,9 +23,8 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.threads.preserved import list_preserved
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.run_dir import has_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 

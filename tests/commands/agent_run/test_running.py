@@ -23,7 +23,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.config import set_config

@@ -6,7 +6,7 @@ from fresh_store import fresh_store
 from uwf_git.commands.cas.read import get_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import META_NODE, TEXT
-from uwf_git.model.node_hash import NotANodeHash
+from uwf_git.model.names import NotANodeHash
 from uwf_git.store.lookup.lookup import AmbiguousNode, NoSuchNode
 
 

@@ -10,7 +10,7 @@ from uwf_git.commands.cas.types import hash_payload
 from uwf_git.model.builtin import META_NODE, TEXT
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.digest import typed_hash
-from uwf_git.model.node_hash import NotANodeHash
+from uwf_git.model.names import NotANodeHash
 
 
 def no_store() -> NoReturn:

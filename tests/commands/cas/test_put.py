@@ -19,8 +19,8 @@ from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.model.names import NodeHash, NotANodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, NotANodeHash
 from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store

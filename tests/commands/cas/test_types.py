@@ -13,7 +13,7 @@ from uwf_git.commands.cas.types import (
     resolve_type,
 )
 from uwf_git.model.builtin import BUILTIN, META, TEXT
-from uwf_git.model.node_hash import NotANodeHash
+from uwf_git.model.names import NotANodeHash
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 
 

@@ -27,8 +27,7 @@ from uwf_git.store.lookup.lookup import NoSuchNode
 from uwf_git.store.objects.commit import find_entry, read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 THREAD = "refs/threads/01J00000000000000000000001"
 

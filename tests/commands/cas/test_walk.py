@@ -5,8 +5,8 @@ from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.read import walk_nodes
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.closure import walk_closure
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
+from uwf_git.model.references import walk_closure
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.store import Store
 

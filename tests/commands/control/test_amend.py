@@ -21,7 +21,7 @@ from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.workflow.find import WorkflowRemoved
 from uwf_git.commands.workflow.versions import remove_workflow
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history

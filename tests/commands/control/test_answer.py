@@ -32,10 +32,9 @@ from uwf_git.errors import UwfError
 from uwf_git.model.definition.source import read_definition
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_words import Words
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.signal import build_signal
-from uwf_git.model.thread import Amendment
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.git.config import set_config

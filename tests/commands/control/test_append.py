@@ -18,7 +18,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import list_history
 from uwf_git.commands.workflow.show import show_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.yaml.bad_yaml import BadYaml
+from uwf_git.model.yaml.include import BadYaml
 from uwf_git.store.threads.lock import ThreadBusy
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows.registry import find_version

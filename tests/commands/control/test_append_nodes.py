@@ -12,7 +12,7 @@ from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 FLOW = """\
 name: flow

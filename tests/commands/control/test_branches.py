@@ -26,7 +26,7 @@ from uwf_git.commands.turn.ancestors import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.run_dir import list_run_dirs
 
 TREE = """\

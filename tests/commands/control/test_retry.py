@@ -8,7 +8,7 @@ from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 
 

@@ -19,11 +19,10 @@ from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_words import Words
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import list_preserved, walk_history
 from uwf_git.store.threads.lock import lock_thread
-from uwf_git.store.threads.preserved import list_preserved
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 

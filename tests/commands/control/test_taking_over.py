@@ -10,7 +10,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
 
 __all__ = ["hub", "sites"]

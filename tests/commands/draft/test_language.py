@@ -9,11 +9,10 @@ from workflow_file import read_flow_file
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.flow_text import NAMES, check_flow_text
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
-from uwf_git.model.definition.config import SETTINGS
+from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.definition.flow_fields import CHOICES, KEYS, POLICIES
 from uwf_git.model.definition.roles import role_keys
-from uwf_git.model.definition.source import FLOW_KEYS, GRAPH_KEYS
-from uwf_git.model.definition.surroundings import FlowText
+from uwf_git.model.definition.source import FLOW_KEYS, GRAPH_KEYS, SETTINGS
 from uwf_git.model.flow import DEFAULT_BOUND
 
 DRAFT = Path(__file__).parents[3] / "uwf_git" / "workflows" / "draft.yaml"

@@ -11,7 +11,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.engine.rehearsal import find_least, rehearse
-from uwf_git.model.definition.surroundings import Surroundings
+from uwf_git.model.definition.definition import Surroundings
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ("develop", "draft", "fan-out", "orchestrate", "review-loop", "vote")

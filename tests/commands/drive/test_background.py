@@ -22,7 +22,7 @@ from uwf_git.commands.drive.background import (
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
 

@@ -8,7 +8,7 @@ import pytest
 from commands.flows import plays, split_checks
 from commands.world import World, fails, replied
 
-from uwf_git.agents.cancel import check_cancelled
+from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.drive.drive_thread import (
     Driven,
     DriveRequest,
@@ -18,7 +18,7 @@ from uwf_git.commands.drive.drive_thread import (
 )
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_thread
 
 PAIR = """\

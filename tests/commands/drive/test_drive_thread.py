@@ -24,8 +24,8 @@ from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
 from uwf_git.debug_log import switch_off, switch_on
 from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread

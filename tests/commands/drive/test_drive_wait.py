@@ -8,7 +8,7 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.drive.wait_in_status import wait_in_status
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 NEVER = 0
 

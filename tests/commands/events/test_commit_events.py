@@ -10,7 +10,7 @@ from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
 PLAIN = EventOptions()

@@ -18,7 +18,7 @@ from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.engine.events import parse_event_id
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 LOOPS = """\
 name: loops

@@ -10,7 +10,7 @@ from store.loose import lose
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.events.journal import JournalReader
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.journal import Line
 

@@ -14,7 +14,7 @@ from uwf_git.commands.events.order import (
 )
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.engine.events import EventId
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
 A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")

@@ -18,7 +18,7 @@ from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.engine.events import parse_event_id
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 
 THREADS = 20

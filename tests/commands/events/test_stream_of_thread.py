@@ -13,7 +13,7 @@ from uwf_git.commands.events.order import NoSuchEvent
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 
 

@@ -16,7 +16,7 @@ from uwf_git.commands.inspect.stop import read_stop
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def split_of(world: World, source: str = CHECKS) -> ThreadId:

@@ -16,7 +16,7 @@ from uwf_git.commands.inspect.context import (
 )
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 
 NESTED = """\

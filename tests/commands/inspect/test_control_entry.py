@@ -7,10 +7,9 @@ from uwf_git.commands.inspect.step_view import Commands
 from uwf_git.engine.markdown import ThreadEntry
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.signal import build_signal
-from uwf_git.model.thread import Amendment
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 

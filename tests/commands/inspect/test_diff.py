@@ -6,7 +6,7 @@ from commands.world import DEMO, World, says
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.snapshot import read_snapshot
 

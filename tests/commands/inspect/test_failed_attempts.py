@@ -12,8 +12,7 @@ from uwf_git.commands.inspect.failed_attempts import (
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import NodeHash, ThreadId
 
 
 def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:

@@ -27,7 +27,7 @@ from uwf_git.commands.inspect.logs import (
     read_logs,
 )
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.local_files import log_path
@@ -49,7 +49,7 @@ FAILS = "echo one >&2; echo two >&2; echo three >&2; exit 7"
 # A driver as --background starts it; its command line can be read from outside.
 DRIVE = """
 import sys
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive
 with lock_drive(open_store(sys.argv[1]), ThreadId(sys.argv[2]), since_ms=1):

@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.question import (
 )
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 UNTIL_MS = 4_000_000_000_000
 

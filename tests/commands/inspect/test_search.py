@@ -13,7 +13,7 @@ from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def rows(world: World, words: str, **asked: Any) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.steps_at import find_steps_at
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 FLOW = """\
 name: outer

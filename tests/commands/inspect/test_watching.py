@@ -17,7 +17,7 @@ from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId, read_time_ms
+from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.lock import lock_drive, lock_thread

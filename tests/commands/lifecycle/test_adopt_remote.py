@@ -12,7 +12,7 @@ from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.remote.push import PushDiverged
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
 

@@ -6,10 +6,10 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.preserved import preserve_commit
+from uwf_git.store.threads.history import preserve_commit
 from uwf_git.store.threads.snapshot import Snapshot
 
 

@@ -15,7 +15,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.engine.turn_context import parse_context
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import NoSuchThread
 

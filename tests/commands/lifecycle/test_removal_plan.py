@@ -14,7 +14,7 @@ from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import Removed, remove_thread
 from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
 NESTED = FILES.replace("{type: agent, agentId: reader}", INNER)

@@ -13,13 +13,13 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, remove_thread
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
+from uwf_git.store.threads.history import list_preserved, preserve_commit
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, lock_thread
-from uwf_git.store.threads.preserved import list_preserved, preserve_commit
 
 Git = Callable[..., str]
 

@@ -7,7 +7,7 @@ from refusing import refuses
 
 from uwf_git.commands.plan.at_work import PlansAtWork, hold_plans
 from uwf_git.commands.plan.begin import PlansUnfinished, prepare_plans
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
 

@@ -10,7 +10,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.plan.at_work import PlansAtWork
 from uwf_git.commands.plan.clean import clean_plans
 from uwf_git.commands.plan.status import read_plan_status
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
 

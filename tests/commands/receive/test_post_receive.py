@@ -9,7 +9,7 @@ from commands.world import World, says
 
 from uwf_git.commands.receive.post_receive import announce_push
 from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 
 Git = Callable[..., str]

@@ -12,7 +12,7 @@ from uwf_git.commands.remote.arrivals import (
 )
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 

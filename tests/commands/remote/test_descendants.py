@@ -31,7 +31,7 @@ from uwf_git.commands.step.split_thread import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.walk import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote

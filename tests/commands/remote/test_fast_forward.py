@@ -5,7 +5,7 @@ from commands.sharing import Site, another, make_hub, share
 from commands.world import World
 
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 
 

@@ -8,7 +8,7 @@ from refusing import refuses
 
 from uwf_git.commands.remote.fetch import SidesDiverged, ThreadsBusy
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
 

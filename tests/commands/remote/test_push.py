@@ -8,7 +8,7 @@ from store.loose import lose
 
 from uwf_git.commands.remote.push import FetchFirst, PushDiverged
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.threads.heads import NoSuchThread
 

@@ -8,7 +8,7 @@ from refusing import refuses
 from store.conftest import Git
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.refs import refs
 from uwf_git.store.refs.refs import Refs

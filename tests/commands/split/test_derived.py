@@ -13,7 +13,7 @@ from uwf_git.commands.split.derived import (
     draft_split,
     draft_start,
 )
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import advance_head, create_head, get_head
 from uwf_git.store.threads.local_files import set_workdir

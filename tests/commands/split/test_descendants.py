@@ -5,7 +5,7 @@ from commands.world import World
 
 from uwf_git.commands.split.family import list_branches, walk_descendants
 from uwf_git.commands.step.split_thread import list_leaves, list_trunks
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 FLOW = """\
 name: tree

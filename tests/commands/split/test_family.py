@@ -26,7 +26,7 @@ from uwf_git.commands.split.family import (
 )
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
 from uwf_git.commands.split.remake import read_split
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot
 

@@ -5,7 +5,7 @@ from commands.world import World
 
 from uwf_git.commands.split.ending import name_work
 from uwf_git.commands.split.trunk import find_isolation, find_owner
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def test_branches_and_those_around_them(world: World, git: Git) -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from uwf_git.agents.cancel import check_cancelled
+from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.step.at_once import run_at_once
 
 

@@ -14,7 +14,7 @@ from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.gc.small_packs import MOST_PACKS
+from uwf_git.store.gc.unite import MOST_PACKS
 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"

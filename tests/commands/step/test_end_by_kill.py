@@ -13,10 +13,15 @@ from uwf_git.commands.step.end_by_kill import end_by_kill, finish_kill
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.kill_request import find_kill_request, write_kill_request
-from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+from uwf_git.store.threads.lock import (
+    ThreadBusy,
+    find_kill_request,
+    lock_stop,
+    lock_thread,
+    write_kill_request,
+)
 
 REASON = "of no use\n\nAt all."
 KILL = 'uwf thread kill "$UWF_THREAD_ID" -m "of no use" >killed 2>killer\n'

@@ -14,7 +14,7 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
 from uwf_git.commands.worktree import retire
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head, list_threads
 from uwf_git.store.threads.lock import lock_thread

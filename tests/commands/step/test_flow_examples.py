@@ -11,7 +11,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 FLOWS = Path(__file__).parents[2] / "flows"
 

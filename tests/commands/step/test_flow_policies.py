@@ -22,7 +22,7 @@ from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_move import LoopExhausted
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 __all__ = ["patch_verb"]
 

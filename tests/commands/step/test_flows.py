@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.context import get_context, load_thread_context
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history

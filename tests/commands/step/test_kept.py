@@ -14,9 +14,8 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""

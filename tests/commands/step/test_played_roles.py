@@ -12,7 +12,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.role_result import MetaUnfit
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 INNER = """\
 name: inner

@@ -26,13 +26,13 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import list_threads
+from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
-from uwf_git.store.threads.preserved import list_preserved
 from uwf_git.store.trust import is_trusted
 
 

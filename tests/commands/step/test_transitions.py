@@ -12,9 +12,8 @@ from seal import START_MS
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.builtin import TRACE
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
 
 

@@ -23,7 +23,7 @@ from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.input_files import list_patterns
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.flow import Flow, FlowNode
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 
 

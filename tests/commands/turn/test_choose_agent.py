@@ -13,7 +13,7 @@ from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, choose_agent
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.trust import list_trusted, untrust_agents

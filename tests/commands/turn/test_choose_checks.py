@@ -10,7 +10,7 @@ from refusing import refuses
 from uwf_git.commands.agent.trust import AgentSelection, select_agents
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
 

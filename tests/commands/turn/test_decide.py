@@ -11,7 +11,7 @@ from store.loose import forget, loosen
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.engine.moderator import NoTransition
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
 
 ROUNDS = """\

@@ -13,7 +13,7 @@ from uwf_git.commands.turn.flow import fill_input, find_place
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
 
 FLOW = """\

@@ -10,7 +10,7 @@ from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def begun(world: World) -> ThreadId:

@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.context import get_context, get_past_context, rend
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.input_files import MAX_BYTES, MAX_FILES, read_files
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 GRAPH = """
 name: reading

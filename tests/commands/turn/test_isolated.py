@@ -26,7 +26,7 @@ from uwf_git.commands.step.split_thread import BranchStep
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import find_workdir, forget_workdir
 

@@ -12,7 +12,7 @@ from uwf_git.commands.turn.role_result import MetaUnfit, read_result
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 PAIR = """\
 name: pair

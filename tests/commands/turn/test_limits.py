@@ -13,7 +13,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.limits import LimitReached, check_asked, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 LIMITED = DEMO + "config: {maxSteps: 5, maxTokens: 100, eventEmit: false}\n"
 

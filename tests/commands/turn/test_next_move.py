@@ -20,7 +20,7 @@ from uwf_git.commands.turn.next_move import (
     find_steered,
 )
 from uwf_git.engine.flow_merge import MergeConflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 ME = "C O Mitter <committer@example.com>"
 TWO_EACH = """\

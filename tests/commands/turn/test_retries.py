@@ -12,7 +12,7 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.retries import RetryRules, read_retry
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, set_config
 
 PATIENT = DEMO + "defaultAgent: {command: a, retries: 2, backoff: 0.5}\n"

@@ -2,7 +2,7 @@ import pytest
 from commands.turn.test_input_files import FLOW, GRAPH
 from commands.world import World
 
-from uwf_git.agents.file_below import BadFileBelow
+from uwf_git.agents.files import BadFileBelow
 from uwf_git.commands.control.patch import patch_thread
 from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.role_files import fill_paths

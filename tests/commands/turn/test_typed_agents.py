@@ -12,8 +12,8 @@ from uwf_git.commands.turn.typed_agents import (
     role_not_next,
 )
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
+from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import END
 
 
 def test_values_for_every_role_come_first_and_settings_name_no_role(world: World) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 
 KINDS = ("loose", "packed by git", "packed and gone on", "many packs", "project")

@@ -12,9 +12,9 @@ from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import apply_event
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.threads.record import read_standing
 from uwf_git.store.threads.snapshot import read_snapshot

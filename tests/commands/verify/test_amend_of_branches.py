@@ -12,9 +12,8 @@ from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import Action, build_signal
-from uwf_git.model.thread import Amendment
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import Action, Amendment, build_signal
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 

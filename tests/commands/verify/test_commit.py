@@ -19,7 +19,7 @@ from commands.forging import (
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, WORKFLOW, Story
 
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

@@ -32,8 +32,8 @@ from uwf_git.commands.split.ending import plan_ending
 from uwf_git.commands.split.plan import Asked, find_container, plan_split
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.objects.objects import ObjectStore

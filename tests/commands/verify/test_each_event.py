@@ -20,10 +20,10 @@ from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import EVENTS
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.listing import list_refs
+from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.message import parse_thread_message

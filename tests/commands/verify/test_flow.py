@@ -10,11 +10,9 @@ from uwf_git.commands.step.end_thread import end_thread
 from uwf_git.commands.verify.making import Way
 from uwf_git.engine.append_check import Rules
 from uwf_git.model.event_folds import Standing
-from uwf_git.model.flow import parse_flow
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import Position, parse_position
-from uwf_git.model.thread import ThreadState, Try
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.flow import Position, parse_flow, parse_position
+from uwf_git.model.names import NodeHash
+from uwf_git.model.thread import ThreadState, TransitionRecord, Try
 from uwf_git.store.threads.heads import get_head
 
 FLOW = {

@@ -8,7 +8,7 @@ from dulwich.objects import Blob, Commit, ObjectID, Tree
 from uwf_git.commands.verify.finding import Location
 from uwf_git.commands.verify.making import CannotBe, Making
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import read_snapshot
 

@@ -7,8 +7,8 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import build_signal
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import build_signal
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

@@ -9,7 +9,7 @@ from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.puts import check_put_ref, check_puts
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

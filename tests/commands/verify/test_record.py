@@ -6,10 +6,8 @@ from typing import get_args
 import pytest
 
 from uwf_git.commands.verify.making import check_parents, check_record
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Event
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.thread import Event, TransitionRecord
 
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")

@@ -29,8 +29,8 @@ from uwf_git.commands.control.retry import retry_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.verify.making import check_person
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.threads.record import read_standing

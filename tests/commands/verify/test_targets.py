@@ -10,10 +10,10 @@ from refusing import refuses
 
 from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.verify.targets import Target, find_targets, no_such_ref
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, AmbiguousThread, NoSuchThread
-from uwf_git.store.threads.preserved import KEPT, preserve_commit
+from uwf_git.store.threads.history import KEPT, preserve_commit
 from uwf_git.store.workflows.registry import WORKFLOWS
 
 

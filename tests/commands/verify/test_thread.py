@@ -20,7 +20,7 @@ from store.story import THREAD, Story, signed, tell_small_story
 
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

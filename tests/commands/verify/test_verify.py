@@ -35,17 +35,15 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import Counts, VerifyResult, verify
 from uwf_git.errors import AgentFailed
 from uwf_git.model.builtin import STEP, TEXT
-from uwf_git.model.crockford import encode_u64
+from uwf_git.model.names import NodeHash, ThreadId, encode_u64
 from uwf_git.model.node import build_node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, get_head
-from uwf_git.store.threads.preserved import preserve_commit
+from uwf_git.store.threads.history import preserve_commit
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 

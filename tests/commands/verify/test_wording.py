@@ -18,7 +18,7 @@ from uwf_git.commands.control.resume import resume_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 

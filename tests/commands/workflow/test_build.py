@@ -5,8 +5,7 @@ from uwf_git.commands.workflow.build import build_source, problems_of, read_work
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.problem import Problem
-from uwf_git.model.yaml.bad_yaml import BadYaml
-from uwf_git.model.yaml.include import Includes
+from uwf_git.model.yaml.include import BadYaml, Includes
 
 FILES = {"prompts/check.md": b"Check.", "roles.yaml": b"checker: {systemPromt: x}\n"}
 INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")

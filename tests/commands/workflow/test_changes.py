@@ -6,7 +6,7 @@ from uwf_git.commands.workflow.history import Contents, compare_versions
 from uwf_git.commands.workflow.show import describe_workflow
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.model.yaml.include import Includes
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles
 
 THIRD = """\
   third:

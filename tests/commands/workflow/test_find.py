@@ -18,7 +18,7 @@ from uwf_git.commands.workflow.local import BadLocalWorkflow
 from uwf_git.commands.workflow.versions import remove_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.workflows.shipped import find_shipped, list_shipped
+from uwf_git.store.workflows.registry import find_shipped, list_shipped
 
 
 def test_name_means_the_newest_version(world: World) -> None:

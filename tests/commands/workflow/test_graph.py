@@ -1,7 +1,7 @@
 from commands.world import DEMO, World
 
 from uwf_git.commands.workflow.graph import picture_source, picture_workflow
-from uwf_git.model.transition import END, START, Transition
+from uwf_git.model.workflow import END, START, Transition
 
 GRAPH = {
     START: (Transition("writer", None),),

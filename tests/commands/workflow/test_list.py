@@ -5,7 +5,7 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
 from uwf_git.commands.workflow.versions import remove_workflow
-from uwf_git.store.workflows.shipped import list_shipped
+from uwf_git.store.workflows.registry import list_shipped
 
 
 def test_workflow_that_was_put_last_comes_first(world: World) -> None:

@@ -7,7 +7,7 @@ from refusing import refuses
 
 from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.yaml.bad_yaml import BadIncludes
+from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
 from uwf_git.store.trust import is_trusted, list_trusted
 from uwf_git.store.workflows.registry import WorkflowMoved, list_names, list_versions

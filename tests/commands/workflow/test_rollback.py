@@ -10,8 +10,7 @@ from uwf_git.commands.workflow.versions import RolledBack, remove_workflow, roll
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.trust import list_trusted, untrust_agents
-from uwf_git.store.workflows.registry import find_version, list_versions
-from uwf_git.store.workflows.tree import read_sources
+from uwf_git.store.workflows.registry import find_version, list_versions, read_sources
 
 BETTER = DEMO.replace("Writes.", "Writes well.")
 

@@ -8,7 +8,7 @@ from typing import Any
 from commands.world import World, replied
 
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.snapshot import Snapshot
 
 Git = Callable[..., str]

@@ -10,7 +10,7 @@ from uwf_git.commands.lifecycle.removal_plan import plan_removals
 from uwf_git.commands.lifecycle.remove import remove_thread
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.worktree.forget import WorktreeStays
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 
 

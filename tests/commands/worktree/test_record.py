@@ -16,7 +16,7 @@ from uwf_git.commands.worktree.record import (
     write_origin,
     write_worktree,
 )
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 PARENT = ThreadId("01J00000000000000000000001")

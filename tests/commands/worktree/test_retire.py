@@ -25,7 +25,7 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.local_files import find_workdir

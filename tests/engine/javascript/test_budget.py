@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 
 from uwf_git.agents.limited_fork import DEFAULT, RunLimits, run_limited
-from uwf_git.engine.javascript.budget import EVALUATIONS, TEXT_UNITS, Budget
 from uwf_git.engine.javascript.evaluator import evaluate
-from uwf_git.engine.javascript.failure import ExpressionFailed, Unanswerable
 from uwf_git.engine.javascript.parser import parse_expression
+from uwf_git.engine.javascript.values import (
+    EVALUATIONS,
+    TEXT_UNITS,
+    Budget,
+    ExpressionFailed,
+    Unanswerable,
+)
 from uwf_git.errors import UwfError
 
 BIG = "a" * TEXT_UNITS

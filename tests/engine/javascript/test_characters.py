@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.javascript.characters import from_units, has_surrogate, is_name, to_units
+from uwf_git.engine.javascript.values import from_units, has_surrogate, is_name, to_units
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\ud83d\ude00\ufeff😀"))
 

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.evaluator import evaluate
-from uwf_git.engine.javascript.failure import ExpressionFailed
+from uwf_git.engine.javascript.evaluator import evaluate, in_order
 from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.reader import in_order
-from uwf_git.engine.javascript.undefined import UNDEFINED
-from uwf_git.engine.javascript.values import is_true
+from uwf_git.engine.javascript.values import UNDEFINED, ExpressionFailed, is_true
 from uwf_git.errors import StoreDamaged
 
 NAMES: dict[str, Any] = {"state": {"a": [1, {"b": "x"}], "n": 3.0, "big": 2**60 + 1, "s": "😀"}}

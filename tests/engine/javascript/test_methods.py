@@ -2,12 +2,8 @@
 
 import pytest
 
-from uwf_git.engine.javascript.budget import TEXT_UNITS, Budget
-from uwf_git.engine.javascript.failure import Unanswerable
-from uwf_git.engine.javascript.methods import call_method
-from uwf_git.engine.javascript.operators import apply_binary, apply_unary
-from uwf_git.engine.javascript.reader import Reader
-from uwf_git.engine.javascript.undefined import UNDEFINED
+from uwf_git.engine.javascript.evaluator import Reader, apply_binary, apply_unary, call_method
+from uwf_git.engine.javascript.values import TEXT_UNITS, UNDEFINED, Budget, Unanswerable
 
 
 def test_a_method_belongs_to_its_kind() -> None:

@@ -9,10 +9,9 @@ from engine.javascript.chance import Expressions, draw_names, mutate
 from engine.javascript.node import PROGRAM, TABLE, Node
 from engine.javascript.told import REFUSED, ours
 
-from uwf_git.engine.javascript import prototypes
-from uwf_git.engine.javascript.characters import name_end
-from uwf_git.engine.javascript.failure import ExpressionFailed
+from uwf_git.engine.javascript import values
 from uwf_git.engine.javascript.template import fill_template, parse_template
+from uwf_git.engine.javascript.values import ExpressionFailed, name_end
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no node")
 
@@ -124,9 +123,9 @@ def test_what_values_inherit_is_refused() -> None:
     with Node() as node:
         told = [{each["s"] for each in names["a"]} for names in node.ask(asked, {})]
     none: frozenset[str] = frozenset()
-    lists = (none, prototypes.ARRAY, prototypes.TEXT, prototypes.NUMBER, none)
+    lists = (none, values.ARRAY, values.TEXT, values.NUMBER, none)
     for names, listed in zip(told, lists, strict=True):
-        assert names - {"length"} <= listed | prototypes.OBJECT
+        assert names - {"length"} <= listed | values.OBJECT
 
 
 def test_names_are_nodes_names() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.javascript.numbers import divided, number_text, remainder, text_number
+from uwf_git.engine.javascript.values import divided, number_text, remainder, text_number
 
 # As ECMA-262 has them in Number::toString and its notes.
 PRINTED = [

@@ -2,10 +2,8 @@
 
 import pytest
 
-from uwf_git.engine.javascript.failure import ExpressionFailed
-from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.tokens import SOURCE_BYTES
-from uwf_git.engine.javascript.tree_check import LEVELS
+from uwf_git.engine.javascript.parser import LEVELS, parse_expression
+from uwf_git.engine.javascript.values import SOURCE_BYTES, ExpressionFailed
 
 NAMES = {"state", "iteration", "prompt", "depth"}
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.syntax import Constant, Node, children
+from uwf_git.engine.javascript.parser import Constant, Node, children, parse_expression
 
 
 def _constants(node: Node) -> Iterator[object]:

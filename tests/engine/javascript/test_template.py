@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.failure import ExpressionFailed
 from uwf_git.engine.javascript.template import fill_template, parse_template
-from uwf_git.engine.javascript.tokens import SOURCE_BYTES
+from uwf_git.engine.javascript.values import SOURCE_BYTES, ExpressionFailed
 
 NAMES: dict[str, Any] = {
     "state": {

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.budget import TEXT_UNITS
-from uwf_git.engine.javascript.failure import ExpressionFailed
-from uwf_git.engine.javascript.together import MOST, Together
+from uwf_git.engine.javascript.template import MOST, Together
+from uwf_git.engine.javascript.values import TEXT_UNITS, ExpressionFailed
 
 # Eight long texts are half of what an expression may handle, and are made quickly.
 NAMES: dict[str, Any] = {"list": [0] * 8, "long": "a" * (TEXT_UNITS - 1)}

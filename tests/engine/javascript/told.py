@@ -4,10 +4,8 @@ import math
 from typing import Any
 
 from uwf_git.engine.javascript.evaluator import evaluate
-from uwf_git.engine.javascript.failure import ExpressionFailed
-from uwf_git.engine.javascript.numbers import number_text
 from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.undefined import UNDEFINED
+from uwf_git.engine.javascript.values import UNDEFINED, ExpressionFailed, number_text
 
 REFUSED = "refused"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeAlias
 
-from uwf_git.engine.picture.drawing import Box, Drawing, Line, Text
+from uwf_git.engine.picture.labels import Box, Drawing, Line, Text
 
 _NEAR = 3
 """Pixels: lines nearer than that look like one."""

@@ -8,12 +8,9 @@ from workflow_file import read_flow_file
 
 from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles
 from uwf_git.engine.picture.plan import Mark, MarkState, Subject, ThreadMarks
-from uwf_git.model.definition.definition import Definition
-from uwf_git.model.definition.surroundings import Surroundings
-from uwf_git.model.flow import Flow, FlowNode
-from uwf_git.model.position import parse_position
-from uwf_git.model.transition import END, START, Graph, Transition
-from uwf_git.model.workflow import build_flow, parse_flow_node
+from uwf_git.model.definition.definition import Definition, Surroundings
+from uwf_git.model.flow import Flow, FlowNode, parse_position
+from uwf_git.model.workflow import END, START, Graph, Transition, build_flow, parse_flow_node
 
 _ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((_ROOT / "uwf_git" / "workflows").glob("*.yaml"))

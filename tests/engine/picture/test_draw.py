@@ -8,14 +8,13 @@ import pytest
 from engine.picture.subjects import HOSTILE, every_kind, known_subjects
 
 from uwf_git.engine.picture.draw import FORMS, draw, lay_out, make_plan
+from uwf_git.engine.picture.labels import tell_flow, tell_graph
 from uwf_git.engine.picture.nested import lay_out_flow
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.engine.picture.spine import lay_out_graph
-from uwf_git.engine.picture.style_sheet import STYLE_SHEET
-from uwf_git.engine.picture.svg import render_svg
-from uwf_git.engine.picture.words import tell_flow, tell_graph
+from uwf_git.engine.picture.svg import STYLE_SHEET, render_svg
 from uwf_git.model.flow import Flow, FlowNode
-from uwf_git.model.transition import END, START, Transition
+from uwf_git.model.workflow import END, START, Transition
 
 KNOWN = known_subjects()
 PLAIN = [subject for subject in KNOWN if subject.thread is None]

@@ -1,10 +1,9 @@
 from engine.picture.subjects import SEED_FLOWS, every_kind, read_subject
 
 from uwf_git.engine.picture.draw import make_plan
-from uwf_git.engine.picture.flow_plan import plan_flow
-from uwf_git.engine.picture.plan import Block, FlowPlan, Subject
+from uwf_git.engine.picture.plan import Block, FlowPlan, Subject, plan_flow
 from uwf_git.model.flow import Flow, FlowNode
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.references import reference
 
 

@@ -1,11 +1,9 @@
 from engine.picture.subjects import SHIPPED, read_subject
 
 from uwf_git.engine.picture.draw import make_plan
-from uwf_git.engine.picture.graph_plan import plan_graph
-from uwf_git.engine.picture.order import order_roles
-from uwf_git.engine.picture.plan import GraphPlan, Subject
+from uwf_git.engine.picture.plan import GraphPlan, Subject, order_roles, plan_graph
 from uwf_git.model.flow import Flow
-from uwf_git.model.transition import END, START, Graph, Transition
+from uwf_git.model.workflow import END, START, Graph, Transition
 
 
 def graph_of(**ways: str) -> Graph:

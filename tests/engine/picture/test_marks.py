@@ -3,10 +3,9 @@ from engine.picture.subjects import SEED_FLOWS, read_subject
 
 from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles, mark_split
 from uwf_git.engine.picture.plan import Mark
-from uwf_git.model.flow import Flow
-from uwf_git.model.position import parse_position
+from uwf_git.model.flow import Flow, parse_position
 from uwf_git.model.thread import STATUSES
-from uwf_git.model.transition import END, START
+from uwf_git.model.workflow import END, START
 
 RAN = {"writer": 2, "checker": 1}
 

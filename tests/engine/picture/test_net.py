@@ -4,8 +4,7 @@ from engine.picture.subjects import draw_flow, draw_graph, every_kind, known_sub
 
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.labels import make_label
-from uwf_git.engine.picture.mermaid import render_mermaid
-from uwf_git.engine.picture.net import Net, make_net, walk_groups, walk_nodes
+from uwf_git.engine.picture.mermaid import Net, make_net, render_mermaid, walk_groups, walk_nodes
 
 
 def reached(net: Net) -> set[str]:

@@ -13,10 +13,10 @@ from engine.picture.subjects import (
 )
 
 from uwf_git.engine.picture.draw import lay_out, make_plan
-from uwf_git.engine.picture.drawing import BADGE, LABEL, NAME, Box, Drawing, Line, Text
+from uwf_git.engine.picture.labels import BADGE, LABEL, NAME, Box, Drawing, Line, Text
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.model.flow import Flow, FlowNode
-from uwf_git.model.transition import END, START, Transition
+from uwf_git.model.workflow import END, START, Transition
 
 
 def drawing_of(

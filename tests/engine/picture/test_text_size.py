@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.picture.text_size import ELLIPSIS, columns, cut, is_sure, measure, wrap
-from uwf_git.model.visible import one_line
+from uwf_git.engine.picture.labels import ELLIPSIS, columns, cut, is_sure, measure, wrap
+from uwf_git.model.text import one_line
 
 LINES = st.text(st.characters(), max_size=200).map(one_line)
 

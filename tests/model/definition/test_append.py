@@ -13,8 +13,7 @@ from uwf_git.model.definition.append import (
     read_addition,
 )
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.transition import Transition
-from uwf_git.model.workflow import build_workflow, parse_graph, parse_workflow
+from uwf_git.model.workflow import Transition, build_workflow, parse_graph, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 
 DOCS = """\

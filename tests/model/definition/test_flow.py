@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from workflow_file import problems_of, read_flow_file
 
-from uwf_git.model.definition.definition import Definition
-from uwf_git.model.definition.surroundings import Surroundings, UsedWorkflow
+from uwf_git.model.definition.definition import Definition, Surroundings, UsedWorkflow
 from uwf_git.model.flow import MAX_LEVELS, MAX_NODES
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
 

@@ -1,8 +1,8 @@
 import pytest
 from workflow_file import problems_of, read_flow_file
 
+from uwf_git.model.definition.definition import Surroundings
 from uwf_git.model.definition.flow_fields import KEYS, kinds_with
-from uwf_git.model.definition.surroundings import Surroundings
 from uwf_git.model.flow import HOLDING, KINDS
 
 AGENT = "{type: agent, agentId: a}"

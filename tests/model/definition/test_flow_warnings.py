@@ -1,7 +1,7 @@
 import pytest
 from workflow_file import read_flow_file
 
-from uwf_git.model.definition.surroundings import Surroundings, UsedWorkflow
+from uwf_git.model.definition.definition import Surroundings, UsedWorkflow
 from uwf_git.model.workflow import build_workflow
 
 ROLES = """\

@@ -1,7 +1,7 @@
 import pytest
 from workflow_file import SOUND, problems_of, read, spoiled
 
-from uwf_git.model.transition import END, START, Transition
+from uwf_git.model.workflow import END, START, Transition
 
 GRAPH = {
     START: (Transition("writer", None),),

@@ -2,7 +2,7 @@ import pytest
 from workflow_file import problems_of, read, spoiled
 
 from uwf_git.engine.flow_text import check_flow_text
-from uwf_git.model.definition.surroundings import Surroundings
+from uwf_git.model.definition.definition import Surroundings
 
 CHECKER = "  checker:\n    outputSchema: {type: object, properties: {ok: {type: boolean}}}\n"
 

@@ -1,5 +1,5 @@
 from uwf_git.model.problem import Problem
-from uwf_git.model.yaml.bad_yaml import BadIncludes, BadYaml
+from uwf_git.model.yaml.include import BadIncludes, BadYaml
 
 
 def test_line_and_file_precede_the_problem() -> None:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml.bad_yaml import BadIncludes
 from uwf_git.model.yaml.include import (
     MAX_ALL_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES,
+    BadIncludes,
     CannotInclude,
     IncludedNotJson,
     Includes,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.model.yaml.include_path import RESERVED, CannotInclude, resolve_include
+from uwf_git.model.yaml.include import RESERVED, CannotInclude, resolve_include
 
 
 @pytest.mark.parametrize(

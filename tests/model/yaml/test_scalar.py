@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from uwf_git.model.yaml.scalar import resolve_plain
+from uwf_git.model.yaml.render import resolve_plain
 
 GOLDEN: list[tuple[str, object]] = [
     # YAML 1.2.2, section 10.3.2

@@ -6,12 +6,12 @@ import pytest
 from store.lock_garbage import GARBAGE
 
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.disk.held_file import (
+from uwf_git.store.disk.file_lock import (
     Holder,
     describe_holder,
     find_file_holder,
     hold_file,
+    hold_lock,
     read_content,
     read_holder,
     this_process,

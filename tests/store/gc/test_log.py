@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
+from uwf_git.store.gc.packing import has_failed_lately, take_gc_log, write_gc_log
 from uwf_git.store.store import Store
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.gc.policy import Due, find_due, find_expiry, is_detached, read_gc_limits
+from uwf_git.store.gc.packing import Due, find_due, find_expiry, is_detached, read_gc_limits
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 

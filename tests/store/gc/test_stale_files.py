@@ -8,7 +8,7 @@ import pytest
 from store.killing import dies_at
 from store.story import THREAD, Story
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.disk.lockfile import hold_ref_lock, markers
 from uwf_git.store.gc.stale_files import remove_stale_files

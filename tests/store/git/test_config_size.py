@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.store.git.config_size import parse_size
+from uwf_git.store.git.config import parse_size
 
 
 def test_size_has_git_s_suffixes() -> None:

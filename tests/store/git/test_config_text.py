@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.store.git.config_text import (
+from uwf_git.store.git.config import (
     ConfigItem,
     edit_config,
     normal_name,

@@ -7,8 +7,8 @@ from refusing import refuses
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.objects.commit import read_commit
@@ -17,8 +17,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.workflows.registry import add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
 

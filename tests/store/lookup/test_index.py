@@ -14,16 +14,15 @@ from store.loose import loose_file, loosen
 from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.model.builtin import TEXT
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
 from uwf_git.store.lookup.index import NO_ADVICE, Advice, NodeIndex
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.refs.packed_refs import BadPackedRefs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows.registry import Version, add_version
-from uwf_git.store.workflows.tree import SourceFiles
+from uwf_git.store.workflows.registry import SourceFiles, Version, add_version
 
 NOWHERE = build_node(TEXT, "nobody has this", timestamp=0).hash
 NOTES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(20)]
@@ -243,7 +242,7 @@ def test_an_index_that_cannot_be_made_gives_no_advice(store: Store) -> None:
 def test_an_index_that_cannot_be_written_gives_no_advice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index_file._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
     put(store, NOTES[0])
     assert NodeIndex(store).advise(NOWHERE).is_all
     put(store, NOTES[1])

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.crockford import encode_u64
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.store.lookup.index_file import IndexFile, IndexUnusable, Scan, open_index
+from uwf_git.model.names import NodeHash, encode_u64
+from uwf_git.store.lookup.index import IndexFile, IndexUnusable, Scan, open_index
 from uwf_git.store.oid import Oid
 
 ONE, TWO = "refs/threads/01J00000000000000000000001", "refs/archive/01J00000000000000000000002"
@@ -181,7 +180,7 @@ def test_no_index_is_made_where_there_is_no_room_for_one(tmp_path: Path) -> None
 def test_an_index_that_another_process_has_locked_is_unusable_and_stays(
     file: IndexFile, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index_file._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
     file.add([Scan(ONE, TIP, NAMES)])
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -194,7 +193,7 @@ def test_an_index_that_another_process_has_locked_is_unusable_and_stays(
 def test_an_index_that_cannot_be_written_can_be_read(
     file: IndexFile, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uwf_git.store.lookup.index_file._BUSY_S", 0.01)
+    monkeypatch.setattr("uwf_git.store.lookup.index._BUSY_S", 0.01)
     file.add([Scan(ONE, TIP, NAMES)])
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")

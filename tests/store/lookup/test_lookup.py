@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.gc.pack_refs import pack_refs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.lookup.cas_nodes import NODES_REF

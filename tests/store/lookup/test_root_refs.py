@@ -5,7 +5,7 @@ import os
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.lookup.root_refs import (
+from uwf_git.store.lookup.roots import (
     follow,
     is_root_ref,
     list_loose_roots,

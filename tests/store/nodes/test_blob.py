@@ -10,8 +10,8 @@ from store.story import AGENT, CLOSURE, WORKFLOW
 
 from uwf_git.model.builtin import BUILTIN_NODES, BYTES, META, STEP, TEXT
 from uwf_git.model.canonical import MAX_NESTING
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.blob import DamagedNode, decode_node, encode_node, identify_node
 from uwf_git.store.objects.json_file import encode_json
 

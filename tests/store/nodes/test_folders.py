@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from store.story import put_raw
 
 from uwf_git.model.builtin import TEXT
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.folders import NodeFolders, object_id
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.objects.objects import DamagedObject

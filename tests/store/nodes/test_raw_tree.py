@@ -4,7 +4,7 @@ from dulwich.objects import ObjectID, Tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.store.nodes.raw_tree import build_tree, parse_entry, put_entry
+from uwf_git.store.nodes.tree import build_tree, parse_entry, put_entry
 
 NAMES = st.text("A.01/b", min_size=1, max_size=3).map(lambda name: name.replace("/", "-").encode())
 # Ids with spaces and zeros look like the beginnings of entries.

@@ -11,8 +11,7 @@ from refusing import refuses
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.tree import add_nodes, find_node
-from uwf_git.store.nodes.unite import unite_nodes
+from uwf_git.store.nodes.tree import add_nodes, find_node, unite_nodes
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.store import Store
 

@@ -27,12 +27,7 @@ from interop.bombs import (
 from refusing import refuses
 
 from uwf_git.errors import Refused
-from uwf_git.store.objects.incoming_pack import (
-    FindBase,
-    IncomingPack,
-    count_objects,
-)
-from uwf_git.store.objects.pack_limits import PackLimits
+from uwf_git.store.objects.incoming_pack import FindBase, IncomingPack, PackLimits, count_objects
 from uwf_git.store.store import open_store
 
 Git = Callable[..., str]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store.killing import dies_at, in_child
 
-from uwf_git.store.objects.keep_file import KeepFile, is_kept, remove_dead_keep
+from uwf_git.store.objects.pack_writer import KeepFile, is_kept, remove_dead_keep
 
 DAY_S = 24 * 3600
 

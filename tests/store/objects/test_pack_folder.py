@@ -90,7 +90,7 @@ NEEDS_FEW_FILES = """
 import resource, sys
 from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.objects.size import find_size
+from uwf_git.store.objects.limited import find_size
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
 objects = DurableObjects(sys.argv[1])
 oids = [oid.encode() for oid in sys.stdin.read().split()]

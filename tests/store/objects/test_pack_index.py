@@ -4,7 +4,7 @@ import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.pack import load_pack_index
 
-from uwf_git.store.objects.pack_index import write_index
+from uwf_git.store.objects.pack_writer import write_index
 
 
 def test_offsets_of_packs_above_two_gigabytes_are_read_back(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.objects.pack_limits import PackLimits
+from uwf_git.store.objects.incoming_pack import PackLimits
 from uwf_git.store.remotes.limits import ReceiveLimits, read_fetch_limits, read_receive_limits
 
 

@@ -2,7 +2,7 @@ from io import BytesIO
 
 from refusing import refuses
 
-from uwf_git.store.remotes.meter import ErrorOutput, Meter
+from uwf_git.store.remotes.transport import ErrorOutput, Meter
 
 
 def test_what_is_said_is_counted_and_what_is_sent_is_not() -> None:

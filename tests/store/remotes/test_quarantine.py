@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.remotes.quarantine import mapped_bytes, open_received, split_alternates
+from uwf_git.store.remotes.incoming import mapped_bytes, open_received, split_alternates
 from uwf_git.store.store import create_store
 
 Git = Callable[..., str]

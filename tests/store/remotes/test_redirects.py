@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.store.remotes.redirects import request_safely
+from uwf_git.store.remotes.transport import request_safely
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.remotes.url import RemoteUrl
 

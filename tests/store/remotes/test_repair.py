@@ -4,9 +4,7 @@ from pathlib import Path
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.remotes.mirror import list_mirrors
-from uwf_git.store.remotes.remotes import add_remote
-from uwf_git.store.remotes.repair import repair_remote
+from uwf_git.store.remotes.remotes import add_remote, list_mirrors, repair_remote
 from uwf_git.store.store import Store, create_store, open_store
 
 

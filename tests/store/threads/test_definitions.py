@@ -8,7 +8,7 @@ from store.loose import lose
 from store.story import AGENT, WORKFLOW, Story
 from store.test_damage import rewritten
 
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.workflow import NotAWorkflow, parse_graph, parse_role, parse_workflow
 from uwf_git.store.nodes.blob import DamagedNode, encode_node
 from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, MissingNode, find_blob

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from store.story import THREAD, Story
 
-from uwf_git.model.thread_id import NotAThreadId, ThreadId
+from uwf_git.model.names import NotAThreadId, ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.packed_refs import BadPackedRefs
 from uwf_git.store.refs.refs import Refs

@@ -8,11 +8,10 @@ from store.story import THREAD, Story, signed, tell_small_story
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_words import Words
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 from uwf_git.store.threads.journal import Line, hold_journal

@@ -1,12 +1,12 @@
 from fresh_store import fresh_store
 
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.threads.kill_request import (
+from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.lock import (
     find_kill_request,
     forget_kill_request,
+    forget_lock,
     write_kill_request,
 )
-from uwf_git.store.threads.lock import forget_lock
 
 THREAD = ThreadId("01J00000000000000000000001")
 OTHER = ThreadId("01J00000000000000000000002")

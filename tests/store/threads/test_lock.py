@@ -15,10 +15,9 @@ from store.killing import dies_at
 from store.lock_garbage import GARBAGE
 from store.story import THREAD, Story
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.disk.held_file import read_holder
+from uwf_git.store.disk.file_lock import hold_lock, read_holder
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import (
     ThreadBusy,
@@ -37,7 +36,7 @@ OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
 HOLD = """
 import sys
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 store, thread = open_store(sys.argv[1]), ThreadId(sys.argv[2])
@@ -257,7 +256,7 @@ def test_holder_of_a_forgotten_lock_does_not_disturb_the_next_one(store: Store) 
 def test_of_many_lockers_at_once_one_wins(store: Store) -> None:
     script = """
 import sys
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import ThreadBusy, lock_thread
 store = open_store(sys.argv[1])

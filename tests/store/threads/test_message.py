@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.event_words import Words
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Event, Status
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.thread import Event, Status, TransitionRecord
 from uwf_git.store.objects.message import BadMessage, body_of, subject_of
 from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store.story import Story
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, AmbiguousThread, NoSuchThread, resolve_thread

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from store.story import THREAD, Story
 
 from uwf_git.store.store import Store
-from uwf_git.store.threads.preserved import (
+from uwf_git.store.threads.history import (
     list_preserved,
     list_preserved_threads,
     preserve_commit,

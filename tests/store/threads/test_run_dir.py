@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

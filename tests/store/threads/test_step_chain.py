@@ -8,13 +8,13 @@ import pytest
 from refusing import refuses
 from store.story import Story
 
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads import step_chain
+from uwf_git.store.threads import history
+from uwf_git.store.threads.history import StepChain
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-from uwf_git.store.threads.step_chain import StepChain
 
 
 def story_of(store: Store, clock: Callable[[], int], steps: int, **fields: object) -> Story:
@@ -57,9 +57,9 @@ def test_any_order_gives_the_steps_in_their_places(
     expected = [node for node in snapshot.walk_chain() if "prev" in node.payload][::-1]
     for seed in range(20):
         # Half of the runs remember next to nothing.
-        most = step_chain.MOST_BYTES if seed % 2 else 5_000
+        most = history.MOST_BYTES if seed % 2 else 5_000
         with monkeypatch.context() as patched:
-            patched.setattr(step_chain, "MOST_BYTES", most)
+            patched.setattr(history, "MOST_BYTES", most)
             chain = StepChain(snapshot)
             places = Random(seed).choices(range(9), k=30)
             assert [chain.get(place) for place in places] == [expected[each] for each in places]
@@ -100,7 +100,7 @@ def test_memory_is_limited(
     store: Store, clock: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most = 2**20
-    monkeypatch.setattr(step_chain, "MOST_BYTES", most)
+    monkeypatch.setattr(history, "MOST_BYTES", most)
     story = story_of(store, clock, 120, text="x" * 200_000)
     chain = StepChain(read_snapshot(open_store(store.path), story.head.commit))
     tracemalloc.start()

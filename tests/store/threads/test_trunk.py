@@ -7,9 +7,9 @@ import pytest
 from commands.flow_runs import branches, script
 from commands.world import World, make_world
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.history import read_root, read_trunk
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import read_root, read_trunk
 
 NESTED = """\
 name: nested

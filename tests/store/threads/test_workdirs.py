@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import THREAD
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.local_files import find_workdir, forget_workdir, set_workdir
 
@@ -94,7 +94,7 @@ def test_a_path_means_nothing_elsewhere_so_no_clone_has_it(
 
 SET = """
 import sys
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import set_workdir
 for number in range(20):

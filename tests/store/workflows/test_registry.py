@@ -16,6 +16,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
     WORKFLOWS,
+    SourceFiles,
     Version,
     WorkflowMoved,
     add_version,
@@ -24,11 +25,11 @@ from uwf_git.store.workflows.registry import (
     list_names,
     list_versions,
     no_such_workflow,
+    read_sources,
     remove_version,
     restore_version,
     walk_versions,
 )
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 SOURCE = b"name: demo\r\n# \xc3\xa9 and no line end"
 

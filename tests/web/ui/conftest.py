@@ -15,7 +15,7 @@ from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.library.place import KeptStore, Place
 from uwf_git.library.step_memory import StepMemory
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.live_logs import LiveLogs
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.stories import Stories

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_thread
 from uwf_git.web.ui import changes as changes_module
 from uwf_git.web.ui.changes import MOST_STREAMS, Changes, StoreLook

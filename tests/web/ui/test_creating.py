@@ -8,7 +8,7 @@ from web.ui.asking import Ask
 
 from uwf_git.commands.draft.draft import DraftRequest, start_draft
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.drafts import DraftChanged
 
 

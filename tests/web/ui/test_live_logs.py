@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from commands.world import World
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.web.ui import live_logs as live_logs_module

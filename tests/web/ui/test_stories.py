@@ -9,7 +9,7 @@ from refusing import refuses
 
 from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head

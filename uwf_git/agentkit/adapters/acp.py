@@ -35,9 +35,9 @@ from uwf_git.agents.command_line import (
     resolve_program,
     split_command,
 )
-from uwf_git.agents.deferred_signals import deferred_signals
-from uwf_git.agents.nested_environment import allowed_environment
-from uwf_git.agents.one_line import on_one_line
+from uwf_git.agents.group import deferred_signals
+from uwf_git.agents.nested import allowed_environment
+from uwf_git.agents.reply import on_one_line
 from uwf_git.agents.stdio_process import (
     StdioEnded,
     StdioOutputTooLong,

@@ -23,7 +23,7 @@ from uwf_git.agentkit.programs.failures import explain_no_record, explain_words
 from uwf_git.agentkit.programs.options import option, write_file
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import choose_permission, split_args
-from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.files import read_left_file
 from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\

@@ -14,8 +14,8 @@ from uwf_git.agentkit.context import AgentContext, Step
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
-from uwf_git.agents.left_file import read_left_file
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.agents.files import read_left_file
+from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
 from uwf_git.plan.plan_files import (
     PLAN_DIR,

@@ -50,7 +50,7 @@ from uwf_git.agentkit.programs.options import (
 from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
-from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.files import read_left_file
 from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\

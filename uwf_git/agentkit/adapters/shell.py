@@ -21,7 +21,7 @@ from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
-from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.files import read_left_file
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
 
@@ -131,7 +131,10 @@ def read_meta(file: Path) -> dict[str, Any]:
         AgentFailed: what it wrote is not one JSON object.
     """
     # Imports cbor2, which only commands that write meta need.
-    from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
+    from uwf_git.agents.reply import (  # noqa: PLC0415
+        BadJson,
+        parse_strict_json,
+    )
 
     try:
         left = read_left_file(str(file), most_bytes=_LONGEST_META, follows_links=True)

@@ -1,8 +1,8 @@
 """The prompt that asks an agent again when its answer holds no fields that fit."""
 
 from uwf_git.agentkit.context import Role
-from uwf_git.agents.one_line import on_one_line
-from uwf_git.engine.answer_format import build_answer_format
+from uwf_git.agents.reply import on_one_line
+from uwf_git.engine.prompt import build_answer_format
 
 _LONGEST_PROBLEM = 1_000
 

@@ -11,8 +11,15 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from uwf_git.agentkit.extraction.check import find_misfit
-from uwf_git.agents.front_matter import FrontMatterUnclosed, split_front_matter
-from uwf_git.agents.one_line import on_one_line, show_beginning
+from uwf_git.agents.reply import (
+    BadJson,
+    FrontMatterUnclosed,
+    on_one_line,
+    parse_strict_json,
+    parse_strict_json_at,
+    show_beginning,
+    split_front_matter,
+)
 from uwf_git.errors import AgentFailed
 
 Rung = Literal["front-matter", "block", "json"]
@@ -160,7 +167,6 @@ def _read_block(block: _Block) -> Any:
     """Read a fenced block in its language; None if it is in another."""
     if block.language in {"json", ""}:
         # Imports cbor2, which most agents do not need.
-        from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415
 
         try:
             return parse_strict_json(block.body.strip())
@@ -171,8 +177,6 @@ def _read_block(block: _Block) -> Any:
 
 def _find_objects(text: str) -> list[Any]:
     """List the outermost JSON objects in *text*, first to last."""
-    from uwf_git.agents.strict_json import BadJson, parse_strict_json_at  # noqa: PLC0415 (as above)
-
     found: list[Any] = []
     failures = 0
     match = _OBJECT.search(text)

@@ -16,7 +16,7 @@ from uwf_git.agentkit.extraction.correction import build_correction
 from uwf_git.agentkit.extraction.extract import NoMeta, extract_meta
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.errors import UwfError
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import add_usage
 
 MOST_CORRECTIONS = 2
 

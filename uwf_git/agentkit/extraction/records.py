@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from uwf_git.agents.left_file import read_left_file
+from uwf_git.agents.files import read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 
 Record = Mapping[str, Any]

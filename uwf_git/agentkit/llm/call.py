@@ -23,7 +23,7 @@ from uwf_git.agentkit.llm.errors import (
 from uwf_git.agentkit.llm.http_json import HttpReply, HttpRequest, NoReply
 from uwf_git.agentkit.llm.messages import ModelReply, ModelRequest
 from uwf_git.agentkit.llm.retries import DEFAULT_RETRIES, RetryPolicy, post_with_retries
-from uwf_git.agents.one_line import on_one_line
+from uwf_git.agents.reply import on_one_line
 
 if TYPE_CHECKING:
     # See Model._post.

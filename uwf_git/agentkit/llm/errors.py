@@ -13,8 +13,8 @@ from uwf_git.agentkit.extraction.records import find
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.http_json import HttpReply, NoReply, split_url
 from uwf_git.agentkit.llm.retry_after import find_quota_wait_s, find_wait_s
-from uwf_git.agents.one_line import on_one_line, show_beginning
-from uwf_git.model.time_text import render_time
+from uwf_git.agents.reply import on_one_line, show_beginning
+from uwf_git.model.text import render_time
 
 _OK = 200
 _REDIRECTS = range(300, 400)

@@ -15,7 +15,7 @@ from uwf_git.agentkit.extraction.local_ref import move_schema
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
 from uwf_git.agentkit.llm.structured import ObjectReply, WantedObject, ask_for_object
-from uwf_git.engine.schema_words import SchemaWords, literal
+from uwf_git.engine.prompt import SchemaWords, literal
 
 _SYSTEM = (
     "You read fields out of a text that somebody else wrote. Never invent anything: a value counts "

@@ -94,7 +94,10 @@ def read_object(text: str) -> dict[str, Any] | None:
     Text around the object is ignored if it is the only object: models add explanations.
     """
     # Imports cbor2.
-    from uwf_git.agents.strict_json import BadJson, parse_strict_json  # noqa: PLC0415 (see above)
+    from uwf_git.agents.reply import (  # noqa: PLC0415 (see above)
+        BadJson,
+        parse_strict_json,
+    )
 
     bare = text.strip(" \t\r\n\ufeff")
     inner = bare[bare.find("{") : bare.rfind("}") + 1]

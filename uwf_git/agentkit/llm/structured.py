@@ -21,7 +21,7 @@ from uwf_git.agentkit.llm.messages import (
     ObjectShape,
     read_object,
 )
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import add_usage
 
 __all__ = ["SUBMIT", "ObjectReply", "WantedObject", "Way", "ask_for_object"]
 

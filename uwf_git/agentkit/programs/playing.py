@@ -32,7 +32,7 @@ from uwf_git.agentkit.step_files import (
 )
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.errors import BadUsage
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import add_usage
 
 _HELP = """\
 Usage: uwf-{name} [--SETTING VALUE]...{word} THREAD-ID

@@ -26,7 +26,7 @@ from uwf_git.agentkit.llm.structured import SUBMIT, WantedObject, ask_for_object
 from uwf_git.agentkit.react.repeats import Repeats
 from uwf_git.agentkit.react.room import make_room
 from uwf_git.agentkit.react.toolbox import Toolbox
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import add_usage
 
 _AGAIN = "You have made this very call before, and it gave the same each time. Do something else."
 _NO_MORE = "No more tools: give your answer now, from what you know."

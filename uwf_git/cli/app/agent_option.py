@@ -44,9 +44,7 @@ def read_agent_option(text: str) -> str:
     named = _FILE.fullmatch(text)
     if named is None:
         return text
-    from uwf_git.model.definition.agent_settings import (  # noqa: PLC0415 (PyYAML: 30 ms, and few name files)
-        read_agent_settings,
-    )
+    from uwf_git.model.definition.agents import read_agent_settings  # noqa: PLC0415 (PyYAML: 30 ms, and few name files)
 
     source = Input(named[2])
     settings = read_agent_settings(source.read_bytes(), name=source.name)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.model.limit import find_limit_problem
-from uwf_git.model.time_text import parse_duration_ms
+from uwf_git.model.text import parse_duration_ms
+from uwf_git.model.thread import find_limit_problem
 
 _NONE = "none"
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")

@@ -10,7 +10,7 @@ from typing import Any
 from uwf_git.cli.app.failure import Failure
 from uwf_git.cli.session.streams import wants_stderr_colour, write_stderr
 from uwf_git.model.problem import Problem
-from uwf_git.model.visible import one_line, visible_line
+from uwf_git.model.text import one_line, visible_line
 
 _NO_VARIABLES: Mapping[str, str] = {}
 

@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.cas.read import cat_node
-from uwf_git.model.visible import visible_block
+from uwf_git.model.text import visible_block
 
 
 @verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")

@@ -9,7 +9,7 @@ from uwf_git.cli.cas.node_lines import payload_text
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.read import get_node
-from uwf_git.model.time_text import render_time
+from uwf_git.model.text import render_time
 
 
 @verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")

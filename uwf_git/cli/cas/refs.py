@@ -12,7 +12,7 @@ from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.read import list_references
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import visible_line
 
 
 @verb("json-cas refs 8FWKR3TN5V1QA", exits={5: "a node among them is missing or damaged"})

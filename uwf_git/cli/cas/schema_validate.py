@@ -11,7 +11,7 @@ from uwf_git.cli.cas.node_lines import problem_document
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.schema import validate_node
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 
 
 @verb(

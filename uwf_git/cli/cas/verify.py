@@ -9,7 +9,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.verify import NodeFinding, verify_nodes
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 
 
 @verb(

@@ -14,7 +14,7 @@ from uwf_git.cli.output.text_width import shorten
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas.read import walk_nodes
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import visible_line
 
 # A thread of a thousand steps is a thousand levels deep: no screen is that wide.
 _DEEPEST = 20

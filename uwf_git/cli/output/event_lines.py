@@ -11,8 +11,7 @@ from typing import Any
 from uwf_git.cli.output.screen import Screen, Styled
 from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.session.settings import Session
-from uwf_git.model.time_text import render_duration, render_time
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import render_duration, render_time, visible_line
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import ShortIds, read_short_ids
 

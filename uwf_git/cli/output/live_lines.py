@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from uwf_git.cli.output.text_width import display_width
 from uwf_git.cli.session.streams import TerminalSize, stderr_size, write_stderr
-from uwf_git.model.visible import without_colours
+from uwf_git.model.text import without_colours
 
 # ECMA-48: down some lines; erase this line; up one. Erasing to the end of the screen would move
 # lines into the history of some terminals (tmux).

@@ -16,7 +16,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from uwf_git.cli.output.screen import Screen
-from uwf_git.model.visible import visible_block, visible_line
+from uwf_git.model.text import visible_block, visible_line
 
 # Longer lines are hard to read; git and man do the same.
 _WIDEST = 100

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from uwf_git.model.time_text import render_time
+from uwf_git.model.text import render_time
 
 _MS = 1000
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400

@@ -6,7 +6,7 @@ from typing import Any
 from uwf_git.cli.output.screen import Painted
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stderr, write_stdout
-from uwf_git.model.visible import one_line, visible_block
+from uwf_git.model.text import one_line, visible_block
 
 
 def emit(

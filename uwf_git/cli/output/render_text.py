@@ -11,7 +11,7 @@ from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.table import NOTHING, Column, render_columns
 from uwf_git.cli.session.streams import stdout_is_utf8
-from uwf_git.model.visible import visible_block, visible_line
+from uwf_git.model.text import visible_block, visible_line
 
 _INDENT = "  "
 # What people copy from tables: ids of threads, nodes and commits.

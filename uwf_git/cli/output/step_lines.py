@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from uwf_git.cli.output.screen import Screen, Style, Styled
 from uwf_git.cli.output.text_width import display_width, shorten
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import visible_line
 
 _NUMBER, _TAIL = 2, 8
 _SHORTEST_NAME, _LONGEST_NAME = 8, 20

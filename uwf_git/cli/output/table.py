@@ -10,7 +10,7 @@ import click
 
 from uwf_git.cli.output.screen import Screen, Styled
 from uwf_git.cli.output.text_width import display_width, shorten
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import visible_line
 
 NOTHING = "-"
 _GAP = "  "

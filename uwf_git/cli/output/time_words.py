@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.model.time_text import UNITS_S
+from uwf_git.model.text import UNITS_S
 
 _AGO = re.compile(r"([0-9]{1,9})([smhdw])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[T ])")

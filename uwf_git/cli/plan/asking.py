@@ -7,7 +7,7 @@ from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.model.visible import visible_line
+from uwf_git.model.text import visible_line
 from uwf_git.plan.phases import PlanState, list_failures
 
 

@@ -24,7 +24,7 @@ from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import AgentFailed, Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.plan.phases import PlanState
 from uwf_git.plan.plugin import find_plugin, write_plugin
 from uwf_git.plan.settings import DEFAULTS, PlanSettings

@@ -5,7 +5,7 @@ Source: https://github.com/ulid/spec: 48 bits of milliseconds since 1970, 80 bit
 
 from ulid import ULID
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 
 def thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:

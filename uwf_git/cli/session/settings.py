@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.errors import BadUsage, Refused, UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 
 if TYPE_CHECKING:
     # The store imports dulwich (60 ms), which `--help` and usage errors do not need.

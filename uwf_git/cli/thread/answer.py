@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from uwf_git.agents.terminal import NoTerminal, Terminal
+from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, text_argument
 from uwf_git.cli.app.verb import verb
@@ -23,7 +23,7 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import BadUsage, Refused, UwfError
-from uwf_git.model.node_hash import parse_node_prefix
+from uwf_git.model.names import parse_node_prefix
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved
 
@@ -193,7 +193,6 @@ def _ask_at(
     terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
 ) -> PersonAnswer:
     # Only a terminal needs the page and the form.
-    from uwf_git.agents.editor import edit_text  # noqa: PLC0415 (see above)
     from uwf_git.commands.control.ask_person import ask_person, build_page  # noqa: PLC0415 (see above)
     from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
     from uwf_git.commands.turn.check_meta import find_problem  # noqa: PLC0415 (see above)

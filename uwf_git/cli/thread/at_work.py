@@ -11,9 +11,9 @@ from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.streams import stderr_columns
 from uwf_git.commands.agent_run.step_dir import ReportedUsage
 from uwf_git.commands.turn.turn import Turn
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.time_text import render_duration
-from uwf_git.model.usage import add_usage
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import render_duration
+from uwf_git.model.thread import add_usage
 
 _MINUTE_S, _MS = 60, 1000
 

@@ -13,7 +13,7 @@ from uwf_git.cli.output.screen import Painted, Screen, Style, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.model.event_words import count_steps
-from uwf_git.model.visible import visible_block
+from uwf_git.model.text import visible_block
 
 _LONGEST_LINE = 200
 _MOST_LINES = 40

@@ -31,10 +31,9 @@ from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import render_duration, visible_line
 from uwf_git.model.thread import Waiting
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.time_text import render_duration
-from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -20,7 +20,7 @@ from uwf_git.commands.inspect.logs import (
     follow_logs,
     read_logs,
 )
-from uwf_git.model.visible import visible_block, without_colours
+from uwf_git.model.text import visible_block, without_colours
 from uwf_git.store.threads.heads import resolve_thread
 
 

@@ -34,10 +34,9 @@ from uwf_git.commands.inspect.log_lines import LastLine
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import render_time, visible_line
 from uwf_git.model.thread import Waiting
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.time_text import render_time
-from uwf_git.model.visible import visible_line
 from uwf_git.store.store import Store
 
 _MS = 1000

@@ -12,7 +12,7 @@ from uwf_git.cli.output.screen import Screen, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.model.visible import visible_block
+from uwf_git.model.text import visible_block
 
 _AT_ONCE = 64 * 1024
 """Characters per write: a long thread is written while it is read."""

@@ -15,7 +15,7 @@ from uwf_git.commands.lifecycle.remove import Removed, remove_thread
 from uwf_git.commands.worktree.forget import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_words import count_steps
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 

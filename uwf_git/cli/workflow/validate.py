@@ -15,9 +15,9 @@ from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings
 from uwf_git.commands.workflow.build import WorkflowValidation, validate_workflow
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
-from uwf_git.model.definition.surroundings import FindUsed, UsedWorkflow
+from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
 from uwf_git.model.problem import Problem
-from uwf_git.model.visible import one_line
+from uwf_git.model.text import one_line
 
 
 @verb(

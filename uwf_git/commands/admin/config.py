@@ -22,7 +22,7 @@ from uwf_git.store.git.config import (
     remove_config,
     set_config,
 )
-from uwf_git.store.objects.pack_limits import (
+from uwf_git.store.objects.incoming_pack import (
     MAX_BLOB_SIZE,
     MAX_FETCH_OBJECTS,
     MAX_FETCH_REFS,

@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 
 from uwf_git.debug_log import debug, switch_on
-from uwf_git.engine.key_shapes import mask_keys
-from uwf_git.engine.masking import find_secrets, mask
+from uwf_git.engine.masking import find_secrets, mask, mask_keys
 
 DEBUG_VARIABLE = "UWF_DEBUG"
 

@@ -14,19 +14,20 @@ from uwf_git.commands.worktree.record import list_parents
 from uwf_git.errors import UwfError
 from uwf_git.store.disk.file_lock import LockingUnsupported
 from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
-from uwf_git.store.gc.log import has_failed_lately, take_gc_log, write_gc_log
 from uwf_git.store.gc.pack_refs import pack_refs
-from uwf_git.store.gc.packing import NO_GIT, Counted, count_files, pack_objects
-from uwf_git.store.gc.policy import find_due, is_detached
-from uwf_git.store.gc.stale_files import remove_stale_files
-from uwf_git.store.gc.stale_packs import remove_stale_packs
-from uwf_git.store.gc.unite import (
-    claim_start,
-    find_union,
-    is_quick,
-    pause_uniting,
-    unite_packs,
+from uwf_git.store.gc.packing import (
+    NO_GIT,
+    Counted,
+    count_files,
+    find_due,
+    has_failed_lately,
+    is_detached,
+    pack_objects,
+    take_gc_log,
+    write_gc_log,
 )
+from uwf_git.store.gc.stale_files import remove_stale_files, remove_stale_packs
+from uwf_git.store.gc.unite import claim_start, find_union, is_quick, pause_uniting, unite_packs
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import ProgramFailed, start_background_program
 from uwf_git.store.git.shared_mode import shared_umask

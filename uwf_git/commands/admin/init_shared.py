@@ -11,12 +11,7 @@ from uwf_git.commands.admin.init import init_store
 from uwf_git.errors import Refused
 from uwf_git.store.config_watch import own_change
 from uwf_git.store.discover import default_path
-from uwf_git.store.git.config import (
-    GitConfig,
-    add_config,
-    read_config_file,
-    set_config,
-)
+from uwf_git.store.git.config import GitConfig, add_config, read_config_file, set_config
 from uwf_git.store.git.hook_files import PINNED, check_hooks, install_hooks
 from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
 from uwf_git.store.store import Store, find_git_dir, open_store

@@ -22,7 +22,7 @@ from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.put import put_workflow
 from uwf_git.errors import AgentFailed, Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, add_config
 from uwf_git.store.store import Store, create_store
 from uwf_git.store.trust import describe_command, is_set_by_store, is_trusted

@@ -6,7 +6,7 @@ A thread without these files is at rest; one that has them may be at rest too.
 import os
 import stat
 
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.store import Store
 from uwf_git.store.threads.run_dir import has_runs, list_threads_with_runs
 

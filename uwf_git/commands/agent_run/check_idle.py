@@ -9,7 +9,7 @@ from uwf_git.agents.run_files import RunAlive
 from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.errors import Conflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.run_dir import get_run_dir, list_check_runs
 from uwf_git.store.threads.snapshot import Snapshot

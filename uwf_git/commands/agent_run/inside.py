@@ -9,7 +9,7 @@ from typing import Any
 
 from uwf_git.commands.agent_run.running import is_at_work
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import find_driver, find_holder

@@ -7,8 +7,8 @@ whichever engine sees it.
 import json
 from collections.abc import Mapping
 
+from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.request import AgentRun, Listener
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.output_file import Report, find_report, read_reply
 from uwf_git.commands.agent_run.step_dir import read_step_dir

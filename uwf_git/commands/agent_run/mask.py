@@ -12,15 +12,19 @@ from typing import Any, NamedTuple
 from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import AgentRun, Listener, OnOutput
 from uwf_git.commands.turn.turn import Played, StepFiles
-from uwf_git.engine.fingerprints import (
+from uwf_git.engine.masking import (
     SALT_BYTES,
     Fingerprints,
+    find_secrets,
     find_secrets_in,
+    find_unsettled,
     format_fingerprints,
+    mask,
+    mask_bytes,
+    mask_value,
     parse_fingerprints,
     take_fingerprints,
 )
-from uwf_git.engine.masking import find_secrets, find_unsettled, mask, mask_bytes, mask_value
 from uwf_git.store.threads.run_dir import RunDir
 
 # Fewer characters of a secret are the end of many texts, and tell nothing.

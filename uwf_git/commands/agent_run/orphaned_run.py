@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from itertools import count
 
-from uwf_git.agents.cancel import check_cancelled
+from uwf_git.agents.group import check_cancelled
 from uwf_git.agents.request import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_OUTPUT_BYTES,

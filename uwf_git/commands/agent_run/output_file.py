@@ -6,9 +6,8 @@ It is removed before the agent starts, so what is there later was written by thi
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import Protocol
-from uwf_git.agents.file_below import BadFileBelow, read_below, remove_below
-from uwf_git.agents.reply import AgentReply, BadReply, parse_reply
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.agents.files import BadFileBelow, read_below, remove_below
+from uwf_git.agents.reply import AgentReply, BadJson, BadReply, parse_reply, parse_strict_json
 from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.commands.turn.role_files import find_output_path

@@ -70,10 +70,10 @@ from uwf_git.commands.turn.isolated import find_source
 from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.engine.error_line import HINT_PREFIX, find_error_line
+from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.event_words import first_line
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
 from uwf_git.store.config_watch import watch_config
 

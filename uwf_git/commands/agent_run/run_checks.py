@@ -33,8 +33,7 @@ from uwf_git.commands.agent_run.process_of_turn import (
 from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
-from uwf_git.engine.check_log import CHECK, write_section
-from uwf_git.engine.error_line import find_error_line
+from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed
 from uwf_git.project_paths import find_above

@@ -13,7 +13,7 @@ from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

@@ -9,8 +9,7 @@ from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_s
 from uwf_git.agents.stop_run import is_left_behind
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.event_words import first_line
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import NodeHash, ThreadId, is_node_hash
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.run_dir import (

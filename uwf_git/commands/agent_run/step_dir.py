@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Any
 
-from uwf_git.agents.left_file import LeftFile, open_left_file, read_left_file
-from uwf_git.agents.strict_json import BadJson, parse_strict_json
+from uwf_git.agents.files import LeftFile, open_left_file, read_left_file
+from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.usage import add_usage, drop_unfit
+from uwf_git.model.thread import add_usage, drop_unfit
 
 PROMPT = "prompt.md"
 TRACE = "trace.jsonl"

@@ -13,7 +13,7 @@ from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.agents.stop_run import find_group, stop_run
 from uwf_git.commands.caller import Caller
 from uwf_git.model.event_words import first_line
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
 from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs

@@ -6,7 +6,7 @@ from uwf_git.commands.admin.init import Initialized, init_store
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.cas.types import BUILTIN_TYPES
 from uwf_git.model.builtin import META
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.lookup.cas_nodes import put_nodes
 from uwf_git.store.store import Store
 

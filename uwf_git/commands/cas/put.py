@@ -12,8 +12,8 @@ from uwf_git.commands.cas.check import check_payload
 from uwf_git.commands.cas.types import get_schema, resolve_type
 from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.builtin import BUILTIN
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.lookup.roots import open_root

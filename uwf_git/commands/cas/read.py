@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uwf_git.commands.cas.rows import NodeRow, build_row, find_type_name
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BYTES, TEXT
+from uwf_git.model.names import NodeHash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, parse_node_prefix
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_words import first_line
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 
 _LONGEST = 72

@@ -14,7 +14,7 @@ from uwf_git.commands.cas.types import get_schema, is_schema, resolve_type
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META
 from uwf_git.model.canonical import canonical
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.problem import Problem
 from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
 from uwf_git.store.lookup.lookup import NodeLookup

@@ -8,10 +8,9 @@ from typing import Any
 
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, META
-from uwf_git.model.crockford import fold
 from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, is_node_hash, parse_node_prefix
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store
 

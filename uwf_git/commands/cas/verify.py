@@ -9,8 +9,8 @@ from uwf_git.commands.cas.check import find_problems
 from uwf_git.commands.cas.types import is_schema
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN
+from uwf_git.model.names import NodeHash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, parse_node_prefix
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store
 

@@ -25,7 +25,7 @@ from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir

@@ -30,13 +30,11 @@ from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
 from uwf_git.engine.form import list_questions
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.text import render_time
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.time_text import render_time
-from uwf_git.model.transition import END
-from uwf_git.model.workflow import parse_workflow
+from uwf_git.model.workflow import END, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head
 from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, lock_thread

@@ -22,12 +22,13 @@ from uwf_git.commands.turn.inner_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
-from uwf_git.engine.flow_change import has_left
+from uwf_git.engine.flow_move import has_left
 from uwf_git.errors import Refused
-from uwf_git.model.definition.append import Addition, append_addition
-from uwf_git.model.definition.append_flow import (
+from uwf_git.model.definition.append import (
+    Addition,
     FlowAddition,
     Target,
+    append_addition,
     append_flow_addition,
     find_target,
     no_such_container,

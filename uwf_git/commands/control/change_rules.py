@@ -18,16 +18,14 @@ from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.engine.flow_change import find_lost_entry, find_lost_place, find_renamed_place
+from uwf_git.engine.flow_move import find_lost_entry, find_lost_place, find_renamed_place
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.flow import Flow
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
-from uwf_git.model.signal import Action, build_signal
-from uwf_git.model.thread import Amendment, Status, ThreadState
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_role

@@ -13,7 +13,7 @@ from uwf_git.commands.step.end_by_kill import end_by_kill
 from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.model.signal import keep_reason
+from uwf_git.model.thread import keep_reason
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -14,7 +14,7 @@ from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
 from uwf_git.errors import BadUsage
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.merge_patch import merge_patch
-from uwf_git.model.signal import build_signal
+from uwf_git.model.thread import build_signal
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, read_standing

@@ -12,8 +12,8 @@ from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import build_signal, keep_reason
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import build_signal, keep_reason
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.record import NewCommit, read_standing

@@ -13,7 +13,7 @@ from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.signal import build_signal
+from uwf_git.model.thread import build_signal
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history

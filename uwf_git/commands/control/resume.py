@@ -8,7 +8,7 @@ from uwf_git.commands.control.steer import build_signalled, steer_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import build_signal
+from uwf_git.model.thread import build_signal
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot

@@ -12,7 +12,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, re
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.signal import build_signal
+from uwf_git.model.thread import build_signal
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot

@@ -13,8 +13,8 @@ from uwf_git.commands.turn.active_thread import read_active
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import event_of
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, advance_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_briefly

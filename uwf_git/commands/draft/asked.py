@@ -8,10 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.engine.javascript.characters import from_units
-from uwf_git.engine.javascript.failure import ExpressionFailed
-from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.syntax import (
+from uwf_git.engine.javascript.parser import (
     Access,
     Constant,
     Expression,
@@ -19,8 +16,10 @@ from uwf_git.engine.javascript.syntax import (
     Name,
     Node,
     children,
+    parse_expression,
 )
 from uwf_git.engine.javascript.template import parse_template
+from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.model.definition.definition import Definition, FlowDefinition
 from uwf_git.model.definition.findings import DocumentPath, Findings, suggestion
 from uwf_git.model.flow import FlowNode

@@ -15,14 +15,18 @@ from uwf_git.commands.workflow.find import find_shipped_workflow, find_used
 from uwf_git.commands.workflow.local import list_local
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import STEP
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.store.workflows.registry import find_version, list_names
-from uwf_git.store.workflows.shipped import list_shipped
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
+from uwf_git.store.workflows.registry import (
+    SourceFiles,
+    find_version,
+    list_names,
+    list_shipped,
+    read_sources,
+)
 
 WORKFLOW = "draft"
 DRAFTER = "drafter"

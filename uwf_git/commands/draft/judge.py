@@ -15,12 +15,11 @@ from uwf_git.commands.workflow.build import NotBuilt, problems_of, read_workflow
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.engine.rehearsal import rehearse
 from uwf_git.errors import Refused
-from uwf_git.model.definition.definition import Definition
+from uwf_git.model.definition.definition import Definition, FindUsed, Surroundings
 from uwf_git.model.definition.findings import DocumentPath, Findings, InvalidWorkflow
-from uwf_git.model.definition.surroundings import FindUsed, Surroundings
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow
-from uwf_git.model.yaml.bad_yaml import BadYaml
+from uwf_git.model.yaml.include import BadYaml
 from uwf_git.model.yaml.reader import YamlDocument, parse_yaml
 
 LIMITS = RunLimits(cpu_s=5, wall_s=10.0)

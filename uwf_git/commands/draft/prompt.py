@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.store.workflows.shipped import find_shipped
+from uwf_git.store.workflows.registry import find_shipped
 
 _MARK = "\n\n# Patterns\n\n"
 _WHOLE = 2

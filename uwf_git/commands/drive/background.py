@@ -8,14 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from uwf_git.agents.detach import Detached, DetachRequest, spawn_detached
+from uwf_git.agents.group import Detached, DetachRequest, spawn_detached
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from uwf_git.agents.cancel import cancellable, wait_for_one
+from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
 from uwf_git.commands.step.branches import join_branches, settle_branches
@@ -18,8 +18,8 @@ from uwf_git.commands.step.split_thread import list_leaves, list_trunks
 from uwf_git.commands.turn.spending import find_steps_left
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Waiting
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive

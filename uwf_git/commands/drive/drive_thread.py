@@ -23,8 +23,8 @@ from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.model.event_words import first_line
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Status, Waiting
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head
 from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive

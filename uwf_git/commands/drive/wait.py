@@ -14,9 +14,8 @@ from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.inspect.branches import count_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Status
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.snapshot import read_snapshot

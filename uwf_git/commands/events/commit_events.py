@@ -19,15 +19,14 @@ from uwf_git.engine.events import (
     enter_events,
 )
 from uwf_git.engine.events import Node as EventNode
-from uwf_git.engine.key_shapes import mask_keys_in
-from uwf_git.engine.masking import mask_value
+from uwf_git.engine.masking import mask_keys_in, mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
 from uwf_git.model.event_rules import carries, signal_of
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.transition import START
+from uwf_git.model.workflow import START
 from uwf_git.store.nodes.tree import find_blob
 from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.oid import Oid
@@ -227,7 +226,7 @@ def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
     """Return what a *step* told: of a verdict that ended the last try, why."""
     if not happened.has_failed:
         return happened
-    from uwf_git.engine.flow_tries import describe_rejection  # noqa: PLC0415 (flows only)
+    from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (flows only)
 
     told = describe_rejection(step.payload["role"], step.payload["meta"])
     return happened._replace(error=told, more={"errorKind": "rejected"})

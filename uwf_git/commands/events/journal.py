@@ -12,7 +12,7 @@ from uwf_git.commands.events.open_turns import list_open_turns
 from uwf_git.commands.events.order import OrderedTransition, list_new, merge_transitions
 from uwf_git.engine.events import TurnStarted
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store

@@ -11,7 +11,7 @@ from uwf_git.commands.agent_run.runs import find_player, read_begun_turn
 from uwf_git.commands.events.commit_events import describe_turn
 from uwf_git.engine.events import TurnStarted
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

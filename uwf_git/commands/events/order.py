@@ -11,7 +11,7 @@ from uwf_git.commands.events.commit_events import read_base
 from uwf_git.engine.events import ENTER, EventId, render_event_id
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_rules import carries
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history

@@ -26,7 +26,7 @@ from uwf_git.commands.events.order import (
 from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.engine.events import EventId, render_event_id
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head

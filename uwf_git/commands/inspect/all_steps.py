@@ -7,7 +7,7 @@ from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import view_steps
 from uwf_git.commands.split.ending import label_branch, read_at
 from uwf_git.commands.split.plan import find_container
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history

@@ -17,9 +17,8 @@ from uwf_git.commands.split.plan import Container, find_container
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ENDED, TransitionRecord
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import find_driver, find_holder

@@ -16,16 +16,15 @@ from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.decide import decide_next, find_turn_place
-from uwf_git.engine.check_log import CHECK, find_last_output
+from uwf_git.engine.log_lines import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_rules import CONTROLS, STEPS
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.transition import END
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.workflow import END, Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head

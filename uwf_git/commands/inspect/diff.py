@@ -5,12 +5,10 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
 from uwf_git.commands.inspect.step_view import Commands, get_text
-from uwf_git.engine.alignment import align
-from uwf_git.engine.structural_diff import diff_values, render_path
-from uwf_git.engine.text_diff import diff_texts
+from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
 from uwf_git.model.builtin import STEP
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid

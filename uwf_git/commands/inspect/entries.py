@@ -29,14 +29,14 @@ from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
 from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.verify.signatures import SignatureReader
-from uwf_git.engine.structural_diff import diff_values, render_path
+from uwf_git.engine.diff import diff_values, render_path
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_rules import STEPS
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import Split
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

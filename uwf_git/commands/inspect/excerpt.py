@@ -8,9 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from uwf_git.engine.key_shapes import mask_keys
-from uwf_git.engine.masking import change_texts, find_secrets, mask
-from uwf_git.engine.text_diff import diff_texts
+from uwf_git.engine.diff import diff_texts
+from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
 from uwf_git.errors import UwfError
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node

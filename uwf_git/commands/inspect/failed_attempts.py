@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history

@@ -14,11 +14,9 @@ from uwf_git.engine.picture.marks import (
 from uwf_git.engine.picture.plan import Mark, Subject, ThreadMarks
 from uwf_git.errors import UwfError
 from uwf_git.model.event_words import count_steps
-from uwf_git.model.flow import Flow
-from uwf_git.model.position import NotAPosition, Position, parse_position
+from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.thread import ENDED, Split
-from uwf_git.model.transition import END, START, Graph
-from uwf_git.model.workflow import parse_workflow
+from uwf_git.model.workflow import END, START, Graph, parse_workflow
 from uwf_git.store.store import Store
 
 # Of longer threads a role's steps are not counted by place.

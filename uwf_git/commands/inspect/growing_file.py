@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from uwf_git.agents.left_file import open_left_file
-from uwf_git.agents.output_file import OutputFile
+from uwf_git.agents.files import OutputFile, open_left_file
 
 _CHUNK_BYTES = 64 * 1024
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from uwf_git.commands.inspect.branches import count_branches, find_status
 from uwf_git.commands.inspect.standing import name_damage
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
-from uwf_git.model.thread_id import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.remotes.tracking import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 
 from uwf_git.commands.agent_run.mask import Secrets
-from uwf_git.engine.key_shapes import mask_keys
-from uwf_git.engine.masking import mask
-from uwf_git.model.visible import without_colours
+from uwf_git.engine.masking import mask, mask_keys
+from uwf_git.model.text import without_colours
 
 CONTEXT_BYTES = 16 * 1024
 """How far back a private key may have begun."""

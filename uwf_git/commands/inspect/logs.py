@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
-from uwf_git.agents.left_file import open_left_file
+from uwf_git.agents.files import open_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.activity import list_possibly_active
@@ -24,7 +24,7 @@ from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LAST_BYTES, LastLi
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
 from uwf_git.commands.split.family import Family, list_present_descendants
 from uwf_git.engine.masking import find_secrets
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history

@@ -9,7 +9,7 @@ from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.engine.form import list_questions
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.event_words import describe_step, first_line
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import Role, Workflow, parse_role, parse_workflow

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 from uwf_git.commands.inspect.list import walk_threads
 from uwf_git.commands.inspect.standing import name_damage
 from uwf_git.commands.inspect.step_view import get_text
-from uwf_git.engine.structural_diff import render_path
+from uwf_git.engine.diff import render_path
 from uwf_git.engine.text_search import find_in, walk_texts
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import START, STEP
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history

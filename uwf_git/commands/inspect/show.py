@@ -19,10 +19,10 @@ from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.limits import list_used
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import START
+from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_head
 from uwf_git.store.threads.local_files import find_workdir
@@ -176,7 +176,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
 
 def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
     from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.divergence import RemoteHeads  # noqa: PLC0415 (see above)
+    from uwf_git.store.remotes.tracking import RemoteHeads  # noqa: PLC0415 (see above)
 
     return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
 

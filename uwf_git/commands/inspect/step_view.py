@@ -9,12 +9,12 @@ from typing import Any
 
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
+from uwf_git.store.threads.history import StepChain
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
-from uwf_git.store.threads.step_chain import StepChain
 
 _COPIED = ("startedAt", "durationMs", "usage", "session", "rung", "state")
 _REFERRED = {"prompt": "prompt", "trace": "trace", "log": "stderr", "execContext": "execContext"}
@@ -95,7 +95,7 @@ def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | N
     verdict = find_verdict(snapshot, present) if present.last_attempt is None else None
     if verdict is None:
         return view_error(snapshot, present.last_attempt)
-    from uwf_git.engine.flow_tries import describe_rejection  # noqa: PLC0415 (flows only)
+    from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (flows only)
 
     told = describe_rejection(verdict.payload["role"], verdict.payload["meta"])
     return {"kind": "rejected", "message": told}

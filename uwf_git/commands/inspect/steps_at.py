@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.position import NotAPosition, parse_position
+from uwf_git.model.flow import NotAPosition, parse_position
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_words import first_line
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

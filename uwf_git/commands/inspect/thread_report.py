@@ -24,8 +24,8 @@ from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_words import first_line
-from uwf_git.model.limit import render_limit
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import render_limit
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_head
 

@@ -19,9 +19,8 @@ from uwf_git.commands.inspect.standing import order_statuses, tell_standing
 from uwf_git.commands.inspect.summary import Summary, summarize_thread
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread import ENDED, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.usage import add_usage
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ENDED, ThreadState, add_usage
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads

@@ -13,20 +13,17 @@ from uwf_git.commands.turn.isolated import find_source
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import STEP
-from uwf_git.model.crockford import fold
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
+from uwf_git.model.names import NodeHash, ThreadId, fold
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import list_preserved, release, walk_history
 from uwf_git.store.threads.local_files import give_workdir
-from uwf_git.store.threads.preserved import list_preserved, release
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 

@@ -11,7 +11,7 @@ from uwf_git.commands.inspect.standing import DAMAGED
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.worktree.record import find_worktree
 from uwf_git.errors import Refused, StoreDamaged, name_some
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, Head, find_head, get_head, resolve_thread

@@ -14,15 +14,14 @@ from uwf_git.commands.lifecycle.removal_plan import Removal, get_archived
 from uwf_git.commands.worktree.forget import ForgottenWork, forget_work, remove_left_worktree
 from uwf_git.commands.worktree.record import forget_worktrees
 from uwf_git.errors import Conflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import Remote, list_remotes
-from uwf_git.store.remotes.thread_sides import read_sides
-from uwf_git.store.remotes.tracking import track
+from uwf_git.store.remotes.tracking import read_sides, track
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
+from uwf_git.store.threads.history import list_preserved, release
 from uwf_git.store.threads.local_files import forget_log, forget_settings, forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
-from uwf_git.store.threads.preserved import list_preserved, release
 from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
 
 

@@ -22,10 +22,9 @@ from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN_NODES, START
 from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.event_words import describe_start
+from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread

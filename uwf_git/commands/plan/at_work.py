@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import find_driver

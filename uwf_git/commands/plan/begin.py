@@ -5,8 +5,8 @@ import os
 from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_thread
 from uwf_git.errors import Refused, name_some
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import find_plans, list_plan_problems
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.whole_file import keep_out_of_git

@@ -9,8 +9,8 @@ from uwf_git.commands.control.kill import kill_thread
 from uwf_git.commands.plan.at_work import require_rest
 from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread, find_status_file
 from uwf_git.errors import Refused
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.plan_files import find_plans
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.store.store import Store

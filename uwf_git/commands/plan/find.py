@@ -2,9 +2,9 @@
 
 import os
 
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.path_below import check_path_below
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId, is_thread_id
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.state_file import read_state
 from uwf_git.store.store import Store

@@ -5,8 +5,8 @@ from typing import Any
 
 from uwf_git.commands.plan.at_work import hold_plans
 from uwf_git.commands.plan.find import find_plan_dir, find_plan_thread
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.plan.phases import (
     IDLE,
     ListedPlan,

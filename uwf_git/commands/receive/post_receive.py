@@ -12,9 +12,9 @@ from uwf_git.agents.command_line import split_command
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.engine.events import tell_record
 from uwf_git.errors import UwfError, name_some
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.git.program import run_program
-from uwf_git.store.objects.ancestry import descends
+from uwf_git.store.objects.walk import descends
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.receive.rules import check_received
+from uwf_git.store.remotes.incoming import mapped_bytes, open_received
 from uwf_git.store.remotes.limits import read_receive_limits
-from uwf_git.store.remotes.quarantine import mapped_bytes, open_received
 
 _MEMORY_BYTES = 1024**3
 # A blob is held as text, as a document and in canonical form, each several times its size.

@@ -11,11 +11,11 @@ from functools import cached_property
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.split.ending import read_at
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.lookup.cas_nodes import NODES_REF
-from uwf_git.store.objects.ancestry import descends, is_descendant
 from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.walk import descends, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

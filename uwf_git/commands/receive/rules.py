@@ -24,7 +24,7 @@ from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.objects.limited import LimitedObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits

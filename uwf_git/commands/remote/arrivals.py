@@ -14,7 +14,7 @@ from uwf_git.commands.verify.history import KnownHeads, heads_of_store
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

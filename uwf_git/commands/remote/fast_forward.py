@@ -5,7 +5,7 @@ A store without remotes pays nothing for this, not even imports.
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, StoreDamaged
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
@@ -40,7 +40,7 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     if not store.has_remotes:
         return False
     from uwf_git.store.remotes.remotes import list_remotes  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.thread_sides import read_sides  # noqa: PLC0415 (see above)
+    from uwf_git.store.remotes.tracking import read_sides  # noqa: PLC0415 (see above)
 
     for remote in list_remotes(store.config):
         try:

@@ -27,18 +27,21 @@ from uwf_git.commands.remote.refusals import (
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store, list_beginnings
 from uwf_git.errors import Conflict, StoreDamaged, UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.store.objects.ancestry import is_descendant
-from uwf_git.store.objects.walk import Needed, list_new_objects
+from uwf_git.store.objects.walk import Needed, is_descendant, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import Incoming, copy_objects, receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
-from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
-from uwf_git.store.remotes.thread_sides import Sides
-from uwf_git.store.remotes.tracking import SharedRefs, read_shared, sort_refs, update_tracking
+from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
+from uwf_git.store.remotes.tracking import (
+    SharedRefs,
+    Sides,
+    read_shared,
+    sort_refs,
+    update_tracking,
+)
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
 from uwf_git.store.workflows.registry import list_names

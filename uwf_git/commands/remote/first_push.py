@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push_plan import restrict
-from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
+from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread

@@ -9,8 +9,8 @@ from itertools import islice
 from uwf_git.agents.limited_fork import LimitedRunDied, LimitHit, RunLimits, run_limited
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
+from uwf_git.store.remotes.incoming import mapped_bytes
 from uwf_git.store.remotes.limits import read_receive_limits
-from uwf_git.store.remotes.quarantine import mapped_bytes
 from uwf_git.store.store import Store
 
 _MEMORY_BYTES = 320 * 1024 * 1024

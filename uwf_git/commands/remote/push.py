@@ -34,8 +34,7 @@ from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.remotes.exchange import PackParcel, Parcel, PushReport
-from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
+from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
     list_unreadable,

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.ancestry import has_object, is_descendant
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.walk import has_object, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.tracking import SharedRefs
 from uwf_git.store.threads.message import parse_thread_message

@@ -12,8 +12,8 @@ from uwf_git.commands.remote.reconcile import Reconciled
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote
 from uwf_git.store.remotes.tracking import SharedRefs, track

@@ -9,17 +9,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.model.builtin import AGENT_CONFIG, START, STEP, TEXT
-from uwf_git.model.crockford import ALPHABET
 from uwf_git.model.event_folds import Cause, Joined, begin_state
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.event_words import describe_branch, describe_join, describe_split
+from uwf_git.model.names import ALPHABET, NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import reference
-from uwf_git.model.thread import Child, Split, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.usage import add_usage
+from uwf_git.model.thread import Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.store.objects.commit import CommitDraft, Signing, build_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

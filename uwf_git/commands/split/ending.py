@@ -19,8 +19,8 @@ from uwf_git.engine.flow_merge import (
 from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.event_words import first_line
+from uwf_git.model.names import ThreadId
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from uwf_git.commands.split.ending import find_split, label_branch, read_at
 from uwf_git.commands.split.plan import SplitRefused, find_container
 from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.model.thread import Child
-from uwf_git.model.thread_id import ThreadId, read_time_ms
-from uwf_git.store.objects.ancestry import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head

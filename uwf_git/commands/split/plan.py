@@ -11,10 +11,18 @@ from typing import Any, NamedTuple
 from uwf_git.commands.split.derived import Branch, SplitPlan
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
-from uwf_git.model.flow import MAX_ITEMS, MAX_NESTING, SPLITTING, Flow, FlowNode
+from uwf_git.model.flow import (
+    MAX_ITEMS,
+    MAX_NESTING,
+    SPLITTING,
+    Flow,
+    FlowNode,
+    NotAPosition,
+    Position,
+    parse_position,
+)
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot

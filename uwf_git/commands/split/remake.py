@@ -17,9 +17,8 @@ from uwf_git.commands.split.derived import (
 from uwf_git.commands.split.ending import plan_ending, read_at
 from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, plan_split, read_asked
 from uwf_git.model.event_rules import RULES
-from uwf_git.model.thread import ENDED, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ENDED, ThreadState, TransitionRecord
 from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot

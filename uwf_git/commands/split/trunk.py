@@ -3,8 +3,8 @@
 from uwf_git.commands.split.plan import read_entry, read_flow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
+from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import read_trunk
 
 
 def find_isolation(snapshot: Snapshot) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from uwf_git.agents.cancel import cancellable, wait_for_one
+from uwf_git.agents.group import cancellable, wait_for_one
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

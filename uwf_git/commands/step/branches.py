@@ -22,7 +22,7 @@ from uwf_git.commands.turn.begin_branch import begin_branch
 from uwf_git.commands.turn.joining import plan_join
 from uwf_git.commands.turn.role_result import find_unfit, read_result
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,

@@ -18,15 +18,16 @@ from uwf_git.commands.step.left_work import record_before_end
 from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.debug_log import debug
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved
-from uwf_git.store.threads.kill_request import (
+from uwf_git.store.threads.lock import (
     find_kill_request,
     forget_kill_request,
+    is_being_stopped,
+    lock_stop,
     write_kill_request,
 )
-from uwf_git.store.threads.lock import is_being_stopped, lock_stop
 
 _MOST_TRIES = 1000
 

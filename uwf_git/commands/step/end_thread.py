@@ -13,7 +13,7 @@ from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.errors import UwfError
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, archive_head
 from uwf_git.store.threads.local_files import forget_workdir

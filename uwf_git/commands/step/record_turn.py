@@ -14,16 +14,14 @@ from uwf_git.commands.turn.check_meta import check_state
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.event_rules import CONTROLS
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Status
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, HeadMoved, advance_head, find_head
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.kill_request import find_kill_request
-from uwf_git.store.threads.lock import is_being_stopped
-from uwf_git.store.threads.preserved import preserve_commit
+from uwf_git.store.threads.history import preserve_commit, walk_history
+from uwf_git.store.threads.lock import find_kill_request, is_being_stopped
 from uwf_git.store.threads.record import NewCommit, record_next
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -175,9 +173,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         raise failed(turn, played, new.record.status, is_given_up=_is_given_up(turn, new))
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if stepped.status == "failed":
-        from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
-            describe_rejection,
-        )
+        from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
 
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped

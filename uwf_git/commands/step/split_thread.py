@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from uwf_git.agents.cancel import check_cancelled
+from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.ending import find_split
@@ -22,9 +22,9 @@ from uwf_git.commands.turn.isolated import AskedPlace, choose_place
 from uwf_git.commands.turn.spending import find_steps_left
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import LockingUnsupported
-from uwf_git.store.gc.small_packs import has_many_packs
+from uwf_git.store.gc.unite import has_many_packs, unite_packs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, get_head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -206,8 +206,6 @@ def _unite(store: Store) -> None:
     # On an error whoever follows tries again.
     with suppress(OSError, LockingUnsupported):
         if has_many_packs(store.path):
-            from uwf_git.store.gc.unite import unite_packs  # noqa: PLC0415 (once in some steps)
-
             unite_packs(store)
 
 

@@ -38,11 +38,10 @@ from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.workflow import END, Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import parse_thread_id

@@ -24,8 +24,7 @@ from uwf_git.model.builtin import (
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import reference
-from uwf_git.model.thread import Event
-from uwf_git.model.usage import drop_unfit
+from uwf_git.model.thread import Event, drop_unfit
 from uwf_git.model.workflow import parse_role, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head
@@ -157,9 +156,7 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
     verdict = None if turn.place is None else turn.place.judge(meta)
     if verdict != "rejected" or turn.place is None:
         return cause._replace(verdict=verdict)
-    from uwf_git.engine.flow_tries import (  # noqa: PLC0415 (start-up time; flows only)
-        describe_rejection,
-    )
+    from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
 
     tried = turn.present.tried
     number = 1 if tried is None else tried.number

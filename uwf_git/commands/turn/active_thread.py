@@ -4,8 +4,8 @@ from uwf_git.commands.turn.begin_branch import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise, find_steered
 from uwf_git.errors import Refused
 from uwf_git.model.event_words import first_line
+from uwf_git.model.text import render_time
 from uwf_git.model.thread import Status, ThreadState
-from uwf_git.model.time_text import render_time
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

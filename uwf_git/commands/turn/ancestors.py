@@ -1,8 +1,8 @@
 """The threads above a branch: whether they let it go on."""
 
 from uwf_git.errors import Refused
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import is_being_stopped

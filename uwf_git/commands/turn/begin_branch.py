@@ -6,7 +6,7 @@ The first commit of a branch is derived, so it does not matter who makes it, or 
 from uwf_git.commands.split.ending import find_split
 from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.debug_log import debug
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     BranchNotBegun,

@@ -7,8 +7,8 @@ from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.typed_agents import lay_over, leave_kept, read_typed
 from uwf_git.model.builtin import WORKFLOW
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.trust import is_set_by_store, is_trusted

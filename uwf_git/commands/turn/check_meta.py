@@ -14,7 +14,7 @@ from uwf_git.errors import UwfError
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.event_words import first_line
 from uwf_git.model.plain_schema import is_plainly_valid
-from uwf_git.model.usage import find_unfit
+from uwf_git.model.thread import find_unfit
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.threads.definitions import get_role, get_schema

@@ -14,14 +14,14 @@ from uwf_git.commands.turn.typed_agents import TypedAgent, lay_over, leave_kept,
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
 from uwf_git.store.trust import find_meant_files, is_set_by_store, is_trusted, list_formerly_trusted
-from uwf_git.store.workflows.shipped import is_shipped_agent
+from uwf_git.store.workflows.registry import is_shipped_agent
 
 
 class NoAgent(Refused):

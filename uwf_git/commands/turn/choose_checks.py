@@ -4,8 +4,8 @@ from typing import Any
 
 from uwf_git.commands.turn.choose_agent import Choice, may_run
 from uwf_git.errors import Refused
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
 from uwf_git.model.workflow import describe_check
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_role, get_workflow

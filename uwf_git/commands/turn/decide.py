@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.debug_log import debug
 from uwf_git.engine.lazy_list import LazyList, lazy_list
-from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
-from uwf_git.engine.plain_condition import NotPlain, plainly_holds
+from uwf_git.engine.moderator import (
+    NotPlain,
+    Position,
+    StepSummary,
+    build_context,
+    next_role,
+    plainly_holds,
+)
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.builtin import START as START_NODE
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.transition import END, Graph
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.workflow import END, Graph, Workflow
 from uwf_git.store.threads.definitions import get_flow, get_graph, get_role
+from uwf_git.store.threads.history import StepChain
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.step_chain import StepChain
 
 if TYPE_CHECKING:
     from uwf_git.commands.turn.flow import FlowPlace
@@ -78,7 +83,7 @@ def find_turn_place(snapshot: Snapshot, at: str | None) -> "FlowPlace | None":
 
 def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
     from uwf_git.commands.turn.flow import decide_flow  # noqa: PLC0415 (graphs do not need it)
-    from uwf_git.engine.flow_tries import is_verdict_due  # noqa: PLC0415 (graphs do not need it)
+    from uwf_git.engine.flow_state import is_verdict_due  # noqa: PLC0415 (graphs do not need it)
 
     move = decide_flow(snapshot, present, get_flow(snapshot, name))
     debug(

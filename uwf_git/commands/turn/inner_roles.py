@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.turn.typed_agents import no_such_role, read_typed
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from uwf_git.agents.file_below import BadFileBelow, read_below
-from uwf_git.agents.find_below import find_below
+from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.commands.turn.role_files import fill_paths
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import Role

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from uwf_git.commands.split.trunk import find_owner
 from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.store.store import Store
+from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import read_trunk
 
 
 class AskedPlace(NamedTuple):

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from uwf_git.engine.masking import MASK, find_secrets, is_secret_name, mask
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.config_size import parse_size
+from uwf_git.store.git.config import GitConfig, parse_size
 
 KEEP_LOGS = "uwf.keepLogs"
 RECORD_ENV = "uwf.recordEnv"

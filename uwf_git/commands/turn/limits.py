@@ -8,10 +8,8 @@ from typing import Any
 
 from uwf_git.engine.limits import Spent, find_spent, find_time_left_s
 from uwf_git.errors import Refused
-from uwf_git.model.limit import find_limit_problem
-from uwf_git.model.signal import LIMITS
-from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import LIMITS, ThreadState, find_limit_problem
 
 _OPTIONS = {
     "maxSteps": "--max-steps N",

@@ -9,14 +9,13 @@ from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.spending import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, ThreadState, Waiting
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
+from uwf_git.model.workflow import END
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.history import read_root, walk_history
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
-from uwf_git.store.threads.trunk import read_root
 
 _ENDS = "ends it"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from uwf_git.agents.file_below import BadFileBelow
+from uwf_git.agents.files import BadFileBelow
 from uwf_git.errors import UwfError
 from uwf_git.model.path_below import check_path_below
 from uwf_git.model.thread import ThreadState

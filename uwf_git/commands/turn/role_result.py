@@ -5,8 +5,8 @@ from typing import Any
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.errors import Refused, UwfError
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
+from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import END
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import find_head

@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.engine.limits import find_spent
-from uwf_git.model.thread import ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.usage import add_usage
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ThreadState, add_usage
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import read_root
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-from uwf_git.store.threads.trunk import read_root
 
 
 class Spending(NamedTuple):

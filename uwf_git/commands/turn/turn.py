@@ -8,11 +8,9 @@ from uwf_git.agents.request import never
 from uwf_git.commands.turn.keep import KeepRules
 from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.spending import Spending
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.thread import Status, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import Status, ThreadState, TransitionRecord
 from uwf_git.model.workflow import Role
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

@@ -11,9 +11,8 @@ from uwf_git.agents.command_line import agent_name, split_command
 from uwf_git.commands.turn.agent_words import KEPT_PROGRAMS
 from uwf_git.errors import Refused
 from uwf_git.model.merge_patch import merge_patch
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
-from uwf_git.model.workflow import Workflow
+from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import END, Workflow
 
 _ROLE_WORD = re.compile(r"[^\s/=\"'\\]+")
 _BEGINS_SETTINGS = "{"
@@ -150,9 +149,7 @@ def _read(text: str, workflow: Workflow) -> TypedAgent:
     if not agent.lstrip().startswith(_BEGINS_SETTINGS):
         split_command(agent)
         return TypedAgent(role, {"command": agent})
-    from uwf_git.model.definition.agent_settings import (  # noqa: PLC0415 (PyYAML: 30 ms, and few type settings)
-        read_agent_settings,
-    )
+    from uwf_git.model.definition.agents import read_agent_settings  # noqa: PLC0415 (PyYAML: 30 ms, and few type settings)
 
     name = "--agent" if role is None else f"--agent {role}"
     return TypedAgent(role, read_agent_settings(agent, name=name))

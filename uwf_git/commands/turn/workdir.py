@@ -3,7 +3,7 @@
 import os
 
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import find_workdir, give_workdir, set_workdir
 

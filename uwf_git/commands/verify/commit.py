@@ -24,11 +24,9 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import NotAPosition
-from uwf_git.model.thread import NotAPresent, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.flow import NotAPosition
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.thread import NotAPresent, ThreadState, TransitionRecord
 from uwf_git.model.workflow import NotAWorkflow
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, object_id
 from uwf_git.store.objects.commit import CommitView
@@ -36,8 +34,7 @@ from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.now_file import parse_now
+from uwf_git.store.threads.message import parse_now, parse_thread_message
 from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE, Snapshot
 
 _TOP: Mapping[str, bytes] = {

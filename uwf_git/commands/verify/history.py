@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import CommitView, read_commit
 from uwf_git.store.objects.message import BadMessage, OldFormat, parse_trailers
 from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head

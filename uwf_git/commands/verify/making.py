@@ -12,10 +12,8 @@ from uwf_git.commands.verify.finding import Location
 from uwf_git.commands.verify.rebuild import Made, make
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.engine.append_check import Rules, find_other_change
-from uwf_git.engine.flow_change import find_lost_place
-from uwf_git.engine.flow_move import find_given_up
-from uwf_git.engine.flow_possible import is_possible
-from uwf_git.engine.flow_tries import describe_rejection, find_open_try, fold_turn, is_verdict_due
+from uwf_git.engine.flow_move import find_given_up, find_lost_place, is_possible
+from uwf_git.engine.flow_state import describe_rejection, find_open_try, fold_turn, is_verdict_due
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, BUILTIN, SIGNAL, START, STEP, WORKFLOW
 from uwf_git.model.event_folds import Cause, Standing
@@ -29,18 +27,18 @@ from uwf_git.model.event_rules import (
     may_follow,
 )
 from uwf_git.model.event_words import describe_event, describe_start, needs_text
-from uwf_git.model.flow import Flow
-from uwf_git.model.limit import find_limit_problem
+from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import NotAPosition, Position, parse_position
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import Event, NotAPresent
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition import END
-from uwf_git.model.transition_record import TransitionRecord
-from uwf_git.model.usage import find_unfit
-from uwf_git.model.workflow import NotAWorkflow, parse_flow_node, parse_graph
+from uwf_git.model.thread import (
+    Event,
+    NotAPresent,
+    TransitionRecord,
+    find_limit_problem,
+    find_unfit,
+)
+from uwf_git.model.workflow import END, NotAWorkflow, parse_flow_node, parse_graph
 from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.nodes.blob import DamagedNode, identify_node
 from uwf_git.store.nodes.folders import object_id
@@ -49,8 +47,7 @@ from uwf_git.store.objects.commit import CommitView, read_commit, read_commit_fi
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.now_file import parse_now
+from uwf_git.store.threads.message import parse_now, parse_thread_message
 from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 
 # Fields of a StartNode: where a branch begins, which is a derived commit.

@@ -28,11 +28,10 @@ from uwf_git.model.builtin import (
     WORKFLOW,
 )
 from uwf_git.model.canonical import encode
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.plain_schema import PlainCheck, plain_check
-from uwf_git.model.reference_plan import ReferencePlan, plan_references
-from uwf_git.model.references import find_reference
+from uwf_git.model.references import ReferencePlan, find_reference, plan_references
 from uwf_git.store.nodes.blob import TEXT_SUFFIX, DamagedNode, decode_node, encode_node
 from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, object_id
 from uwf_git.store.nodes.tree import MissingNode

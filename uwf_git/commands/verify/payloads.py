@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
 from uwf_git.errors import Refused
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
 
 _MIB = 1024 * 1024

@@ -14,14 +14,12 @@ from uwf_git.commands.verify.rebuild import find_author_problem, list_wrong
 from uwf_git.commands.verify.tree import NODES, TreeChecks
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, WORKFLOW
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.references import find_reference
 from uwf_git.model.workflow import parse_flow_node
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml.bad_yaml import BadYaml
-from uwf_git.model.yaml.include import MAX_FILES, CannotInclude, Includes
-from uwf_git.model.yaml.include_path import MAX_PATH
+from uwf_git.model.yaml.include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
 from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
 from uwf_git.store.objects.commit import CommitView, read_commit
@@ -30,8 +28,15 @@ from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import PUT, REMOVE, ROLLBACK, WORKFLOWS, build_version_message
-from uwf_git.store.workflows.tree import HEAD_FILE, SOURCE_FILE
+from uwf_git.store.workflows.registry import (
+    HEAD_FILE,
+    PUT,
+    REMOVE,
+    ROLLBACK,
+    SOURCE_FILE,
+    WORKFLOWS,
+    build_version_message,
+)
 
 _BY_HAND = "no version of uwf writes such a commit: it was made by hand"
 _INCLUDED = (

@@ -22,8 +22,7 @@ from uwf_git.store.objects.message import (
     subject_of,
 )
 from uwf_git.store.objects.strict_commit import StrictCommit
-from uwf_git.store.threads.message import build_thread_message
-from uwf_git.store.threads.now_file import parse_now
+from uwf_git.store.threads.message import build_thread_message, parse_now
 
 HAND_MADE = (
     "no version of uwf writes such a commit: it was made by hand; another copy of this store "

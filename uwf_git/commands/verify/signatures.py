@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.split.remake import is_derived
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.objects.commit import CommitView, read_commit, read_raw_commit
 from uwf_git.store.objects.message import parse_trailers, subject_of
 from uwf_git.store.oid import Oid
@@ -15,8 +15,7 @@ from uwf_git.store.signatures.check import SignatureChecker
 from uwf_git.store.signatures.verdict import Verdict
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.preserved import KEPT
+from uwf_git.store.threads.history import KEPT, walk_history
 from uwf_git.store.threads.snapshot import Snapshot
 
 _FORGED = {"bad", "revoked"}

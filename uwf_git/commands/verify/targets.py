@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.thread_id import NotAThreadId, ThreadId, is_thread_id
+from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.oid import Oid, is_oid
-from uwf_git.store.refs.listing import list_refs
+from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
-from uwf_git.store.threads.preserved import KEPT, list_preserved, list_preserved_threads
+from uwf_git.store.threads.history import KEPT, list_preserved, list_preserved_threads
 from uwf_git.store.workflows.registry import WORKFLOWS, list_names
 
 TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]

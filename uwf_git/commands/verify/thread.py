@@ -20,9 +20,9 @@ from uwf_git.commands.verify.history import (
 )
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

@@ -12,8 +12,8 @@ from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.append_check import Rules
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.position import Position
+from uwf_git.model.flow import Position
+from uwf_git.model.names import NodeHash
 from uwf_git.store.nodes.folders import NodeFolders, TreeEntry
 from uwf_git.store.objects.recent import RecentObjects
 from uwf_git.store.objects.strict_commit import StrictCommit

@@ -16,11 +16,11 @@ from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.store.objects.ancestry import is_descendant
+from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.remotes.tracking import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 

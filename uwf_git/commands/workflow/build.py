@@ -11,19 +11,21 @@ from typing import NamedTuple
 from uwf_git.commands.workflow.checked_parts import CheckText, read_with_checks
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.model.canonical import NotCanonical
-from uwf_git.model.definition.append import Addition, read_addition
-from uwf_git.model.definition.append_flow import FlowAddition, Target, read_flow_addition
-from uwf_git.model.definition.definition import Definition
+from uwf_git.model.definition.append import (
+    Addition,
+    FlowAddition,
+    Target,
+    read_addition,
+    read_flow_addition,
+)
+from uwf_git.model.definition.definition import Definition, FindUsed, Surroundings
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.roles import CheckSchema, RolesFile
 from uwf_git.model.definition.source import read_definition
-from uwf_git.model.definition.surroundings import FindUsed, Surroundings
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
-from uwf_git.model.transition import Graph
-from uwf_git.model.workflow import build_workflow
-from uwf_git.model.yaml.bad_yaml import BadYaml
-from uwf_git.model.yaml.include import Includes
+from uwf_git.model.workflow import Graph, build_workflow
+from uwf_git.model.yaml.include import BadYaml, Includes
 from uwf_git.model.yaml.reader import parse_yaml
 
 NotBuilt = (BadYaml, InvalidWorkflow, NotCanonical)

@@ -13,9 +13,9 @@ from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.errors import Refused
+from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.roles import CheckSchema
-from uwf_git.model.definition.surroundings import FlowText
 from uwf_git.model.problem import Problem
 from uwf_git.model.schema_check import check_schema
 

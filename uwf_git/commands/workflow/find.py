@@ -17,11 +17,11 @@ from uwf_git.commands.workflow.local import (
 )
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
-from uwf_git.model.closure import walk_closure
 from uwf_git.model.frozen import freeze
+from uwf_git.model.names import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
-from uwf_git.model.time_text import render_time
+from uwf_git.model.references import walk_closure
+from uwf_git.model.text import render_time
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.nodes.tree import MissingNode
@@ -30,16 +30,17 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
     Version,
+    find_shipped,
     find_version,
     get_version_node,
     list_names,
+    list_shipped,
     list_versions,
     no_such_workflow,
 )
-from uwf_git.store.workflows.shipped import find_shipped, list_shipped
 
 if TYPE_CHECKING:
-    from uwf_git.model.definition.surroundings import FindUsed
+    from uwf_git.model.definition.definition import FindUsed
 
 
 class WorkflowRemoved(Refused):
@@ -145,9 +146,7 @@ def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
     *users* are the files of the project that use that file, and the file itself if it is one,
     outermost first.
     """
-    from uwf_git.model.definition.surroundings import (  # noqa: PLC0415 (few threads use any)
-        UsedWorkflow,
-    )
+    from uwf_git.model.definition.definition import UsedWorkflow  # noqa: PLC0415 (few threads use any)
 
     known: dict[str, UsedWorkflow | str] = {}
 

@@ -7,12 +7,12 @@ from uwf_git.commands.workflow.build import build_source, outside_of
 from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.picture.plan import Subject, ThreadMarks
-from uwf_git.model.definition.surroundings import FindUsed
+from uwf_git.model.definition.definition import FindUsed
 from uwf_git.model.flow import Flow
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.transition import Graph
 from uwf_git.model.workflow import (
+    Graph,
     Workflow,
     parse_flow_node,
     parse_graph,

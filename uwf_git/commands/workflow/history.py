@@ -9,12 +9,19 @@ from typing import Any, Literal, NamedTuple
 from uwf_git.commands.workflow.show import describe_workflow
 from uwf_git.commands.workflow.versions import get_newest
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.closure import walk_closure
+from uwf_git.model.references import walk_closure
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import ROLLBACK, Version, get_version_node, walk_versions
-from uwf_git.store.workflows.tree import SOURCE_FILE, SourceFiles, read_sources
+from uwf_git.store.workflows.registry import (
+    ROLLBACK,
+    SOURCE_FILE,
+    SourceFiles,
+    Version,
+    get_version_node,
+    read_sources,
+    walk_versions,
+)
 
 ChangeKind = Literal["added", "removed", "changed"]
 

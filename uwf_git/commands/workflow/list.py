@@ -10,8 +10,12 @@ from uwf_git.commands.workflow.local import BadLocalWorkflow, LocalFile, build_l
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import find_version, get_version_node, list_names
-from uwf_git.store.workflows.shipped import list_shipped
+from uwf_git.store.workflows.registry import (
+    find_version,
+    get_version_node,
+    list_names,
+    list_shipped,
+)
 
 
 def list_workflows(

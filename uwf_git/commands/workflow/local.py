@@ -14,11 +14,11 @@ from uwf_git.commands.workflow.files import includes_beside, read_below
 from uwf_git.errors import Refused
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow_name import check_workflow_name
-from uwf_git.model.yaml.include_path import CannotInclude
+from uwf_git.model.yaml.include import CannotInclude
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import BuiltWorkflow
-    from uwf_git.model.definition.surroundings import FindUsed
+    from uwf_git.model.definition.definition import FindUsed
 
 FOLDER = ".workflows"
 

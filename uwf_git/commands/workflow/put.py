@@ -9,8 +9,8 @@ from uwf_git.commands.workflow.files import includes_beside
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
 from uwf_git.model.definition.definition import Definition
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow, describe_check
 from uwf_git.model.workflow_name import fold_workflow_name
@@ -18,13 +18,14 @@ from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
 from uwf_git.store.workflows.registry import (
+    SourceFiles,
     Version,
     add_version,
     find_version,
     get_version_node,
     list_names,
+    read_sources,
 )
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
 
 
 def list_commands(definition: Definition) -> list[dict[str, Any]]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_graph, parse_role
 from uwf_git.store.store import Store
 

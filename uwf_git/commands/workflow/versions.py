@@ -12,8 +12,8 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.workflow.find import WorkflowRemoved
 from uwf_git.errors import Refused
-from uwf_git.model.closure import walk_closure
-from uwf_git.model.node_hash import NodeHash, NotANodeHash, parse_node_prefix
+from uwf_git.model.names import NodeHash, NotANodeHash, parse_node_prefix
+from uwf_git.model.references import walk_closure
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import (
@@ -22,11 +22,11 @@ from uwf_git.store.workflows.registry import (
     get_version_node,
     list_names,
     no_such_workflow,
+    read_sources,
     remove_version,
     restore_version,
     walk_versions,
 )
-from uwf_git.store.workflows.tree import read_sources
 
 # git's own shortest abbreviation.
 _SHORTEST_COMMIT = 4

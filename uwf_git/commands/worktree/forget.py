@@ -16,7 +16,7 @@ from uwf_git.commands.worktree.record import (
 from uwf_git.commands.worktree.repository import find_commit, git_of
 from uwf_git.commands.worktree.retire import sweep_worktrees
 from uwf_git.errors import Conflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from uwf_git.commands.worktree.record import Worktree, describe_work
 from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, git_of
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.fenced import fenced, find_common_dir
 from uwf_git.store.git.program import ProgramFailed
 

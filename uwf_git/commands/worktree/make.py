@@ -20,14 +20,14 @@ from uwf_git.commands.worktree.record import (
 )
 from uwf_git.commands.worktree.repository import find_origin, git_of
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.fenced import share_sparseness
 from uwf_git.store.store import Store
+from uwf_git.store.threads.history import find_settings
 from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import find_settings
 
 
 def worktree_gone(worktree: Worktree) -> Refused:

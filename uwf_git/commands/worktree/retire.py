@@ -28,14 +28,14 @@ from uwf_git.commands.worktree.repository import Git, commit_tree, find_commit, 
 from uwf_git.commands.worktree.tree import name_index, write_tree
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreFailed, UwfError
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import find_settings, read_trunk
 from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
-from uwf_git.store.threads.trunk import find_settings, read_trunk
 
 
 def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> str | None:

@@ -1,14 +1,13 @@
-"""The evaluator: a tree and data to a value, within the limits of `budget.py`."""
+"""The evaluator: a tree and data to a value, within the limits of what it may cost."""
 
-from collections.abc import Callable, Mapping
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from uwf_git.engine.javascript.budget import Budget
-from uwf_git.engine.javascript.failure import ExpressionFailed, Unanswerable
-from uwf_git.engine.javascript.methods import call_method
-from uwf_git.engine.javascript.operators import apply_binary, apply_unary
-from uwf_git.engine.javascript.reader import Reader
-from uwf_git.engine.javascript.syntax import (
+from uwf_git.engine.javascript import values
+from uwf_git.engine.javascript.parser import (
     Access,
     Arrow,
     Binary,
@@ -25,8 +24,392 @@ from uwf_git.engine.javascript.syntax import (
     Node,
     Unary,
 )
-from uwf_git.engine.javascript.undefined import UNDEFINED
-from uwf_git.engine.javascript.values import is_array, is_true, to_text
+from uwf_git.engine.javascript.values import (
+    SPACES,
+    TEXT_UNITS,
+    UNDEFINED,
+    Budget,
+    ExpressionFailed,
+    Unanswerable,
+    described,
+    divided,
+    from_units,
+    has_surrogate,
+    is_array,
+    is_loosely_equal,
+    is_object,
+    is_strictly_equal,
+    is_true,
+    remainder,
+    to_double,
+    to_number,
+    to_text,
+    to_units,
+    type_of,
+)
+
+# JSON data as JavaScript reads it: elements, members and keys; and results as JSON data again.
+
+_ARRAY_INDEXES = 2**32 - 1
+_INDEX_DIGITS = 10
+
+# Of a result. What is deeper can be read, member by member.
+_LEVELS = 200
+
+EXACT = 2**53
+"""Up to here a double is a whole number and its neighbours are too."""
+
+
+class Reader:
+    """Reads the data of one evaluation, within its budget."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        # By identity, with the text itself, which must not go while its identity is used.
+        self._texts: dict[int, tuple[str, str]] = {}
+
+    def value(self, raw: Any) -> Any:
+        """Return a piece of data as a value (`values.py`); a value is one already."""
+        if isinstance(raw, str):
+            return raw if raw.isascii() else self._units(raw)
+        if isinstance(raw, float | bool) or raw is None or raw is UNDEFINED:
+            return raw
+        if isinstance(raw, int):
+            return to_double(raw)
+        if isinstance(raw, list | tuple | Mapping):
+            return raw
+        raise Unanswerable(f"the data holds a {type(raw).__name__}, which JSON has not")
+
+    def _units(self, text: str) -> str:
+        known = self._texts.get(id(text))
+        if known is None:
+            self.budget.read(len(text))
+            units = to_units(text)
+            if units is not text:
+                self.budget.pair(len(units))
+            known = self._texts[id(text)] = (text, units)
+        return known[1]
+
+    def elements(self, array: Any) -> Iterator[Any]:
+        """Yield the values of an array."""
+        self.budget.visit(len(array))
+        return map(self.value, array)
+
+    def member(self, target: Any, key: Any) -> Any:
+        """Return `target[key]`.
+
+        Raises:
+            Unanswerable: *target* is null or undefined, or has the name from its prototype.
+        """
+        if target is None or target is UNDEFINED:
+            told = described(key).removeprefix("the text ")
+            raise Unanswerable(f"{to_text(target)} has no member {told}; `?.` allows that")
+        name = to_text(key)
+        if name in values.OBJECT:
+            raise Unanswerable(f"`{name}` belongs to every object, and cannot be read")
+        if isinstance(target, Mapping):
+            self.budget.read(len(name))
+            return self.value(target.get(from_units(name), UNDEFINED))
+        if isinstance(target, bool):
+            return UNDEFINED
+        if isinstance(target, float):
+            return _inherited(name, values.NUMBER)
+        if name == "length":
+            return float(len(target))
+        if not _is_index(name):
+            names = values.TEXT if isinstance(target, str) else values.ARRAY
+            return _inherited(name, names)
+        index = int(name)
+        return self.value(target[index]) if index < len(target) else UNDEFINED
+
+    def keys(self, target: Any) -> list[str]:
+        """Return `Object.keys(target)` of an array or object, as data."""
+        if is_array(target):
+            self.budget.visit(len(target))
+            return [str(index) for index in range(len(target))]
+        if isinstance(target, Mapping):
+            self.budget.visit(len(target))
+            return in_order(target)
+        raise Unanswerable(f"Object.keys({described(target)}): it is no object")
+
+    def exported(self, value: Any, level: int = 0) -> Any:
+        """Return a copy of *value* as JSON data (UNDEFINED stays), with numbers as doubles."""
+        if isinstance(value, str):
+            return self._exported_text(value)
+        if isinstance(value, list | tuple):
+            check_level(level)
+            self.budget.visit(len(value))
+            return [self.exported(each, level + 1) for each in value]
+        value = self.value(value)
+        if isinstance(value, float):
+            is_whole = abs(value) <= EXACT and value.is_integer()
+            # An int has no -0.
+            return int(value) if is_whole and (value or math.copysign(1, value) > 0) else value
+        if isinstance(value, Mapping):
+            check_level(level)
+            self.budget.visit(len(value))
+            return {key: self.exported(value[key], level + 1) for key in in_order(value)}
+        return value
+
+    def _exported_text(self, text: str) -> str:
+        if text.isascii():
+            return text
+        self.budget.read(len(text))
+        if has_surrogate(text):
+            self.budget.pair(len(text))
+        return from_units(text)
+
+
+def check_level(level: int) -> None:
+    """Refuse data that nests deeper than Python's stack allows on every machine."""
+    if level > _LEVELS:
+        raise Unanswerable(f"the data nests more than {_LEVELS} levels deep")
+
+
+def in_order(names: Mapping[str, Any]) -> list[str]:
+    """Return the keys as JavaScript orders them: indexes first, upwards."""
+    indexes = [name for name in names if _is_index(name)]
+    if not indexes:
+        return list(names)
+    return sorted(indexes, key=int) + [name for name in names if not _is_index(name)]
+
+
+def _inherited(name: str, names: frozenset[str]) -> Any:
+    if name in names:
+        raise Unanswerable(f"`{name}` is a method, and can only be called as the grammar has it")
+    return UNDEFINED
+
+
+def _is_index(name: str) -> bool:
+    if not name or len(name) > _INDEX_DIGITS or not (name.isascii() and name.isdigit()):
+        return False
+    return (name[0] != "0" or name == "0") and int(name) < _ARRAY_INDEXES
+
+
+# The operators that take values, not expressions.
+
+_EQUALITY: dict[str, Callable[[Any, Any], bool]] = {
+    "===": is_strictly_equal,
+    "!==": lambda left, right: not is_strictly_equal(left, right),
+    "==": is_loosely_equal,
+    "!=": lambda left, right: not is_loosely_equal(left, right),
+}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": divided,
+    "%": remainder,
+}
+
+
+def apply_unary(budget: Budget, name: str, operand: Any) -> Any:
+    """Return one of `! typeof - +` of a value."""
+    if name == "!":
+        return not is_true(operand)
+    if name == "typeof":
+        return type_of(operand)
+    number = _number(budget, operand)
+    return -number if name == "-" else number
+
+
+def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
+    """Return what a binary operator makes of two values."""
+    if name in _EQUALITY:
+        _count(budget, left, right)
+        return _EQUALITY[name](left, right)
+    if is_object(left) or is_object(right):
+        raise Unanswerable(f"{described(left)} {name} {described(right)}: name a member")
+    are_texts = isinstance(left, str) and isinstance(right, str)
+    if name in _ORDER:
+        _count(budget, left, right)
+        if are_texts:
+            return _ORDER[name](left, right)
+        return _ORDER[name](to_number(left), to_number(right))
+    if name == "+" and (isinstance(left, str) or isinstance(right, str)):
+        left, right = to_text(left), to_text(right)
+        budget.make(len(left) + len(right))
+        return left + right
+    return _ARITHMETIC[name](_number(budget, left), _number(budget, right))
+
+
+def _number(budget: Budget, value: Any) -> float:
+    if isinstance(value, str):
+        budget.make(len(value))
+    return to_number(value)
+
+
+def _count(budget: Budget, left: Any, right: Any) -> None:
+    """Count the texts that a comparison may look at: two are read together, one as a number."""
+    if isinstance(left, str) and isinstance(right, str):
+        budget.read(min(len(left), len(right)))
+    elif isinstance(left, str) or isinstance(right, str):
+        budget.make(len(left if isinstance(left, str) else right))
+
+
+# The methods of the grammar, on texts and arrays.
+
+# Letters whose other case came with Unicode 15 to 17, which not every Python and node has.
+_NEW_CASES = (
+    "[\u019b\u0264\u1c89\u1c8a\ua7cb-\ua7cf\ua7d2-\ua7d5\ua7da-\ua7dc"
+    "\U00010d50-\U00010d85\U00016ea0-\U00016ed3]"
+)
+# Beside these a sigma may end a word in one Unicode and not in another.
+_SIGMA = "\u03a3"
+_NOT_BESIDE_SIGMA = (
+    "[^\u0000-\u0294\u0296-\u0896\u1d00-\ua7ca\uac00-\ud7a3\uf900-\uffff\U0001f000-\U0001faff]"
+)
+
+_Test = Callable[[Any, float], Any]
+
+
+def call_method(reader: Reader, target: Any, method: str, argument: Any) -> Any:
+    """Return `target.method(argument)`; of an arrow the argument is a function of (x, i).
+
+    Raises:
+        Unanswerable: *target* has no such method, or the argument does not do.
+    """
+    if isinstance(target, str) and method in _OF_TEXTS:
+        return _OF_TEXTS[method](reader, target, argument)
+    if is_array(target) and method in _OF_ARRAYS:
+        return _OF_ARRAYS[method](reader, target, argument)
+    raise Unanswerable(f"{described(target)} has no `{method}(…)` here")
+
+
+def _text_includes(reader: Reader, target: str, argument: Any) -> bool:
+    sought = to_text(argument)
+    reader.budget.search(len(target), len(sought))
+    return sought in target
+
+
+def _starts_with(reader: Reader, target: str, argument: Any) -> bool:
+    sought = to_text(argument)
+    reader.budget.read(len(sought))
+    return target.startswith(sought)
+
+
+def _ends_with(reader: Reader, target: str, argument: Any) -> bool:
+    sought = to_text(argument)
+    reader.budget.read(len(sought))
+    return target.endswith(sought)
+
+
+def _trim(reader: Reader, target: str, _: Any) -> str:
+    reader.budget.make(len(target))
+    return target.strip(SPACES)
+
+
+def _to_lower(reader: Reader, target: str, _: Any) -> str:
+    return _to_case(reader, target, str.lower)
+
+
+def _to_upper(reader: Reader, target: str, _: Any) -> str:
+    return _to_case(reader, target, str.upper)
+
+
+def _to_case(reader: Reader, target: str, change: Callable[[str], str]) -> str:
+    reader.budget.make(len(target))
+    if has_surrogate(target):
+        reader.budget.pair(2 * len(target))
+    text = from_units(target)
+    if not text.isascii():
+        found = re.search(_NEW_CASES, text)
+        if not found and change is str.lower and _SIGMA in text:
+            found = re.search(_NOT_BESIDE_SIGMA, text)
+        if found:
+            raise Unanswerable(f"U+{ord(found[0]):04X} has another case in each Unicode")
+    changed = to_units(change(text))
+    if len(changed) > TEXT_UNITS:
+        raise Unanswerable(f"it makes a text of more than {TEXT_UNITS} characters")
+    return changed
+
+
+def _array_includes(reader: Reader, target: Any, argument: Any) -> bool:
+    if is_object(argument):
+        if any(map(is_object, reader.elements(target))):
+            raise Unanswerable("objects and arrays cannot be compared")
+        return False
+    kind = str if isinstance(argument, str) else type(argument)
+    is_nan = argument != argument  # noqa: PLR0124 (NaN)
+    for each in reader.elements(target):
+        if not isinstance(each, kind):
+            continue
+        if kind is str and len(each) == len(argument):
+            reader.budget.read(len(each))
+        # SameValueZero: NaN is itself here.
+        if each == argument or (is_nan and each != each):  # noqa: PLR0124 (NaN)
+            return True
+    return False
+
+
+def _join(reader: Reader, target: Any, argument: Any, level: int = 0) -> str:
+    check_level(level)
+    separator = "," if argument is UNDEFINED else to_text(argument)
+    pieces = []
+    length = 0
+    for each in reader.elements(target):
+        if is_array(each):
+            pieces.append(_join(reader, each, UNDEFINED, level + 1))
+        else:
+            pieces.append("" if each is None or each is UNDEFINED else to_text(each))
+        length += len(pieces[-1]) + len(separator)
+    reader.budget.make(max(0, length - len(separator)))
+    return separator.join(pieces)
+
+
+def _some(reader: Reader, target: Any, test: _Test) -> bool:
+    return any(is_true(test(each, float(i))) for i, each in enumerate(reader.elements(target)))
+
+
+def _every(reader: Reader, target: Any, test: _Test) -> bool:
+    return all(is_true(test(each, float(i))) for i, each in enumerate(reader.elements(target)))
+
+
+def _filter(reader: Reader, target: Any, test: _Test) -> tuple[Any, ...]:
+    elements = enumerate(reader.elements(target))
+    return tuple(each for i, each in elements if is_true(test(each, float(i))))
+
+
+def _map(reader: Reader, target: Any, change: _Test) -> tuple[Any, ...]:
+    return tuple(change(each, float(i)) for i, each in enumerate(reader.elements(target)))
+
+
+def _find(reader: Reader, target: Any, test: _Test) -> Any:
+    for i, each in enumerate(reader.elements(target)):
+        if is_true(test(each, float(i))):
+            return each
+    return UNDEFINED
+
+
+_Method = Callable[[Reader, Any, Any], Any]
+
+_OF_TEXTS: dict[str, _Method] = {
+    "includes": _text_includes,
+    "startsWith": _starts_with,
+    "endsWith": _ends_with,
+    "trim": _trim,
+    "toLowerCase": _to_lower,
+    "toUpperCase": _to_upper,
+}
+
+_OF_ARRAYS: dict[str, _Method] = {
+    "includes": _array_includes,
+    "join": _join,
+    "some": _some,
+    "every": _every,
+    "filter": _filter,
+    "map": _map,
+    "find": _find,
+}
+
+
+# The evaluator: a tree and data to a value, within the limits of `budget.py`.
 
 
 def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | None = None) -> Any:
@@ -107,10 +490,10 @@ class _Evaluation:
 
     def binary(self, node: Binary, scope: _Scope) -> Any:
         left = self.value(node.first, scope)
-        for operator, position, operand in node.rest:
+        for sign, position, operand in node.rest:
             right = self.value(operand, scope)
             try:
-                left = apply_binary(self._budget, operator, left, right)
+                left = apply_binary(self._budget, sign, left, right)
             except Unanswerable as problem:
                 raise self._failed(problem, position) from None
         return left

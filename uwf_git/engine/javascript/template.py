@@ -1,20 +1,27 @@
-"""Templates: texts with `${expression}` in them."""
+"""Templates: texts with `${expression}` in them; and many expressions asked of the same data."""
 
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from uwf_git.engine.javascript.budget import TEXT_UNITS, Budget
-from uwf_git.engine.javascript.characters import has_surrogate
-from uwf_git.engine.javascript.evaluator import evaluate
-from uwf_git.engine.javascript.failure import ExpressionFailed, Unanswerable
-from uwf_git.engine.javascript.numbers import number_text
-from uwf_git.engine.javascript.parser import parse_tokens
-from uwf_git.engine.javascript.syntax import Expression
-from uwf_git.engine.javascript.tokens import SOURCE_BYTES, tokenize
-from uwf_git.engine.javascript.undefined import UNDEFINED
+from uwf_git.engine.javascript.evaluator import evaluate, evaluate_condition
+from uwf_git.engine.javascript.parser import Expression, parse_expression, parse_tokens
+from uwf_git.engine.javascript.values import (
+    SOURCE_BYTES,
+    TEXT_UNITS,
+    UNDEFINED,
+    Budget,
+    ExpressionFailed,
+    Unanswerable,
+    has_surrogate,
+    number_text,
+    tokenize,
+)
+
+# Templates: texts with `${expression}` in them.
 
 _MARK = re.compile(r"\\?\$\{")
 
@@ -154,3 +161,59 @@ def _whole(text: str) -> str:
     if has_surrogate(text):
         raise Unanswerable("it has half of a character (a lone surrogate)")
     return text
+
+
+# Many expressions asked of the same data, one after the other: what they may cost together.
+#
+# A move of a flow may ask thousands, each within its own limits.
+
+MOST = 10
+"""They may cost as much as so many expressions that use a limit up."""
+
+
+class Together:
+    """Evaluates expressions and templates; each text is parsed once.
+
+    All methods raise ExpressionFailed as the functions do that they are named after, and when the
+    expressions before have cost too much.
+    """
+
+    def __init__(self) -> None:
+        self._left = float(MOST)
+        self._expressions: dict[tuple[str, frozenset[str]], Expression] = {}
+        self._templates: dict[tuple[str, frozenset[str]], Template] = {}
+
+    def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
+        """Return the value of an expression."""
+        with self._budget(source) as budget:
+            return evaluate(self._parse(source, names), names, budget)
+
+    def holds(self, source: str, names: Mapping[str, Any]) -> bool:
+        """Return whether the value of an expression is true for JavaScript."""
+        with self._budget(source) as budget:
+            return evaluate_condition(self._parse(source, names), names, budget)
+
+    def fill(self, source: str, names: Mapping[str, Any]) -> Any:
+        """Return a template filled."""
+        key = (source, frozenset(names))
+        if key not in self._templates:
+            self._templates[key] = parse_template(source, names)
+        with self._budget(source) as budget:
+            return fill_template(self._templates[key], names, budget)
+
+    def _parse(self, source: str, names: Collection[str]) -> Expression:
+        key = (source, frozenset(names))
+        if key not in self._expressions:
+            self._expressions[key] = parse_expression(source, names)
+        return self._expressions[key]
+
+    @contextmanager
+    def _budget(self, source: str) -> Iterator[Budget]:
+        if self._left <= 0:
+            problem = "it is one of too many, which took too much work together"
+            raise ExpressionFailed(source, problem, None)
+        budget = Budget()
+        try:
+            yield budget
+        finally:
+            self._left -= budget.spent

@@ -1,19 +1,488 @@
-"""Values: what JavaScript makes of them without asking an object for a primitive.
+"""Values as JavaScript has them: undefined, texts, numbers, and what an evaluation may cost."""
 
-A value is None, UNDEFINED, a bool, a float, a str of UTF-16 units, an array (a list of the data or
-a tuple that an expression made) or an object (a Mapping of the data). `from_data` gives such a
-value for a piece of JSON data; what is inside an array or object of the data is still data.
-"""
-
+import math
+import re
+import sys
+from array import array
 from collections.abc import Mapping
-from typing import Any
+from enum import Enum
+from typing import Any, Final, NamedTuple, NoReturn
 
-from uwf_git.engine.javascript.characters import from_units
-from uwf_git.engine.javascript.failure import Unanswerable
-from uwf_git.engine.javascript.numbers import number_text, text_number
-from uwf_git.engine.javascript.undefined import UNDEFINED
+from uwf_git.errors import Refused
 
-_SHOWN = 40
+# The one error of expressions, for texts that cannot be read and for those without an answer.
+
+_SHOWN = 200
+
+
+class ExpressionFailed(Refused):
+    """An expression or template cannot be read, or has no answer; `position` says where.
+
+    `position` counts the characters of *source* from 1; None if no place is to blame.
+    """
+
+    code = "expression-failed"
+
+    def __init__(self, source: str, problem: str, at: int | None) -> None:
+        problem = _safe(problem)
+        self.problem = problem
+        self.position = None if at is None else at + 1
+        shown = _one_line(source)
+        where = "" if at is None else f" (at character {self.position})"
+        super().__init__(
+            f"expression `{shown}` failed: {problem}{where}",
+            expression=shown,
+            problem=problem,
+            position=self.position,
+        )
+
+
+class Unanswerable(Exception):
+    """What an operation says that has no answer; whoever knows the place adds it."""
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text[: 2 * _SHOWN].split())
+    return _safe(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
+
+
+def _safe(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# JavaScript's undefined, which JSON does not have.
+
+
+class Undefined(Enum):
+    """The type of UNDEFINED."""
+
+    UNDEFINED = "undefined"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNDEFINED: Final = Undefined.UNDEFINED
+"""The value of a member that is not there. It is false."""
+
+
+# Characters as JavaScript sees them: white space, names, and texts as UTF-16 units.
+#
+# A text here is a str with one character for each UTF-16 unit, so that lengths, indexes, order
+# and joining are Python's own. `to_units` and `from_units` stand at the doors.
+
+LINE_ENDS = "\n\r\u2028\u2029"
+SPACES = (
+    "\t\v\f \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u202f\u205f\u3000\ufeff" + LINE_ENDS
+)
+
+_WORDS = (
+    "arguments await break case catch class const continue debugger default delete do else enum "
+    "eval export extends false finally for function if implements import in instanceof interface "
+    "let new null package private protected public return static super switch this throw true try "
+    "typeof var void while with yield undefined NaN Infinity Array Object"
+)
+RESERVED = frozenset(_WORDS.split())
+"""What cannot be a name: JavaScript's words in strict mode, and what the grammar uses itself."""
+
+# Of this machine, as arrays have it; without a name a byte order mark would be taken away.
+_UTF_16 = f"utf-16-{sys.byteorder[0]}e"
+
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def to_units(text: str) -> str:
+    """Return *text* with a pair of surrogates for each character beyond U+FFFF."""
+    if text.isascii() or not _ASTRAL.search(text):
+        return text
+    return "".join(map(chr, array("H", text.encode(_UTF_16, "surrogatepass"))))
+
+
+def from_units(text: str) -> str:
+    """Return *text* with each pair of surrogates as one character; lone ones stay."""
+    if not has_surrogate(text):
+        return text
+    return array("H", map(ord, to_units(text))).tobytes().decode(_UTF_16, "surrogatepass")
+
+
+def has_surrogate(text: str) -> bool:
+    """Check whether *text* has a surrogate; in a result of `from_units` it is a lone one."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+def name_end(text: str, at: int) -> int:
+    """Return where the name that begins at *at* ends; *at* if none does."""
+    if at == len(text) or not (text[at] in "$_" or text[at].isidentifier()):
+        return at
+    end = at + 1
+    while end < len(text) and (text[end] in "$\u200c\u200d" or f"_{text[end]}".isidentifier()):
+        end += 1
+    return end
+
+
+def is_name(text: str) -> bool:
+    """Check whether *text* can name a value, such as the item of a map."""
+    return bool(text) and name_end(text, 0) == len(text) and text not in RESERVED
+
+
+# The tokenizer: the text of an expression as JavaScript's tokens.
+
+SOURCE_BYTES = 16 * 1024
+"""The longest expression, in UTF-8."""
+
+_SPACE = re.compile(rf"(?:[{SPACES}]|//[^{LINE_ENDS}]*|/\*.*?\*/)+", re.DOTALL)
+_NUMBER = re.compile(
+    r"0[xX][0-9a-fA-F]+"
+    r"|(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+)
+# All of JavaScript's, so that none is read as two of ours.
+_PUNCTUATOR = re.compile(
+    r">>>=|\.\.\.|[=!]==|\*\*=|<<=|>>=|>>>|&&=|\|\|=|\?\?=|=>|[=!<>+\-*/%&|^]=|&&|\|\||\?\?"
+    r"|\?\.(?![0-9])|\+\+|--|<<|>>|\*\*|[{}()\[\].;,<>+\-*/%&|^!~?:=@#]"
+)
+_PLAIN = {
+    '"': re.compile(r'[^"\\\n\r]+'),
+    "'": re.compile(r"[^'\\\n\r]+"),
+    "`": re.compile(r"(?:[^`\\\r$]|\$(?!\{))+"),
+}
+_ESCAPE = re.compile(
+    r"\\(?:(?P<line>\r\n|[\n\r\u2028\u2029])|x(?P<byte>[0-9a-fA-F]{2})|u(?P<unit>[0-9a-fA-F]{4})"
+    r"|u\{0*(?P<point>[0-9a-fA-F]{1,6})\}|(?P<zero>0)(?![0-9])|(?P<other>[^xu0-9]))",
+    re.DOTALL,
+)
+_CONTROL = {"n": "\n", "t": "\t", "b": "\b", "v": "\v", "f": "\f", "r": "\r"}
+_LAST_POINT = 0x10FFFF
+
+
+class Token(NamedTuple):
+    """A token; `kind` is the punctuator itself, or number, text, name, end, or of a template.
+
+    The chunks of a template literal are "template" (ends before a `${`), "template.next" (between
+    two), "template.last", or "template.whole" if it has no `${`.
+    """
+
+    kind: str
+    value: str | float
+    position: int
+    after_line_end: bool = False
+
+
+def tokenize(source: str, start: int = 0, *, in_template: bool = False) -> tuple[list[Token], int]:
+    """Return the tokens from *start*, the last of kind "end", and the position of that.
+
+    With *in_template* they end before the `}` that closes the `${` before *start*.
+    """
+    scanner = _Scanner(source, start)
+    return scanner.run(closing=in_template), scanner.at
+
+
+class _Scanner:
+    def __init__(self, source: str, start: int) -> None:
+        self._source = source
+        self._start = start
+        self.at = start
+        # How many `${` of template literals are open; the grammar has no other use of braces.
+        self._open = 0
+
+    def run(self, *, closing: bool) -> list[Token]:
+        tokens = []
+        while True:
+            after_line_end = self._skip_space()
+            if self.at - self._start > SOURCE_BYTES:
+                self._refuse(f"it is longer than {SOURCE_BYTES} bytes", self._start)
+            ended = self.at == len(self._source)
+            if ended and closing:
+                self._refuse("`${` has no `}`", self._start)
+            if ended or (closing and not self._open and self._source[self.at] == "}"):
+                tokens.append(Token("end", "", self.at, after_line_end))
+                break
+            tokens.append(self._next(after_line_end=after_line_end))
+        text = self._source[self._start : self.at]
+        if len(text.encode("utf-8", "surrogatepass")) > SOURCE_BYTES:
+            self._refuse(f"it is longer than {SOURCE_BYTES} bytes", self._start)
+        return tokens
+
+    def _skip_space(self) -> bool:
+        found = _SPACE.match(self._source, self.at)
+        if found is None:
+            return False
+        self.at = found.end()
+        return any(each in LINE_ENDS for each in found[0])
+
+    def _next(self, *, after_line_end: bool) -> Token:
+        source, start = self._source, self.at
+        first = source[start]
+        if first in "\"'":
+            return Token("text", self._text(first), start, after_line_end)
+        if first == "`" or (first == "}" and self._open):
+            return self._template(first, after_line_end=after_line_end)
+        number = _NUMBER.match(source, start)
+        if number:
+            return Token("number", self._number(number), start, after_line_end)
+        self.at = name_end(source, start)
+        if self.at > start:
+            return Token("name", source[start : self.at], start, after_line_end)
+        found = _PUNCTUATOR.match(source, start)
+        if found is None:
+            self._refuse(f"unexpected {source[start]!r}", start)
+        if source.startswith("/*", start):
+            self._refuse("a comment has no end", start)
+        self.at = found.end()
+        return Token(found[0], "", start, after_line_end)
+
+    def _number(self, found: re.Match[str]) -> float:
+        self.at = found.end()
+        rest = self._source[self.at : self.at + 1]
+        if rest and (rest in "0123456789\\" or name_end(rest, 0)):
+            self._refuse("a number is decimal (1, .5, 1e3) or hexadecimal (0x1F)", found.start())
+        return number_value(found[0])
+
+    def _template(self, first: str, *, after_line_end: bool) -> Token:
+        start = self.at
+        value = self._text("`")
+        opens = self._source[self.at - 1] == "{"
+        self._open += opens - (first == "}")
+        begins, goes_on = ("template", "template.whole"), ("template.next", "template.last")
+        kind = (begins if first == "`" else goes_on)[not opens]
+        return Token(kind, value, start, after_line_end)
+
+    def _text(self, quote: str) -> str:
+        """Read on to the end of a text, or of a template's chunk."""
+        start = self.at
+        self.at += 1
+        chunks: list[str] = []
+        while True:
+            plain = _PLAIN[quote].match(self._source, self.at)
+            if plain:
+                chunks.append(plain[0])
+                self.at = plain.end()
+            here = self._source[self.at : self.at + 2]
+            opens = quote == "`" and here == "${"
+            if opens or here[:1] == quote:
+                self.at += 2 if opens else 1
+                return to_units("".join(chunks))
+            if here[:1] == "\\":
+                chunks.append(self._escape())
+            elif quote == "`" and here[:1] == "\r":
+                chunks.append("\n")
+                self.at += 2 if here == "\r\n" else 1
+            else:
+                self._refuse(f"a text has no closing {quote}", start)
+
+    def _escape(self) -> str:
+        found = _ESCAPE.match(self._source, self.at)
+        digits = found and (found["byte"] or found["unit"] or found["point"])
+        code = int(digits, 16) if digits else 0
+        if found is None or code > _LAST_POINT:
+            self._refuse(f"unknown escape {self._source[self.at : self.at + 2]}", self.at)
+        self.at = found.end()
+        if digits:
+            return chr(code)
+        if found["other"]:
+            return _CONTROL.get(found["other"], found["other"])
+        return "\0" if found["zero"] else ""
+
+    def _refuse(self, problem: str, at: int) -> NoReturn:
+        raise ExpressionFailed(self._source, problem, at)
+
+
+def number_value(literal: str) -> float:
+    """Return the double of a numeric literal, rounded to the nearest as JavaScript does."""
+    if literal[:2] in {"0x", "0X"}:
+        return to_double(int(literal, 16))
+    return float(literal)
+
+
+def to_double(number: float) -> float:
+    """Return the nearest double; beyond all of them that is infinite, as in JSON.parse."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+# Numbers as JavaScript's doubles: to text, from text, and the two operators that Python bars.
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
+_INFINITE = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+_BASES = {"x": 16, "o": 8, "b": 2}
+
+# Number::toString writes digits from 1e-6 up to 1e21, with an exponent outside of that.
+_MOST_DIGITS = 21
+_MOST_ZEROS = 6
+
+
+def number_text(number: float) -> str:
+    """Return *number* as JavaScript prints it."""
+    if number != number:  # noqa: PLR0124 (NaN)
+        return "NaN"
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    if number == 0:
+        return "0"
+    sign = "-" if number < 0 else ""
+    # Both languages take the shortest digits that read back as the same double.
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    point = len(whole) + int(exponent or 0)
+    digits = whole + fraction
+    point -= len(digits) - len(digits.lstrip("0"))
+    digits = digits.strip("0")
+    return sign + _placed(digits, point)
+
+
+def _placed(digits: str, point: int) -> str:
+    """Write 0.*digits* times ten to the power of *point*."""
+    if 0 < point <= _MOST_DIGITS:
+        whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
+        return f"{whole}.{fraction}" if fraction else whole
+    if -_MOST_ZEROS < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    first, rest = digits[0], digits[1:]
+    return f"{first}{'.' if rest else ''}{rest}e{point - 1:+d}"
+
+
+def text_number(text: str) -> float:
+    """Return the number that JavaScript's Number(*text*) is."""
+    text = text.strip(SPACES)
+    if not text:
+        return 0.0
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    if _BASED.fullmatch(text):
+        return to_double(int(text[2:], _BASES[text[1].lower()]))
+    return _INFINITE.get(text, math.nan)
+
+
+def divided(left: float, right: float) -> float:
+    """Return *left* / *right*, also by zero."""
+    if right != 0:
+        return left / right
+    if left == 0 or left != left:  # noqa: PLR0124 (NaN)
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+def remainder(left: float, right: float) -> float:
+    """Return *left* % *right*, with the sign of *left*."""
+    if right == 0 or math.isinf(left):
+        return math.nan
+    return math.fmod(left, right)
+
+
+# The names that values have from their prototypes: node reads a function there, so we refuse.
+#
+# Of node 20, all years of ECMAScript so far; a name that is in no list is undefined.
+
+_OF_OBJECTS = (
+    "__defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ __proto__ constructor "
+    "hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf"
+)
+OBJECT = frozenset(_OF_OBJECTS.split())
+
+_OF_ARRAYS = (
+    "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat "
+    "flatMap forEach includes indexOf join keys lastIndexOf map pop push reduce reduceRight "
+    "reverse shift slice some sort splice toReversed toSorted toSpliced unshift values with"
+)
+ARRAY = frozenset(_OF_ARRAYS.split())
+
+_OF_TEXTS = (
+    "anchor at big blink bold charAt charCodeAt codePointAt concat endsWith fixed fontcolor "
+    "fontsize includes indexOf isWellFormed italics lastIndexOf link localeCompare match matchAll "
+    "normalize padEnd padStart repeat replace replaceAll search slice small split startsWith "
+    "strike sub substr substring sup toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase "
+    "toWellFormed trim trimEnd trimLeft trimRight trimStart"
+)
+TEXT = frozenset(_OF_TEXTS.split())
+
+_OF_NUMBERS = "toExponential toFixed toPrecision"
+NUMBER = frozenset(_OF_NUMBERS.split())
+
+
+# What one evaluation may cost: nodes, elements and characters are counted, not seconds.
+#
+# With these limits an evaluation ends within seconds and 200 MB on any machine, whatever the
+# expression: no operation does work that is not counted before it is done.
+
+EVALUATIONS = 100_000
+"""Nodes of the tree that may be evaluated; an arrow's body counts for each element."""
+
+TEXT_UNITS = 1 << 20
+"""The longest text that may be made, in UTF-16 units."""
+
+_ELEMENTS = 500_000
+_CHARACTERS = 64 << 20
+
+# What handling a character costs: one that is made needs memory, pairs of surrogates need time.
+_MAKING = 4
+_PAIRING = 16
+
+# CPython's search compares each character with each in short texts, and is linear in long ones.
+_SHORT = 30_000
+_COMPARED_AT_ONCE = 16
+
+
+class Budget:
+    """What is left of the limits; each method raises `Unanswerable` when one is used up."""
+
+    def __init__(self, share: int = 1) -> None:
+        """Begin with the limits, or with one of so many equal shares of them."""
+        self._evaluations = EVALUATIONS // share
+        self._elements = _ELEMENTS // share
+        self._characters = _CHARACTERS // share
+
+    @property
+    def spent(self) -> float:
+        """Which part of the limits is used up; 1 for each of them, if it began with all."""
+        left = self._evaluations / EVALUATIONS
+        left += self._elements / _ELEMENTS + self._characters / _CHARACTERS
+        return 3 - left
+
+    def evaluate(self) -> None:
+        """Count one node."""
+        self._evaluations -= 1
+        if self._evaluations < 0:
+            raise Unanswerable(f"it takes more than {EVALUATIONS} evaluations")
+
+    def visit(self, elements: int) -> None:
+        """Count elements that are looked at or copied."""
+        self._elements -= elements
+        if self._elements < 0:
+            raise Unanswerable(f"it visits more than {_ELEMENTS} elements")
+
+    def read(self, units: int) -> None:
+        """Count a text that is looked at."""
+        self._characters -= units
+        if self._characters < 0:
+            raise Unanswerable("it handles too much text")
+
+    def make(self, units: int) -> None:
+        """Count a text that is made; call before it is."""
+        if units > TEXT_UNITS:
+            raise Unanswerable(f"it makes a text of more than {TEXT_UNITS} characters")
+        self.read(_MAKING * units)
+
+    def pair(self, units: int) -> None:
+        """Count a text whose surrogates are taken apart or put together."""
+        self.read(_PAIRING * units)
+
+    def search(self, units: int, sought: int) -> None:
+        """Count a search for *sought* characters in a text."""
+        compared = units * sought // _COMPARED_AT_ONCE if units < _SHORT else 4 * units
+        self.read(units + sought + compared)
+
+
+# Values: what JavaScript makes of them without asking an object for a primitive.
+#
+# A value is None, UNDEFINED, a bool, a float, a str of UTF-16 units, an array (a list of the data
+# or a tuple that an expression made) or an object (a Mapping of the data). `from_data` gives such
+# a value for a piece of JSON data; what is inside an array or object of the data is still data.
+
+_VALUES_SHOWN = 40
 
 
 def is_array(value: Any) -> bool:
@@ -94,7 +563,7 @@ def described(value: Any) -> str:
     if is_array(value):
         return "an array"
     if isinstance(value, str):
-        return f"the text {from_units(value[:_SHOWN])!r}"
+        return f"the text {from_units(value[:_VALUES_SHOWN])!r}"
     return "an object" if isinstance(value, Mapping) else to_text(value)
 
 

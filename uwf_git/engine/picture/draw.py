@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from uwf_git.engine.picture.drawing import Drawing
-from uwf_git.engine.picture.flow_plan import plan_flow
-from uwf_git.engine.picture.graph_plan import plan_graph
+from uwf_git.engine.picture.labels import Drawing
 from uwf_git.engine.picture.mermaid import render_mermaid
 from uwf_git.engine.picture.nested import lay_out_flow
 from uwf_git.engine.picture.outline import render_outline
-from uwf_git.engine.picture.plan import GraphPlan, Plan, Subject
+from uwf_git.engine.picture.plan import GraphPlan, Plan, Subject, plan_flow, plan_graph
 from uwf_git.engine.picture.spine import lay_out_graph
 from uwf_git.engine.picture.svg import render_svg
 from uwf_git.model.flow import Flow

@@ -1,11 +1,291 @@
-"""Texts of several lines, and badges: the parts that both layouts draw alike."""
+"""A laid out picture: how wide text is, boxes and lines, texts of several lines, and its words."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
-from uwf_git.engine.picture.drawing import BADGE, LABEL, NAME, Box, Style, Text, fit, width_of
-from uwf_git.engine.picture.plan import Mark
-from uwf_git.engine.picture.text_size import ELLIPSIS, wrap
+from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Mark
+
+# How wide text is, guessed: in pixels, on the safe side for common fonts, and in columns.
+#
+# Source: the widths of DejaVu Sans Bold, the widest of the usual fonts without serifs, in
+# hundredths of the font's size.
+
+Face = Literal["bold", "plain", "mono"]
+
+ELLIPSIS = "…"
+
+_BY_WIDTH = {
+    36: " 'ijl",
+    42: ",-./:;IJ\\|·",
+    48: "!()[]ft",
+    54: '"*_`r‖',
+    60: "?csz",
+    66: "Lvxy“”",
+    72: "0123456789$EFSTYabdeghknopqu{}",
+    78: "ABCKPRVXZ▶",
+    84: "#+<=>DGHNU^~✓✗→↺",
+    90: "&OQ",
+    96: "w",
+    102: "%@M…",
+    108: "m",
+    114: "W",
+}
+_WIDTHS = {character: width for width, all_ in _BY_WIDTH.items() for character in all_}
+_OTHERS = 110
+_EMOJI = 140
+_MONO = 61
+_PLAIN = 0.92
+_KNOWN_BELOW = "\u0250"
+"""ASCII and the Latin letters: their guesses hold in any common font."""
+
+
+def measure(text: str, size: int, face: Face) -> int:
+    """Return the width of *text* in pixels: at least what common fonts need."""
+    hundredths = sum(map(_mono_width if face == "mono" else _sans_width, text))
+    return math.ceil(hundredths * size * (_PLAIN if face == "plain" else 1) / 100)
+
+
+def is_sure(text: str) -> bool:
+    """Check that a font can hardly be wider than was guessed: no rare script, no emoji."""
+    return all(each < _KNOWN_BELOW or each in _WIDTHS or _is_ideograph(each) for each in text)
+
+
+def columns(text: str) -> int:
+    """Return the columns that *text* takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def cut(text: str, room: int, width: Callable[[str], int]) -> str:
+    """Return *text* with an ellipsis where it would be wider than *room*, as *width* tells."""
+    if width(text) <= room:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if width(text[:middle] + ELLIPSIS) <= room else (low, middle - 1)
+    return text[:low].rstrip() + ELLIPSIS
+
+
+def wrap(text: str, room: int, indent: str = "") -> list[str]:
+    """Return *text* in lines of at most *room* columns, all but the first after *indent*.
+
+    They are broken between words; within one only if it is longer than a line.
+    """
+    lines, line, used = [], "", 0
+    for piece in _pieces(text, room - len(indent)):
+        wide = columns(piece)
+        gap = 1 if line.strip() and not piece.startswith("\0") else 0
+        if used and used + gap + wide > room:
+            lines.append(line)
+            line, used, gap = indent, len(indent), 0
+        line += " " * gap + piece.removeprefix("\0")
+        used += gap + wide
+    return [*lines, line]
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    """Yield the words; longer ones in pieces, of which all but the first begin with a NUL."""
+    for word in text.split():
+        mark, rest = "", word
+        while columns(rest) > room:
+            size = _fitting(rest, room)
+            yield mark + rest[:size]
+            mark, rest = "\0", rest[size:]
+        yield mark + rest
+
+
+def _fitting(text: str, room: int) -> int:
+    """Return how many characters of *text* fit, one at least."""
+    used = 0
+    for number, character in enumerate(text):
+        used += _columns(character)
+        if used > room:
+            return max(number, 1)
+    return len(text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+def _is_ideograph(character: str) -> bool:
+    wide = unicodedata.east_asian_width(character) in {"W", "F"}
+    return wide and unicodedata.category(character) in {"Lo", "Po", "Ps", "Pe", "Lm", "Lu", "Ll"}
+
+
+def _sans_width(character: str) -> int:
+    known = _WIDTHS.get(character)
+    if known is not None:
+        return known
+    if _is_ideograph(character):
+        return 100
+    if unicodedata.east_asian_width(character) in {"W", "F"}:
+        return _EMOJI
+    return _OTHERS
+
+
+def _mono_width(character: str) -> int:
+    if character.isascii() or character in _WIDTHS:
+        return _MONO
+    return _sans_width(character)
+
+
+# A laid out picture: boxes, texts and lines, in whole pixels.
+
+Point: TypeAlias = tuple[int, int]
+Anchor = Literal["start", "middle"]
+
+
+class Style(NamedTuple):
+    """How a text is set; its name is a class of the style sheet."""
+
+    name: str
+    size: int
+    face: Face
+
+
+NAME = Style("name", 13, "bold")
+NOTE = Style("note", 11, "plain")
+LABEL = Style("label", 11, "mono")
+HEADING = Style("heading", 11, "bold")
+BADGE = Style("badge", 10, "bold")
+ALL_STYLES = (NAME, NOTE, LABEL, HEADING, BADGE)
+
+
+class Box(NamedTuple):
+    """A rectangle; *kind* has the classes that colour it."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    kind: str
+    key: str
+    """What it belongs to: a text may lie on boxes of its own key, and of those around it."""
+
+    radius: int = 6
+
+
+class Text(NamedTuple):
+    """One line of text; (*x*, *y*) is on its base line."""
+
+    x: int
+    y: int
+    text: str
+    style: Style
+    key: str
+    anchor: Anchor = "start"
+    whole: str = ""
+    """The whole text where this is a part of it."""
+
+    kind: str = ""
+    """More classes."""
+
+    @property
+    def width(self) -> int:
+        """The guessed width in pixels."""
+        return measure(self.text, self.style.size, self.style.face)
+
+
+class Line(NamedTuple):
+    """A way: one or more parts, as a label may lie between them."""
+
+    parts: tuple[tuple[Point, ...], ...]
+    kind: str
+    has_arrow: bool = True
+
+
+class Drawing(NamedTuple):
+    """A picture, from back to front: boxes, lines, texts, then badges."""
+
+    title: str
+    about: str
+    """All of it in words."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+    texts: tuple[Text, ...]
+    badges: tuple[tuple[Box, Text], ...]
+
+
+def fit(text: str, room: int, style: Style) -> str:
+    """Return *text*, cut to *room* pixels."""
+    return cut(text, room, lambda part: measure(part, style.size, style.face))
+
+
+def width_of(text: str, style: Style) -> int:
+    """Return the guessed width of *text* in *style*."""
+    return measure(text, style.size, style.face)
+
+
+# Pictures in words: all that one shows, for who cannot see it.
+
+
+def tell_graph(plan: GraphPlan) -> str:
+    """Return the graph in sentences: its transitions, and where a thread is."""
+    sentences = [plan.about] if plan.about else []
+    for number, station in enumerate(plan.stations):
+        ways = [
+            f"{' or '.join(way.labels)}: {plan.stations[way.target].name}"
+            if way.labels
+            else plan.stations[way.target].name
+            for way in plan.ways
+            if way.source == number
+        ]
+        if ways:
+            sentences.append(f"From {station.name} to {'; '.join(ways)}.")
+        if not station.is_reached:
+            sentences.append(f"Nothing leads to {station.name}.")
+        sentences += _tell_mark(station.name, station.mark)
+    return " ".join(sentences)
+
+
+def tell_flow(plan: FlowPlan) -> str:
+    """Return the flow in sentences: what is in what, and where a thread is."""
+    sentences = [plan.about] if plan.about else []
+    sentences += [*_tell_mark("start", plan.marks[0])]
+    blocks = "; then ".join(map(_tell_block, plan.blocks))
+    sentences.append(f"From start to {blocks}; then end.")
+    for block in plan.blocks:
+        sentences += _tell_marks(block)
+    sentences += [*_tell_mark("end", plan.marks[1])]
+    return " ".join(sentences)
+
+
+def _tell_block(block: Block) -> str:
+    if not block.branches:
+        return block.name
+    note = f" ({block.note})" if block.note else ""
+    between = " beside " if block.kind == "parallel" else "; "
+    told = between.join(
+        f"{f'{branch.label}: ' if branch.label else ''}"
+        f"{', then '.join(map(_tell_block, branch.blocks)) or 'nothing'}"
+        for branch in block.branches
+    )
+    return f"{block.name}{note} of [{told}]"
+
+
+def _tell_marks(block: Block) -> Iterator[str]:
+    yield from _tell_mark(block.name, block.mark)
+    for branch in block.branches:
+        for inner in branch.blocks:
+            yield from _tell_marks(inner)
+
+
+def _tell_mark(name: str, mark: Mark | None) -> Iterator[str]:
+    if mark is not None:
+        yield f"{name}: {mark.words}."
+
+
+# Texts of several lines, and badges: the parts that both layouts draw alike.
 
 LINE = 14
 """Pixels from one base line to the next."""

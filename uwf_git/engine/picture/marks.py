@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.engine.picture.plan import Mark, MarkState
-from uwf_git.model.flow import Flow
-from uwf_git.model.position import Position
-from uwf_git.model.transition import END, START
+from uwf_git.model.flow import Flow, Position
+from uwf_git.model.workflow import END, START
 
 _STANDS: Mapping[str, tuple[MarkState, str, str]] = {
     "waiting": ("waits", "? person", "waits for a person"),

@@ -6,31 +6,29 @@ Each block knows its width, its height and the axis of its line; a container ask
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from uwf_git.engine.picture.drawing import (
+from uwf_git.engine.picture.labels import (
+    END_HEIGHT,
     HEADING,
     LABEL,
+    MARGIN,
     NAME,
     NOTE,
     Box,
     Drawing,
     Line,
     Text,
-    fit,
-    width_of,
-)
-from uwf_git.engine.picture.labels import (
-    END_HEIGHT,
-    MARGIN,
     end_text,
     end_width,
+    fit,
     make_badge,
     make_label,
     make_line,
     mark_classes,
     room_for_badge,
+    tell_flow,
+    width_of,
 )
 from uwf_git.engine.picture.plan import Block, Branch, FlowPlan, Mark
-from uwf_git.engine.picture.words import tell_flow
 
 _NARROWEST, _WIDEST = 150, 240
 _WIDEST_HEADING = 480

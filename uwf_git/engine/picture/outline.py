@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from uwf_git.engine.picture.labels import columns, cut, wrap
 from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Plan, Station, Way
-from uwf_git.engine.picture.text_size import columns, cut, wrap
 
 _LEAST = 30
 _SERIAL = ("├─ ", "└─ ", "│  ")

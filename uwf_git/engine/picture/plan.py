@@ -1,12 +1,66 @@
-"""What a picture shows, before anything has a place in it. All texts in a plan are clean."""
+"""What a picture shows, before anything has a place in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from uwf_git.engine.key_shapes import mask_keys
-from uwf_git.model.flow import Flow, Kind
-from uwf_git.model.transition import Graph
-from uwf_git.model.visible import one_line
+from uwf_git.engine.masking import mask_keys
+from uwf_git.model.flow import DEFAULT_BOUND, HOLDING, ROOT, Flow, FlowNode, Kind
+from uwf_git.model.text import one_line
+from uwf_git.model.workflow import END, START, Graph, Transition
+
+# In which order the roles of a graph stand below one another.
+
+
+def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
+    """Return the roles in the order in which they are drawn.
+
+    It is the author's, *written*, unless a depth-first order has fewer ways back.
+    """
+    found = [role for role in _depth_first(graph) if role in set(written)]
+    if _count_back(graph, found) < _count_back(graph, written):
+        return found
+    return list(written)
+
+
+def find_reached(graph: Graph) -> set[str]:
+    """Return what the start reaches, and the start."""
+    found, left = {START}, [START]
+    while left:
+        for way in graph.get(left.pop(), ()):
+            if way.to not in found:
+                found.add(way.to)
+                left.append(way.to)
+    return found
+
+
+def _depth_first(graph: Graph) -> list[str]:
+    """Return what the start reaches, each after all from which it is reached without a way back."""
+    finished: list[str] = []
+    seen = {START}
+    stack = [(START, iter(graph.get(START, ())))]
+    while stack:
+        name, ways = stack[-1]
+        following = next((way.to for way in ways if way.to not in seen), None)
+        if following is None:
+            finished.append(name)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(graph.get(following, ()))))
+    return finished[::-1]
+
+
+def _count_back(graph: Graph, order: Sequence[str]) -> int:
+    numbers = {role: number for number, role in enumerate(order)}
+    return sum(
+        numbers[way.to] <= number
+        for role, number in numbers.items()
+        for way in graph.get(role, ())
+        if way.to in numbers
+    )
+
+
+# What a picture shows, before anything has a place in it. All texts in a plan are clean.
 
 MarkState = Literal["done", "now", "waits", "failed", "paused", "stopped"]
 
@@ -125,3 +179,157 @@ def name_subject(subject: Subject) -> str:
     """Return the title of the picture of *subject*."""
     name = clean(subject.name)
     return name if subject.thread is None else f"{name}: {clean(subject.thread.headline)}"
+
+
+# The plan of a graph: in which order its roles are drawn, and which transitions are one way.
+
+END_NAMES: Mapping[str, str] = {START: "start", END: "end"}
+
+
+def plan_graph(subject: Subject, graph: Graph) -> GraphPlan:
+    """Return the plan of *graph*, the moves of *subject*."""
+    marks: Marks = {} if subject.thread is None else subject.thread.marks
+    reached = find_reached(graph)
+    targets = [way.to for ways in graph.values() for way in ways]
+    written = [
+        role
+        for role in dict.fromkeys([*graph, *targets, *sorted(subject.roles)])
+        if role not in END_NAMES
+    ]
+    order = order_roles(graph, [role for role in written if role in reached])
+    order += [role for role in written if role not in reached]
+    names = [START, *order, END]
+    stations = tuple(
+        Station(
+            name=END_NAMES.get(name) or clean(name),
+            note=clean(subject.roles.get(name, "")),
+            mark=clean_mark(marks.get(name)),
+            is_end=name in END_NAMES,
+            is_reached=name in reached or name == END,
+        )
+        for name in names
+    )
+    numbers = {name: number for number, name in enumerate(names)}
+    ways = tuple(way for name in names for way in _ways(graph.get(name, ()), name, numbers))
+    return GraphPlan(name_subject(subject), clean(subject.description), stations, ways)
+
+
+def _ways(transitions: Sequence[Transition], source: str, numbers: Mapping[str, int]) -> list[Way]:
+    """Return the ways from *source*: one for each target, in the order of their first labels."""
+    labels: dict[str, list[str]] = {}
+    alone = len(transitions) == 1
+    for number, each in enumerate(transitions, 1):
+        told = labels.setdefault(each.to, [])
+        if each.condition is not None:
+            told.append(f"{number}. {clean(each.condition)}")
+        elif not alone:
+            told.append(f"{number}. otherwise")
+    return [Way(numbers[source], numbers[target], tuple(told)) for target, told in labels.items()]
+
+
+# The plan of a flow: its containers as blocks in blocks.
+
+_WORDS: Mapping[str, str] = {"sequential": "sequence", "conditional": "if"}
+
+
+def plan_flow(subject: Subject, flow: Flow) -> FlowPlan:
+    """Return the plan of *flow*, the moves of *subject*."""
+    marks: Marks = {} if subject.thread is None else subject.thread.marks
+    planner = _Planner(flow, marks, subject.roles)
+    return FlowPlan(
+        name_subject(subject),
+        clean(subject.description),
+        tuple(planner.plan(place) for place in flow.list_from(ROOT)),
+        (planner.mark(START), planner.mark(END)),
+    )
+
+
+class _Planner:
+    """Plans the nodes of one flow."""
+
+    def __init__(self, flow: Flow, marks: Marks, roles: Mapping[str, str]) -> None:
+        self._flow = flow
+        self._marks = marks
+        self._roles = roles
+
+    def mark(self, place: str) -> Mark | None:
+        """Return the mark of *place*, with clean texts."""
+        return clean_mark(self._marks.get(place))
+
+    def plan(self, place: str) -> Block:
+        """Return the block of the node at *place*."""
+        node = self._flow.nodes[place]
+        if node.kind in HOLDING:
+            name, note = _heading(node), _condition(node)
+        else:
+            name, note = node.label, self._note(node)
+        return Block(
+            place, node.kind, clean(name), clean(note), self.mark(place), self._branches(node)
+        )
+
+    def _note(self, node: FlowNode) -> str:
+        """Return what an agent or a workflow gives, and what it is unless its name says that."""
+        parts = []
+        if node.kind == "workflow":
+            parts.append(f"workflow {node.fields['use']}")
+        elif node.agent != node.label:
+            parts.append(node.agent)
+        if "output" in node.fields:
+            parts.append(f"→ {node.output}")
+        if node.verifier is not None:
+            parts.append(f"verified by {node.verifier}")
+        return " · ".join([*parts, *_rules(node)]) or self._described(node)
+
+    def _described(self, node: FlowNode) -> str:
+        described = node.fields.get("description")
+        return str(described or (self._roles.get(node.agent, "") if node.kind == "agent" else ""))
+
+    def _branches(self, node: FlowNode) -> tuple[Branch, ...]:
+        if node.kind not in HOLDING:
+            return ()
+        blocks = tuple(self.plan(child) for child in self._flow.children(node.place))
+        if node.kind == "parallel":
+            return tuple(Branch("", (block,)) for block in blocks)
+        if node.kind != "conditional":
+            return (Branch("", blocks),)
+        otherwise = self._flow.children(node.place, of_else=True)
+        return (
+            Branch("then", blocks),
+            Branch("else", tuple(self.plan(child) for child in otherwise)),
+        )
+
+
+def _heading(node: FlowNode) -> str:
+    word = _WORDS.get(node.kind, node.kind)
+    named = node.fields.get("id") or node.fields.get("name")
+    parts = [word if named is None else f"{word} “{named}”"]
+    if node.kind == "loop" and not node.has_items:
+        parts.append(f"at most {node.fields.get('maxIterations', DEFAULT_BOUND)}")
+    return " · ".join([*parts, *_rules(node)])
+
+
+def _condition(node: FlowNode) -> str:
+    fields = node.fields
+    items = f"for each {node.item} of {fields['over']}" if "over" in fields else ""
+    if node.kind == "loop" and "condition" in fields:
+        return f"{items}{', ' if items else ''}while {fields['condition']}"
+    return items or str(fields.get("condition", ""))
+
+
+def _rules(node: FlowNode) -> list[str]:
+    """List the rules that change what happens, in few words."""
+    fields = node.fields
+    rules = []
+    if fields.get("join") == "any":
+        rules.append("the first wins")
+    if fields.get("tolerate"):
+        rules.append(f"{fields['tolerate']} may fail")
+    if fields.get("onError") == "continue":
+        rules.append("goes on after an error")
+    if fields.get("onError") == "retry" or "retries" in fields:
+        number = fields.get("retries")
+        rules.append("tried again" if number is None else f"retries {number}")
+    if "timeout" in fields:
+        timeout = fields["timeout"]
+        rules.append(f"timeout {timeout}" if isinstance(timeout, str) else f"{timeout / 1000:g} s")
+    return rules

@@ -8,10 +8,16 @@ a station at a height of its own, so no two ways run on one line.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from uwf_git.engine.picture.drawing import NAME, NOTE, Box, Drawing, Line, Point, Text, width_of
 from uwf_git.engine.picture.labels import (
     END_HEIGHT,
     MARGIN,
+    NAME,
+    NOTE,
+    Box,
+    Drawing,
+    Line,
+    Point,
+    Text,
     end_text,
     end_width,
     make_badge,
@@ -19,9 +25,10 @@ from uwf_git.engine.picture.labels import (
     make_line,
     mark_classes,
     room_for_badge,
+    tell_graph,
+    width_of,
 )
 from uwf_git.engine.picture.plan import GraphPlan, Station
-from uwf_git.engine.picture.words import tell_graph
 
 _NARROWEST, _WIDEST = 200, 280
 _GAP = 28

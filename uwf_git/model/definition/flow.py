@@ -6,7 +6,13 @@ What a field may hold stands in flow_fields.py, what is only suspicious in flow_
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.model.definition.definition import FlowDefinition, RoleDefinition
+from uwf_git.model.definition.definition import (
+    BadFlow,
+    FlowDefinition,
+    RoleDefinition,
+    Surroundings,
+    UsedWorkflow,
+)
 from uwf_git.model.definition.findings import (
     DocumentPath,
     Findings,
@@ -14,10 +20,14 @@ from uwf_git.model.definition.findings import (
     suggestion,
     yaml_kind,
 )
-from uwf_git.model.definition.flow_fields import KEYS, FieldReader, kinds_with
-from uwf_git.model.definition.flow_warnings import warn_of_branches, warn_of_flow
-from uwf_git.model.definition.shared_files import check_shared_files
-from uwf_git.model.definition.surroundings import BadFlow, Surroundings, UsedWorkflow
+from uwf_git.model.definition.flow_fields import (
+    KEYS,
+    FieldReader,
+    check_shared_files,
+    kinds_with,
+    warn_of_branches,
+    warn_of_flow,
+)
 from uwf_git.model.flow import (
     KINDS,
     MAX_LEVELS,

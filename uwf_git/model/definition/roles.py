@@ -3,22 +3,21 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from uwf_git.model.crockford import fold
 from uwf_git.model.definition.agents import read_command
-from uwf_git.model.definition.definition import RoleDefinition
-from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
-from uwf_git.model.definition.surroundings import (
+from uwf_git.model.definition.definition import (
     CheckText,
     FindUsed,
     FlowText,
+    RoleDefinition,
     UsedWorkflow,
     not_checked,
 )
+from uwf_git.model.definition.findings import DocumentPath, Findings, shown, yaml_kind
 from uwf_git.model.flow import MAX_NESTING
-from uwf_git.model.node_hash import is_node_hash
+from uwf_git.model.names import fold, is_node_hash
 from uwf_git.model.path_below import check_path_below
 from uwf_git.model.problem import Problem
-from uwf_git.model.transition import END, START
+from uwf_git.model.workflow import END, START
 from uwf_git.model.workflow_name import check_name
 
 CheckSchema = Callable[[Any], list[Problem]]

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.model.definition.agents import read_agent, read_overrides
-from uwf_git.model.definition.config import read_config
 from uwf_git.model.definition.definition import (
     AgentSpec,
     Definition,
     FlowDefinition,
     RoleDefinition,
+    Surroundings,
 )
 from uwf_git.model.definition.findings import (
     DocumentPath,
@@ -19,13 +19,48 @@ from uwf_git.model.definition.findings import (
     yaml_kind,
 )
 from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
-from uwf_git.model.definition.graph import CheckCondition, read_graph
+from uwf_git.model.definition.graph import CheckCondition, check_routes, read_graph
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
-from uwf_git.model.definition.routes import check_routes
-from uwf_git.model.definition.surroundings import Surroundings
-from uwf_git.model.transition import Graph
+from uwf_git.model.thread import LIMITS, find_limit_problem
+from uwf_git.model.workflow import Graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.reader import YamlDocument
+
+# The settings of a workflow file, under ``config`` (seed 004).
+#
+# maxSteps, maxTokens and maxCost are additions of uwf. A thread's own limits take precedence.
+
+_SWITCHES = ("eventEmit", "stateSnapshot")
+
+SETTINGS = (*LIMITS, *_SWITCHES)
+"""The keys of ``config``."""
+
+
+def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
+    """Read ``config``: limits that each thread begins with, and what its events contain.
+
+    None if it is empty.
+    """
+    path: DocumentPath = ("config",)
+    if value is None:
+        return None
+    fields = findings.read_fields(path, value, SETTINGS) or {}
+    for name, setting in fields.items():
+        problem = _find_problem(name, setting)
+        if problem:
+            findings.add((*path, name), problem)
+    return fields or None
+
+
+def _find_problem(name: str, setting: Any) -> str | None:
+    if name in _SWITCHES:
+        return (
+            None
+            if isinstance(setting, bool)
+            else f"must be true or false, not {yaml_kind(setting)}"
+        )
+    return find_limit_problem(name, setting)
+
 
 __all__ = ["FLOW_KEYS", "GRAPH_KEYS", "InvalidWorkflow", "read_definition"]
 

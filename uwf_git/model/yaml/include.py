@@ -1,14 +1,169 @@
-"""Includes: the other files of one YAML document.
-
-Each file is read once, so the bytes that are stored are those that were parsed. A cycle is an
-error.
-"""
+"""The files of one YAML document: their errors, and what they include."""
 
 import json
+import posixpath
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from uwf_git.model.yaml.include_path import CannotInclude, resolve_include
+from uwf_git.errors import Refused
+from uwf_git.model.problem import Problem
+
+# Errors of YAML documents, with the line and, for an included file, its path.
+
+
+class BadYaml(Refused):
+    """The bytes are not one YAML document of JSON values within the limits."""
+
+    code = "bad-yaml"
+
+    def __init__(
+        self, problem: str, *, line: int | None = None, file: str | None = None, **facts: Any
+    ) -> None:
+        where = "" if line is None else f"line {line}: "
+        if file is not None:
+            where = f"{file}: " if line is None else f"{file}:{line}: "
+            facts["file"] = file
+        super().__init__(f"{where}{problem}", problem=problem, line=line, **facts)
+        self.problem = problem
+        self.line = line
+        self.file = file
+        """The included file with the problem; None for the document itself."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return all problems, as the checks of a workflow do."""
+        return (Problem("", self.problem, self.line, self.file),)
+
+
+class BadIncludes(BadYaml):
+    """The document is YAML, but files that it includes cannot be read."""
+
+    code = "bad-include"
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        first = problems[0]
+        told = [problem.as_document() for problem in problems]
+        facts = {"problems": told} if len(told) > 1 else {}
+        super().__init__(first.message, line=first.line, file=first.file, **facts)
+        self._problems = problems
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return every problem of an include, in the order of reading."""
+        return self._problems
+
+
+# YAML documents: JSON values with the file and line of each part.
+
+
+@dataclass(slots=True)
+class YamlNode:
+    """A value, the places of its parts, and how much an alias to it repeats."""
+
+    value: Any
+    line: int
+    parts: dict[str | int, tuple[int, "YamlNode"]] = field(default_factory=dict)
+    size: int = 1
+    height: int = 0
+    """Levels of collections: 0 for a scalar."""
+    file: str | None = None
+    """The included file of its parts; None for the document itself."""
+
+    def add(self, key: str | int, part: "YamlNode", *, line: int) -> None:
+        """Add *part* under *key*, which is on *line*."""
+        self.parts[key] = line, part
+        self.size += part.size
+        self.height = max(self.height, part.height + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    """One parsed document. Aliases share their value: treat it as read-only."""
+
+    value: Any
+    """Plain JSON: dicts with string keys, lists, strings, finite numbers, booleans, None."""
+
+    _root: YamlNode = field(repr=False, compare=False)
+
+    def line(self, path: tuple[str | int, ...]) -> int | None:
+        """Return the line (from 1) of the key or the list item at *path*, or None."""
+        place = self.place(path)
+        return None if place is None else place[1]
+
+    def place(self, path: tuple[str | int, ...]) -> tuple[str | None, int] | None:
+        """Return the included file (None: the document itself) and the line of *path*, or None."""
+        file, line, node = self._root.file, self._root.line, self._root
+        for part in path:
+            if part not in node.parts:
+                return None
+            file, (line, node) = node.file, node.parts[part]
+        return file, line
+
+
+# Include paths: which file an `!include` means.
+#
+# A resolved path is below the folder of the workflow file, and can be an entry of a git tree.
+# Symbolic links are checked where the file is opened.
+
+MAX_PATH = 500
+
+RESERVED = ("workflow.yaml", "head.json", "nodes")
+"""The entries of a version's own tree: FORMAT.md, "The tree of a workflow commit"."""
+
+
+class CannotInclude(Refused):
+    """A file cannot be included; ``problem`` says why, without the place."""
+
+    code = "cannot-include"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"it cannot be included: {problem}", problem=problem)
+        self.problem = problem
+
+
+def resolve_include(text: str, *, inside: str) -> str:
+    """Return the path, from the workflow file's folder, that *text* means in the file *inside*.
+
+    *inside* is such a path itself: paths are relative to the file that contains them.
+
+    Raises:
+        CannotInclude: it is not the path of a file below that folder.
+    """
+    if not text:
+        raise CannotInclude("it names no file")
+    if len(text) > MAX_PATH or not text.isprintable():
+        raise CannotInclude("a path is one line of at most 500 printable characters")
+    if text.startswith(("/", "~")) or text[1:2] == ":":
+        raise CannotInclude("a path is relative to the file that contains it, never absolute")
+    if "\\" in text:
+        raise CannotInclude("use / between the names of a path")
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(inside), text))
+    if path == ".." or path.startswith("../"):
+        raise CannotInclude("it is outside the folder of the workflow file")
+    if path == "." or text.endswith("/"):
+        raise CannotInclude("it is a folder, not a file")
+    _check_entries(path)
+    return path
+
+
+def _check_entries(path: str) -> None:
+    parts = path.split("/")
+    if parts[0].casefold() in RESERVED:
+        raise CannotInclude(f"{parts[0]} is a reserved name; rename it")
+    # git refuses commits with .git in them, in any spelling that some file system takes for it.
+    odd = [part for part in parts if part.casefold().startswith((".git", "git~"))]
+    if odd:
+        raise CannotInclude(f"git refuses files below the name {odd[0]}")
+    if any(len(part.encode()) > 255 for part in parts) or len(path) > MAX_PATH:  # noqa: PLR2004 (the limit of every file system)
+        raise CannotInclude("the path is too long")
+
+
+# Includes: the other files of one YAML document.
+#
+# Each file is read once, so the bytes that are stored are those that were parsed. A cycle is an
+# error.
 
 __all__ = ["CannotInclude", "IncludedNotJson", "Includes"]
 

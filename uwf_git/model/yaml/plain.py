@@ -7,7 +7,7 @@ What it reads is what the reader reads (a property test compares them); else it 
 import math
 import re
 
-from uwf_git.model.yaml.scalar import resolve_plain
+from uwf_git.model.yaml.render import resolve_plain
 
 _MOST_CHARACTERS = 64 * 1024
 

@@ -15,18 +15,20 @@ from typing import Any
 import yaml
 
 from uwf_git.model.problem import Problem
-from uwf_git.model.yaml.bad_yaml import BadIncludes, BadYaml
-from uwf_git.model.yaml.document import YamlDocument, YamlNode
 from uwf_git.model.yaml.include import (
+    BadIncludes,
+    BadYaml,
     CannotInclude,
     IncludedNotJson,
     Includes,
+    YamlDocument,
+    YamlNode,
     decode_text,
     is_json,
     is_yaml,
     json_as_yaml,
 )
-from uwf_git.model.yaml.scalar import resolve_plain
+from uwf_git.model.yaml.render import resolve_plain
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "MAX_SOURCE_BYTES", "BadYaml", "YamlDocument", "parse_yaml"]
 

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from uwf_git.errors import Conflict
 from uwf_git.processes import find_boot_time_s, read_process
 from uwf_git.store.disk.durable import remove_file
-from uwf_git.store.disk.file_lock import is_held
-from uwf_git.store.disk.held_file import Holder, describe_holder, hold_file, this_process
+from uwf_git.store.disk.file_lock import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.store import Store
 
 _GIT_LOCK = "gc.pid"

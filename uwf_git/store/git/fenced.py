@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from uwf_git.git_environment import without_local_variables
 from uwf_git.store.disk.durable import read_if_there, replace_file
-from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
-from uwf_git.store.git.config_text import spell_setting
+from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file, spell_setting
 from uwf_git.store.git.program import ProgramFailed, Ran, run_program
 from uwf_git.store.user_files import find_user_file
 

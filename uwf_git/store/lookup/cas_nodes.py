@@ -9,9 +9,9 @@ from dulwich.objects import Tree
 
 from uwf_git.errors import Conflict
 from uwf_git.model.builtin import BUILTIN
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.transition_record import FORMAT
+from uwf_git.model.thread import FORMAT
 from uwf_git.store.nodes.tree import NODES, TREE_MODE, add_nodes, find_names
 from uwf_git.store.objects.commit import CommitDraft, Signing, find_entry, read_commit, write_commit
 from uwf_git.store.objects.message import build_message

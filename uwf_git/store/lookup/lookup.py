@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.builtin import BUILTIN
-from uwf_git.model.closure import direct_references
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.store.lookup.root_refs import list_root_refs
-from uwf_git.store.lookup.roots import NodeRoot, open_roots
+from uwf_git.model.references import direct_references
+from uwf_git.store.lookup.roots import NodeRoot, list_root_refs, open_roots
 from uwf_git.store.store import Store
 
 if TYPE_CHECKING:

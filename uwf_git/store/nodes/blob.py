@@ -10,8 +10,8 @@ from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.frozen import FrozenDict
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node, build_node, content_hash
-from uwf_git.model.node_hash import NodeHash, is_node_hash
 from uwf_git.model.plain_schema import plain_check
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.objects.json_file import decode_json, encode_json

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from dulwich.objects import ObjectID, Tree
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.node_hash import NodeHash
+from uwf_git.model.names import NodeHash
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX
 from uwf_git.store.objects.objects import DamagedObject, ObjectStore
 

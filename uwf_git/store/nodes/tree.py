@@ -1,23 +1,98 @@
-"""The `nodes/` folder of a commit: find nodes in it, and add nodes to it.
+"""The `nodes/` folder of a commit: find nodes in it, add nodes to it, unite several."""
 
-A name that is there keeps its first blob, and never gets a second payload. Two levels of one
-character keep the trees small (1,000 steps of 1 KB: flat 33 KB a step and growing, two levels
-3.4 KB).
-Format: FORMAT.md, "The tree of a thread commit".
-"""
-
+import re
 import stat
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
-from uwf_git.store.nodes.raw_tree import build_tree, put_entry, read_entries
-from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
+from uwf_git.store.nodes.blob import (
+    JSON_SUFFIX,
+    TEXT_SUFFIX,
+    decode_node,
+    encode_node,
+    identify_node,
+)
+from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob, get_tree
+
+# Trees of git as lists of raw entries: what is written at each step is not parsed and copied.
+#
+# dulwich would parse, sort and format every entry, and a folder of a deep thread has many.
+
+_TREE_MODE = b"40000"
+_ENTRY = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)
+
+
+class RawTree(ShaFile):
+    """A tree that is only written: dulwich's Tree is parsed when it is made."""
+
+    type_name, type_num = Tree.type_name, Tree.type_num
+
+    def _deserialize(self, chunks: list[bytes]) -> None:
+        """Keep the raw chunks alone."""
+
+
+def read_entries(objects: ObjectStore, oid: ObjectID) -> list[bytes]:
+    """Return the entries of a tree, raw.
+
+    Raises:
+        DamagedObject: it is missing, or is not a tree.
+    """
+    # The object store keeps trees, and not what they are made of.
+    entries: list[bytes] = _ENTRY.findall(get_tree(objects, oid).as_raw_string())
+    return entries
+
+
+def build_tree(entries: list[bytes]) -> RawTree:
+    """Return the tree of raw entries."""
+    return RawTree.from_string(b"".join(entries))
+
+
+def parse_entry(entry: bytes) -> tuple[bytes, int, ObjectID]:
+    """Return name, mode and object of a raw entry."""
+    # No mode and no name holds the byte 0.
+    head, _, raw = entry.partition(b"\0")
+    mode, _, name = head.partition(b" ")
+    return name, int(mode, 8), ObjectID(raw.hex().encode())
+
+
+def put_entry(entries: list[bytes], mode: int, name: bytes, oid: ObjectID) -> None:
+    """Add an entry, or replace the one of this name."""
+    entry = b"%o %s\0%s" % (mode, name, bytes.fromhex(oid.decode()))
+    order = _order(entry)
+    place = bisect_left(entries, order, key=_order)
+    if _is_at(entries, place, order):
+        entries[place] = entry
+        return
+    # A file and a folder of one name have different places.
+    other = name + b"/" if order == name else name
+    old = bisect_left(entries, other, key=_order)
+    if _is_at(entries, old, other):
+        del entries[old]
+        place -= old < place
+    entries.insert(place, entry)
+
+
+def _is_at(entries: list[bytes], place: int, order: bytes) -> bool:
+    return place < len(entries) and _order(entries[place]) == order
+
+
+def _order(entry: bytes) -> bytes:
+    """Return the key by which git sorts the entries of a tree."""
+    mode, _, name = entry.partition(b"\0")[0].partition(b" ")
+    return name + b"/" if mode == _TREE_MODE else name
+
+
+# The `nodes/` folder of a commit: find nodes in it, and add nodes to it.
+#
+# A name that is there keeps its first blob, and never gets a second payload. Two levels of one
+# character keep the trees small (1,000 steps of 1 KB: flat 33 KB a step and growing, two levels
+# 3.4 KB). Format: FORMAT.md, "The tree of a thread commit".
 
 NODES = "nodes"
 """The name of the folder in the tree of a commit."""
@@ -189,3 +264,122 @@ def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownF
 def _check_same(kept: Node, node: Node) -> None:
     if (kept.type, kept.payload) != (node.type, node.payload):
         raise node_collision(node.hash)
+
+
+# Unite the `nodes/` folders of several commits: every node that one of them has.
+#
+# What is the same in all is not read. Format: FORMAT.md, "Branches".
+
+_Entry: TypeAlias = tuple[int, ObjectID]
+"""Mode and object of a name."""
+
+
+class United(NamedTuple):
+    """A folder that is the union of others."""
+
+    nodes: ObjectID | None
+    objects: ObjectStore
+    """The store, with the new trees in it."""
+
+    new: list[ShaFile]
+    """The trees that the store may not have."""
+
+    def without(self, outgrown: Collection[ObjectID]) -> list[ShaFile]:
+        """Return the new trees but those in whose place larger ones have come."""
+        return [each for each in self.new if each.id not in outgrown]
+
+
+class _WithNew:
+    """An object store, and objects that are not written yet."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+        self.new: dict[ObjectID, RawTree] = {}
+
+    def __contains__(self, sha1: ObjectID) -> bool:
+        return sha1 in self.new or sha1 in self._objects
+
+    def __getitem__(self, sha1: ObjectID) -> ShaFile:
+        found = self.new.get(sha1)
+        if found is None:
+            return self._objects[sha1]
+        return Tree.from_string(found.as_raw_string())
+
+    def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
+        found = self.new.get(name)
+        if found is None:
+            return self._objects.get_raw(name)
+        return found.type_num, found.as_raw_string()
+
+    def add_objects(
+        self,
+        objects: Iterable[tuple[ShaFile, str | None]],
+        progress: Callable[..., None] | None = None,
+    ) -> None:
+        raise NotImplementedError  # nothing is written here
+
+
+def unite_nodes(
+    objects: ObjectStore, folders: Sequence[ObjectID], base: ObjectID | None = None
+) -> United:
+    """Build the folder with every node of *folders*; nothing is written.
+
+    Of two files for one node the one with the earlier timestamp stays, then the one with the lower
+    id: any two who unite the same folders get the same one. With *base*, from which each of them
+    has grown, an entry that one of them alone changed is taken from it, and not read.
+
+    Raises:
+        StoreDamaged: the two have different payloads.
+        DamagedObject: a folder cannot be read, or one of two such files is no node.
+    """
+    different = list(dict.fromkeys(folders))
+    if len(different) <= 1:
+        return United(different[0] if different else None, objects, [])
+    more = _WithNew(objects)
+    nodes = _unite(more, different, base)
+    return United(nodes, more, list(more.new.values()))
+
+
+def _unite(objects: _WithNew, trees: Sequence[ObjectID], base: ObjectID | None) -> ObjectID:
+    lists = [read_entries(objects, oid) for oid in trees]
+    every = set().union(*lists)
+    for oid, entries in zip(trees, lists, strict=True):
+        if len(entries) == len(every):
+            return oid
+    entries, common = lists[0], every.intersection(*lists)
+    in_base = set() if base is None else set(read_entries(objects, base))
+    before: dict[bytes, _Entry] = {}
+    changed: dict[bytes, list[_Entry]] = {}
+    for entry in sorted(every.difference(common)):
+        name, mode, oid = parse_entry(entry)
+        if entry in in_base:
+            before[name] = mode, oid
+        else:
+            changed.setdefault(name, []).append((mode, oid))
+    for name, found in changed.items():
+        mode, oid = found[0] if len(found) == 1 else _unite_entry(objects, found, before.get(name))
+        put_entry(entries, mode, name, oid)
+    united = build_tree(entries)
+    if united.id not in trees:
+        objects.new[united.id] = united
+    return united.id
+
+
+def _unite_entry(objects: _WithNew, found: Sequence[_Entry], before: _Entry | None) -> _Entry:
+    if all(mode == TREE_MODE for mode, _oid in found):
+        base = before[1] if before is not None and before[0] == TREE_MODE else None
+        return TREE_MODE, _unite(objects, [oid for _mode, oid in found], base)
+    nodes = [(_read(objects, oid), mode, oid) for mode, oid in found]
+    first = nodes[0][0]
+    for node, _mode, _oid in nodes:
+        if (node.type, node.payload) != (first.type, first.payload):
+            raise node_collision(node.hash)
+    _node, mode, oid = min(nodes, key=lambda each: (each[0].timestamp, each[2]))
+    return mode, oid
+
+
+def _read(objects: ObjectStore, blob: ObjectID) -> Node:
+    try:
+        return identify_node(get_blob(objects, blob))
+    except ValueError as error:
+        raise DamagedObject(blob, f"is not a node: {error}") from error

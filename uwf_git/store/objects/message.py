@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_words import one_line, printable
-from uwf_git.model.transition_record import FORMAT
+from uwf_git.model.thread import FORMAT
 
 _HINT = "see it with `git log`; another copy of this store may have it whole: `git fetch`"
 LONGEST_SUBJECT = 200

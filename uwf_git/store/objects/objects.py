@@ -36,11 +36,10 @@ from dulwich.objects import (
 from uwf_git.errors import GIVEN_BACK, StoreDamaged
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.objects.byte_cache import ByteCache
-from uwf_git.store.objects.keep_file import KeepFile
 from uwf_git.store.objects.loose_file import read_loose_file, refuse_garbage
 from uwf_git.store.objects.pack_file import Pack, name_object
 from uwf_git.store.objects.pack_folder import open_pack_folder
-from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
+from uwf_git.store.objects.pack_writer import KeepFile, PackRights, build_entry, write_pack
 from uwf_git.store.oid import Oid
 
 if TYPE_CHECKING:

@@ -1,30 +1,222 @@
-"""Write a small pack of whole objects: durable, and never seen before it is.
+"""Write a small pack of whole objects: durable, and never seen before it is."""
 
-Both files are forced to the disk under temporary names, then renamed, the index last: git and uwf
-ignore a pack without one. A killed writer leaves at worst `tmp_pack_*` files, which git's prune
-removes, or a pack without an index. The name of a pack is drawn by lot: of two equal packs the
-older could be on git's list of what to remove, and would take the younger with it.
-Source: gitformat-pack(5).
-"""
-
+import functools
 import hashlib
 import io
+import json
 import os
 import stat
 import struct
+import sys
+import time
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from dulwich.objects import ObjectID, ShaFile, hex_to_sha
 
+from uwf_git.errors import StoreFailed
+from uwf_git.processes import read_process_start
 from uwf_git.store.disk.durable import add_files, remove_file, sync_directories
+from uwf_git.store.disk.file_lock import free_lock, hold_lock, take_lock
 from uwf_git.store.objects.byte_cache import ByteCache
-from uwf_git.store.objects.keep_file import KeepFile
 from uwf_git.store.objects.pack_file import INDEX, PACK
-from uwf_git.store.objects.pack_index import format_index
+
+# `.keep` files: git and our uniting leave the pack beside one alone until its writer is done.
+#
+# `git repack -ad` lists the packs, reads the refs, and then removes what it listed: a pack whose
+# ref moves in between would be lost. So the `.keep` is there from before the pack has its name
+# until the ref has moved. Its writer holds a flock on it: what a dead writer left is known, and
+# swept. Source: git-index-pack(1), --keep; collect_pack_filenames in git's builtin/repack.c.
+
+KEEP = ".keep"
+_WRITER = "uwf"
+_MOST_BYTES = 1000
+_OLD_S = 24 * 3600
+_GROUP = stat.S_IRGRP | stat.S_IWGRP
+
+
+class KeepFile:
+    """The `.keep` of one new pack, held by this process."""
+
+    def __init__(self, pack: str, *, share: bool) -> None:
+        """Make the `.keep` beside *pack*, a path without its ending that nobody else uses.
+
+        Raises:
+            OSError: the system refused; no file is left.
+            LockingUnsupported: the file system has no flock.
+        """
+        self._path = pack + KEEP
+        self._pid = os.getpid()
+        self._descriptor: int | None = None
+        try:
+            # Nobody holds it; the sweep of another process may look at it for a moment.
+            self._descriptor = descriptor = take_lock(self._path, wait=True)
+            if descriptor is not None:
+                if share:
+                    os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | _GROUP)
+                os.write(descriptor, _describe_process(self._pid))
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Remove the file and its lock; nothing happens a second time, or in a forked child."""
+        descriptor, self._descriptor = self._descriptor, None
+        # The file is the parent's, and the child's copy of the lock is closed (file_lock.py).
+        if descriptor is None or self._pid != os.getpid():
+            return
+        remove_file(self._path)
+        free_lock(descriptor)
+
+    def __del__(self) -> None:
+        # The writer has given up: its thread has ended, or its store is closed.
+        self.release()
+
+
+def remove_dead_keep(path: str) -> bool:
+    """Remove the `.keep` at *path* if a writer of packs left it that is dead; tell whether it was.
+
+    Not what git or people wrote; not what a living writer holds; and of another machine, whose
+    locks may not be seen here, only what is a day old.
+    """
+    try:
+        with hold_lock(path, wait=False, make=False) as descriptor:
+            if descriptor is None or not _is_left(descriptor):
+                return False
+            remove_file(path)
+            return True
+    except (OSError, StoreFailed):
+        # Another user's, no file, or on a disk that cannot be written.
+        return False
+
+
+def is_kept(pack: str) -> bool:
+    """Check whether *pack*, a path without its ending, has a `.keep` of anybody.
+
+    Asked after the folder was listed, the answer holds: a `.keep` is older than the pack's name.
+    """
+    return os.path.lexists(pack + KEEP)
+
+
+def _is_left(descriptor: int) -> bool:
+    content = _parse(os.pread(descriptor, _MOST_BYTES, 0))
+    if content.get("writer") != _WRITER:
+        return False
+    is_here = content.get("host") == os.uname().nodename
+    return is_here or time.time() - os.fstat(descriptor).st_mtime > _OLD_S
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+@functools.lru_cache(maxsize=1)
+def _describe_process(pid: int) -> bytes:
+    """Return what this process writes into its `.keep` files, for people and for the sweep."""
+    start, host = read_process_start(pid), os.uname().nodename
+    return json.dumps({"writer": _WRITER, "pid": pid, "start": start, "host": host}).encode()
+
+
+# Write the index of a pack, version 2.
+#
+# Source: gitformat-pack(5), "Version 2 pack-*.idx files support packs larger than 4 GiB".
+
+_BEGINNING = b"\377tOc\0\0\0\2"
+_OID_BYTES = 20
+_FAR = 1 << 31
+
+
+def write_index(
+    path: str, *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
+) -> None:
+    """Write the index of a pack with *names* of 20 bytes each, in the order of *offsets*.
+
+    Raises:
+        ValueError: a name is there twice.
+    """
+    parts = format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum)
+    with open(path, "wb") as file:
+        file.writelines(parts)
+
+
+def format_index(
+    *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
+) -> Iterator[bytes]:
+    """Return the content of the index, in parts.
+
+    Raises:
+        ValueError: a name is there twice.
+    """
+    order = sorted(range(len(offsets)), key=lambda at: _name(names, at))
+    ordered = b"".join(_name(names, at) for at in order)
+    _check_unique(ordered)
+    return _with_digest(
+        [
+            _BEGINNING,
+            _pack("I", _fan_out(ordered)),
+            ordered,
+            _pack("I", (crcs[at] for at in order)),
+            *_pack_offsets([offsets[at] for at in order]),
+            pack_sum,
+        ]
+    )
+
+
+def _with_digest(parts: Iterable[bytes]) -> Iterator[bytes]:
+    digest = hashlib.sha1(usedforsecurity=False)
+    for part in parts:
+        digest.update(part)
+        yield part
+    yield digest.digest()
+
+
+def _fan_out(ordered: bytes) -> list[int]:
+    fan_out = [0] * 256
+    for at in range(0, len(ordered), _OID_BYTES):
+        fan_out[ordered[at]] += 1
+    return list(accumulate(fan_out))
+
+
+def _pack_offsets(offsets: Sequence[int]) -> tuple[bytes, bytes]:
+    far = [offset for offset in offsets if offset >= _FAR]
+    numbers = iter(range(len(far)))
+    near = (_FAR | next(numbers) if offset >= _FAR else offset for offset in offsets)
+    return _pack("I", near), _pack("Q", far)
+
+
+def _name(names: bytes, at: int) -> bytes:
+    return names[at * _OID_BYTES : (at + 1) * _OID_BYTES]
+
+
+def _check_unique(ordered: bytes) -> None:
+    for at in range(_OID_BYTES, len(ordered), _OID_BYTES):
+        name = ordered[at : at + _OID_BYTES]
+        if name == ordered[at - _OID_BYTES : at]:
+            raise ValueError(f"the pack has the object {name.hex()} twice")
+
+
+def _pack(kind: str, numbers: Iterable[int]) -> bytes:
+    packed = array(kind, numbers)
+    if sys.byteorder == "little":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+# Write a small pack of whole objects: durable, and never seen before it is.
+#
+# Both files are forced to the disk under temporary names, then renamed, the index last: git and
+# uwf ignore a pack without one. A killed writer leaves at worst `tmp_pack_*` files, which git's
+# prune removes, or a pack without an index. The name of a pack is drawn by lot: of two equal
+# packs the older could be on git's list of what to remove, and would take the younger with it.
+# Source: gitformat-pack(5).
 
 TEMPORARY = "tmp_pack_"
 """The prefix of unfinished files; `git prune` knows it."""

@@ -7,10 +7,8 @@ import sys
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.config_size import parse_size
-from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
-from uwf_git.store.objects.pack_limits import (
+from uwf_git.store.git.config import GitConfig, parse_size
+from uwf_git.store.objects.incoming_pack import (
     DEFAULT_OBJECTS,
     DEFAULT_REFS,
     MAX_BLOB_SIZE,
@@ -19,6 +17,7 @@ from uwf_git.store.objects.pack_limits import (
     MAX_FETCH_SIZE,
     PackLimits,
 )
+from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
 
 RECEIVE_TIMEOUT = "uwf.receiveTimeout"
 

@@ -1,10 +1,4 @@
-"""Remotes as git config has them: ``remote.<name>.*``.
-
-git reads what is written here, so plain `git fetch` and `git push` work as well. Fetching writes
-below refs/uwf/remotes/<name>/, never below refs/threads/, where pruning would delete threads that
-were never pushed.
-Source: git-config(1), `remote.<name>.*`; git-check-ref-format(1).
-"""
+"""Remotes as git config has them: ``remote.<name>.*``; mirrors, and their repair."""
 
 import itertools
 import os
@@ -12,12 +6,78 @@ import re
 from collections.abc import Container
 from typing import NamedTuple
 
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.errors import BadUsage, Refused, name_some
 from uwf_git.store.config_watch import own_change
-from uwf_git.store.git.config import GitConfig, read_config_file, rewrite_config
-from uwf_git.store.git.config_text import edit_config, remove_section
+from uwf_git.store.git.config import (
+    GitConfig,
+    edit_config,
+    read_config_file,
+    remove_section,
+    remove_values,
+    rewrite_config,
+)
+from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url, rewrite_url, shown_url
 from uwf_git.store.store import Store
+
+# Mirrors: remotes by which plain git takes back or deletes what happened to threads.
+#
+# `git clone --mirror` makes one: its `git fetch` moves each ref here to where it is there, also
+# back over steps, and its `git push` deletes each ref there that is not here. Source:
+# git-config(1), `remote.<name>.mirror`; git-fetch(1), "<refspec>".
+
+_OURS = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
+_SECTION = "remote."
+
+
+def refuse_mirror(config: GitConfig) -> None:
+    """Check that no remote is a mirror.
+
+    Raises:
+        Refused: at least one is.
+    """
+    names = list_mirrors(config)
+    if names:
+        a_mirror = "is a mirror" if len(names) == 1 else "are mirrors"
+        raise Refused(
+            f"remote {name_some(names)} {a_mirror}: `git fetch` would take back what is recorded "
+            "here, and `git push` delete what is not here",
+            code="mirror-store",
+            hint="`uwf remote repair` makes it safe to use; until then only reading works",
+            remotes=names,
+        )
+
+
+def list_mirrors(config: GitConfig) -> list[str]:
+    """List the names of the remotes that are mirrors."""
+    names = {name.rpartition(".")[0] for name in config.values if name.startswith(_SECTION)}
+    found = (each.removeprefix(_SECTION) for each in names if _is_mirror(config, each))
+    return sorted(found)
+
+
+def _is_mirror(config: GitConfig, section: str) -> bool:
+    return config.get_flag(f"{section}.mirror", default=False) or any(
+        moves_threads_back(refspec)
+        for key in ("fetch", "push")
+        for refspec in config.get_all(f"{section}.{key}")
+    )
+
+
+def moves_threads_back(refspec: str) -> bool:
+    """Check whether *refspec* may move a shared ref other than forward."""
+    source, _colon, target = refspec.removeprefix("+").partition(":")
+    fixed, star, _rest = (target or source).partition("*")
+    return refspec.startswith("+") and any(
+        fixed.startswith(ours) or (star and ours.startswith(fixed)) for ours in _OURS
+    )
+
+
+# Remotes as git config has them: ``remote.<name>.*``.
+#
+# git reads what is written here, so plain `git fetch` and `git push` work as well. Fetching
+# writes below refs/uwf/remotes/<name>/, never below refs/threads/, where pruning would delete
+# threads that were never pushed. Source: git-config(1), `remote.<name>.*`;
+# git-check-ref-format(1).
 
 TRACKING = "refs/uwf/remotes/"
 SHARED = ("threads", "archive", "workflows")
@@ -227,3 +287,43 @@ def remove_remote_settings(store: Store, name: str) -> None:
 
 def _config_path(store: Store) -> str:
     return os.path.join(store.path, "config")
+
+
+# Make a mirror a remote for uwf (mirror.py says what a mirror is).
+
+_OTHERS = ("heads", "tags")
+
+
+def repair_remote(store: Store, name: str) -> None:
+    """Give the remote *name*, a mirror, the settings that `uwf remote add` writes.
+
+    Where the store has branches or tags, `git fetch` goes on to copy those. Only the repository's
+    own config is changed.
+
+    Raises:
+        RefLocked: another process holds the lock of the config.
+    """
+    path = os.path.join(store.path, "config")
+    own = read_config_file(path)
+    section = f"remote.{name}"
+    wanted = [
+        *refspecs_of(name),
+        *(
+            ("fetch", f"+refs/{each}/*:refs/{each}/*")
+            for each in _OTHERS
+            if list_refs(store.path, f"refs/{each}/")
+        ),
+    ]
+
+    def change(text: str) -> str:
+        text = remove_values(text, f"{section}.mirror", own.get_all(f"{section}.mirror"))
+        for key in ("fetch", "push"):
+            old = own.get_all(f"{section}.{key}")
+            text = remove_values(text, f"{section}.{key}", [*filter(moves_threads_back, old)])
+        for key, value in wanted:
+            if value not in own.get_all(f"{section}.{key}"):
+                text = edit_config(text, f"{section}.{key}", value, keep=True)
+        return text
+
+    with own_change(store):
+        rewrite_config(path, change)

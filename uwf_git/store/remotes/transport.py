@@ -1,17 +1,14 @@
-"""Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP.
-
-Every failure of the remote becomes a `RemoteFailed` without a password in it.
-Only push, fetch and clone import this module: dulwich's client costs 70 ms.
-git itself serves local paths where it is installed: dulwich's own way runs no hooks.
-"""
+"""Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP."""
 
 import logging
+import os
 import shlex
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
+from urllib.parse import unquote, urljoin, urlsplit
 
 from dulwich.client import (
     GitClient,
@@ -31,19 +28,21 @@ from dulwich.protocol import ZERO_SHA, Protocol
 from dulwich.refs import Ref
 
 from uwf_git.debug_log import debug
-from uwf_git.git_environment import UNSET_LOCAL_VARIABLES
+from uwf_git.git_environment import UNSET_LOCAL_VARIABLES, without_local_variables
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.find_program import find_program
+from uwf_git.store.git.program import Ran, run_program
+from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, transfer_too_large
+from uwf_git.store.objects.limited import render_size
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid, is_oid
-from uwf_git.store.remotes.credential import Credential, find_credential, report_credential
 from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
 from uwf_git.store.remotes.incoming import Incoming
-from uwf_git.store.remotes.meter import ErrorOutput, Meter, open_meter
-from uwf_git.store.remotes.redirects import request_safely
+from uwf_git.store.remotes.limits import read_fetch_limits
 from uwf_git.store.remotes.remotes import SHARED
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
+    RemoteFailed,
     failures,
     not_smart,
     unauthorized,
@@ -54,6 +53,181 @@ from uwf_git.store.trust import require_trusted
 
 if TYPE_CHECKING:
     from dulwich.object_store import GraphWalker
+
+
+# git credentials: names and passwords from git's credential helpers.
+#
+# Source: git-credential(1), "TYPICAL USE OF GIT CREDENTIAL".
+
+
+class Credential(NamedTuple):
+    """A user name and password for one server."""
+
+    username: str
+    password: str
+    description: str
+    """The output of `git credential fill`, to pass to `approve` or `reject`."""
+
+
+def find_credential(
+    url: RemoteUrl, git: str | None, environ: Mapping[str, str]
+) -> Credential | None:
+    """Return the credential for *url* from git's helpers; None without one, or without git.
+
+    If no helper has one, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
+
+    Raises:
+        ProgramFailed: git could not be started.
+    """
+    if git is None:
+        return None
+    ran = _run(git, "fill", environ, _describe(url))
+    if ran.status != 0:
+        return None
+    description = ran.stdout.decode(errors="replace")
+    fields = dict(line.split("=", 1) for line in description.split("\n") if "=" in line)
+    if not fields.get("username") or "password" not in fields:
+        return None
+    return Credential(fields["username"], fields["password"], description)
+
+
+def report_credential(
+    verdict: Literal["approve", "reject"],
+    credential: Credential,
+    git: str | None,
+    environ: Mapping[str, str],
+) -> None:
+    """Report to git's helpers whether the server accepted *credential*."""
+    if git is not None:
+        _run(git, verdict, environ, credential.description)
+
+
+def _run(git: str, verb: str, environ: Mapping[str, str], description: str) -> Ran:
+    child = without_local_variables(environ, keep_settings=True)
+    # Not where we are: a repository there would name a helper, and it is none of the store's.
+    argv = [os.path.abspath(git), "credential", verb]
+    return run_program(argv, child, given=description.encode(), cwd="/")
+
+
+def _describe(url: RemoteUrl) -> str:
+    parts = urlsplit(url.text)
+    host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    lines = [f"protocol={parts.scheme}", f"host={host}", f"path={parts.path.lstrip('/')}"]
+    if parts.username:
+        lines.append(f"username={unquote(parts.username)}")
+    return "\n".join(lines) + "\n\n"
+
+
+# Count what a server sends besides objects: its list of refs, its answers, its messages.
+
+_MOST_ERROR_BYTES = 64 * 1024
+
+
+class Meter:
+    """The bytes of one connection."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = self._most = most_bytes
+
+    def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
+        """Return *read*, which raises `Refused` when the server has sent too much."""
+
+        def read_and_count(*size: int) -> bytes:
+            content = read(*size)
+            self._left -= len(content)
+            if self._left < 0:
+                most = render_size(self._most)
+                raise transfer_too_large(
+                    f"more than {most} of refs and messages", most, setting=MAX_FETCH_REFS
+                )
+            return content
+
+        return read_and_count
+
+    def allow(self, objects: bytes) -> None:
+        """Do not count *objects*, which were read: they have limits of their own."""
+        self._left += len(objects)
+
+
+def open_meter(config: GitConfig) -> Meter:
+    """Return a meter for one connection of a store with this *config*.
+
+    Raises:
+        Refused: a limit is not a number as git config spells it.
+    """
+    return Meter(read_fetch_limits(config).most_talk_bytes)
+
+
+class ErrorOutput:
+    """The beginning of what ssh, or a git that it started, writes to standard error."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readlines(self) -> list[bytes]:
+        """Return its first lines."""
+        return self._stream.read(_MOST_ERROR_BYTES).splitlines(keepends=True)
+
+
+# Follow redirects of a web server as git does: those of the first question, a few, on the web.
+#
+# What the user sends to one server alone (a password, `http.extraHeader`) is not sent to another.
+
+Request = Callable[..., Any]
+
+# As git, which tells curl so.
+_MOST = 20
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+
+
+def request_safely(
+    request: Request,
+    method: str,
+    url: str,
+    *,
+    remote: RemoteUrl,
+    private: Collection[str],
+    **options: Any,
+) -> Any:
+    """Send a request by *request*, and follow redirects; return the answer of the last server.
+
+    Headers with a name in *private* (but the user agent), and Authorization, go to the server of
+    *remote* alone.
+
+    Raises:
+        RemoteFailed: it redirects without end, or to what is not on the web.
+    """
+    hidden = {"authorization", *(name.lower() for name in private)} - {"user-agent"}
+    for _hop in range(_MOST + 1):
+        headers = options.pop("headers", None) or {}
+        if _origin(url) != _origin(remote.text):
+            headers = {name: value for name, value in headers.items() if name.lower() not in hidden}
+        options["headers"] = headers
+        response = request(method, url, redirect=False, **options)
+        place = response.headers.get("Location")
+        if method != "GET" or response.status not in _REDIRECTS or not place:
+            # dulwich sends what follows to where this came from.
+            response.geturl = lambda final=url: final
+            return response
+        response.close()
+        url = urljoin(url, place)
+        if urlsplit(url).scheme not in _PORTS:
+            raise RemoteFailed(remote, f"it redirects to {url[:200]}, which is not on the web")
+    raise RemoteFailed(remote, "it redirects without end")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+# Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP.
+#
+# Every failure of the remote becomes a `RemoteFailed` without a password in it. Only push, fetch
+# and clone import this module: dulwich's client costs 70 ms. git itself serves local paths where
+# it is installed: dulwich's own way runs no hooks.
 
 SILENCE_S = 120.0
 """How long a server may send nothing; git's own send a progress line every 5 seconds."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dulwich.objects import ObjectID
 
 from uwf_git.model.frozen import freeze
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
-from uwf_git.model.transition import Graph
 from uwf_git.model.workflow import (
+    Graph,
     Role,
     Workflow,
     parse_flow_node,

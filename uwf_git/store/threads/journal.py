@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

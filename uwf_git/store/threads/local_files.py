@@ -6,7 +6,7 @@ start would rewrite a file that every start reads, and 200 starting threads woul
 
 import os
 
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.store import Store

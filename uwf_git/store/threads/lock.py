@@ -1,15 +1,4 @@
-"""Hold a thread, so that one engine at a time works on it.
-
-The lock files of a thread below `<git dir>/uwf/locks/`:
-
-    <id>        held by the engine that takes a step
-    <id>.drive  held by the process that drives the thread, also between steps
-    <id>.stop   held by the process that ends the thread: no step begins
-    <id>.kill   no lock: why the thread is to end (kill_request.py)
-
-Correctness is left to the compare-and-swap of the ref; the lock avoids agent runs whose result
-would be lost, and names who is at work.
-"""
+"""Hold a thread, so that one engine at a time works on it; ask for its end."""
 
 import os
 import threading
@@ -19,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from uwf_git.errors import Conflict
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process
-from uwf_git.store.disk.held_file import (
+from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.file_lock import (
     HeldFile,
     Holder,
     describe_holder,
@@ -31,7 +21,54 @@ from uwf_git.store.disk.held_file import (
 )
 from uwf_git.store.objects.commit import check_clock
 from uwf_git.store.store import Store
-from uwf_git.store.threads.kill_request import forget_kill_request
+
+# A kill that is under way: why the thread is to end, in `<git dir>/uwf/locks/<id>.kill`.
+#
+# Written under ``lock_stop`` before an agent is stopped. The process that kills may be a child of
+# that agent and end with it; the request stays, and whoever finds the lock free ends the thread.
+
+SUFFIX = ".kill"
+
+
+def write_kill_request(store: Store, thread: ThreadId, reason: str) -> None:
+    """Record that *thread* is to end; *reason* may be empty."""
+    # A power loss ends the agent too, so this file need not survive one.
+    replace_file(_path(store, thread), reason.encode(errors="replace"), durable=False)
+
+
+def find_kill_request(store: Store, thread: ThreadId) -> str | None:
+    """Return why *thread* is to end; None if no kill of it is under way."""
+    path = _path(store, thread)
+    # Each step asks twice, and next to none finds a request.
+    if not os.path.lexists(path):
+        return None
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def forget_kill_request(store: Store, thread: ThreadId) -> None:
+    """Remove the request, if there is one."""
+    remove_file(_path(store, thread))
+
+
+def _path(store: Store, thread: ThreadId) -> str:
+    return store.local_path("locks", thread) + SUFFIX
+
+
+# Hold a thread, so that one engine at a time works on it.
+#
+# The lock files of a thread below `<git dir>/uwf/locks/`:
+#
+#     <id>        held by the engine that takes a step
+#     <id>.drive  held by the process that drives the thread, also between steps
+#     <id>.stop   held by the process that ends the thread: no step begins
+#     <id>.kill   no lock: why the thread is to end (kill_request.py)
+#
+# Correctness is left to the compare-and-swap of the ref; the lock avoids agent runs whose result
+# would be lost, and names who is at work.
 
 _PATIENCE_S = 0.25
 
@@ -174,23 +211,23 @@ def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterato
 def _hold(
     store: Store, thread: ThreadId, suffix: str, holder: Holder
 ) -> AbstractContextManager[HeldFile]:
-    path = _path(store, thread, suffix)
+    path = _path_lock(store, thread, suffix)
     return hold_file(path, holder, patience_s=_PATIENCE_S, busy=partial(ThreadBusy, thread))
 
 
 def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     """Return who takes a step of *thread*, from its lock; None if no process does."""
-    return find_file_holder(_path(store, thread, _STEP))
+    return find_file_holder(_path_lock(store, thread, _STEP))
 
 
 def find_driver(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     """Return who drives *thread*, from its lock; None if no process does."""
-    return find_file_holder(_path(store, thread, _DRIVE))
+    return find_file_holder(_path_lock(store, thread, _DRIVE))
 
 
 def is_being_stopped(store: Store, thread: ThreadId) -> bool:
     """Check whether a process is ending *thread*."""
-    return find_file_holder(_path(store, thread, _STOP)) is not None
+    return find_file_holder(_path_lock(store, thread, _STOP)) is not None
 
 
 def check_not_stopped(store: Store, thread: ThreadId) -> None:
@@ -207,7 +244,7 @@ def check_not_stopped(store: Store, thread: ThreadId) -> None:
 
 def has_lock_file(store: Store, thread: ThreadId) -> bool:
     """Check whether a step of *thread* has left its lock file; it goes when the thread ends."""
-    return os.path.lexists(_path(store, thread, _STEP))
+    return os.path.lexists(_path_lock(store, thread, _STEP))
 
 
 def forget_lock(store: Store, thread: ThreadId) -> None:
@@ -217,8 +254,8 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
     forget_kill_request(store, thread)
     for suffix in (_DRIVE, _STOP, _STEP):
         with suppress(FileNotFoundError):
-            os.unlink(_path(store, thread, suffix))
+            os.unlink(_path_lock(store, thread, suffix))
 
 
-def _path(store: Store, thread: ThreadId, suffix: str) -> str:
+def _path_lock(store: Store, thread: ThreadId, suffix: str) -> str:
     return store.local_path("locks", thread) + suffix

@@ -1,17 +1,32 @@
-"""Thread messages: a transition record as the trailers of a commit.
-
-Format: FORMAT.md, "The trailers of a thread commit".
-"""
+"""Thread messages and now.json: a transition record as its commit has it."""
 
 import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
+from uwf_git.model.canonical import NotCanonical, canonical
 from uwf_git.model.event_words import Words
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.model.thread import EVENTS, STATUSES, Event, Status
-from uwf_git.model.thread_id import ThreadId, is_thread_id
-from uwf_git.model.transition_record import FORMAT, TransitionRecord
+from uwf_git.model.frozen import freeze
+from uwf_git.model.names import NodeHash, ThreadId, is_node_hash, is_thread_id
+from uwf_git.model.thread import (
+    EVENTS,
+    FORMAT,
+    STATUSES,
+    Event,
+    NotAPresent,
+    Status,
+    ThreadState,
+    TransitionRecord,
+    parse_present,
+)
+from uwf_git.store.objects.json_file import decode_json
 from uwf_git.store.objects.message import BadMessage, build_message, parse_trailers
 from uwf_git.store.oid import is_oid
+
+# Thread messages: a transition record as the trailers of a commit.
+#
+# Format: FORMAT.md, "The trailers of a thread commit".
 
 _FORKED_FROM = "Uwf-Forked-From"
 _PARENT = "Uwf-Parent-Thread"
@@ -153,3 +168,44 @@ def _files(text: str) -> str:
     if _FILES.fullmatch(text) is None:
         raise BadMessage(f"names no two commits in Uwf-Files: {text[:40]!r}")
     return text
+
+
+# Read now.json: a thread's state as one of its commits has it. Format: FORMAT.md, "now.json".
+
+
+class NowFile(NamedTuple):
+    """A now.json: the state, and the document as it was written."""
+
+    present: ThreadState
+    document: Mapping[str, Any]
+
+
+# A thread with many branches is read for each step of each of them.
+_LONG_BYTES = 8 * 1024
+_MOST_KNOWN = 4
+_SPLIT = b'"split": {'
+
+
+def parse_now(content: bytes) -> NowFile:
+    """Read the content of a now.json, or raise ``NotAPresent``."""
+    if len(content) >= _LONG_BYTES and _SPLIT in content:
+        return _parse_long(content)
+    return _parse(content, lambda document: document)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _parse_long(content: bytes) -> NowFile:
+    # Shared, so nobody may change it.
+    return _parse(content, freeze)
+
+
+def _parse(content: bytes, share: Callable[[Any], Any]) -> NowFile:
+    try:
+        document = share(canonical(decode_json(content)))
+        return NowFile(parse_present(document), document)
+    except NotCanonical as error:
+        raise NotAPresent(error.message) from error
+    except RecursionError as error:
+        raise NotAPresent("nested too deeply") from error
+    except ValueError as error:
+        raise NotAPresent(str(error)) from error

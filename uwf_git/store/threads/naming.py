@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.thread_id import TIME_SYMBOLS, ThreadId, parse_thread_prefix
+from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

@@ -14,11 +14,9 @@ from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.event_words import Words, describe_event
 from uwf_git.model.node import Node
-from uwf_git.model.thread import Event, ThreadState
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import Event, ThreadState, TransitionRecord
 from uwf_git.store.nodes.blob import check_node
-from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes
-from uwf_git.store.nodes.unite import unite_nodes
+from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes, unite_nodes
 from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.objects.json_file import encode_json
 from uwf_git.store.objects.objects import ObjectStore

@@ -18,7 +18,7 @@ import os
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_lock import hold_lock, is_held
 from uwf_git.store.oid import Oid, is_oid

@@ -11,12 +11,10 @@ from typing import NamedTuple
 from dulwich.objects import ObjectID
 
 from uwf_git.model.builtin import BUILTIN, START, STEP
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import NotAPresent, ThreadState
-from uwf_git.model.thread_id import ThreadId
-from uwf_git.model.transition_record import TransitionRecord
+from uwf_git.model.thread import NotAPresent, ThreadState, TransitionRecord
 from uwf_git.store.nodes.blob import DamagedNode, identify_node
 from uwf_git.store.nodes.tree import MissingNode, find_node
 from uwf_git.store.objects.commit import (
@@ -30,8 +28,7 @@ from uwf_git.store.objects.message import BadMessage, body_of, subject_of
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.now_file import parse_now
+from uwf_git.store.threads.message import parse_now, parse_thread_message
 
 START_FILE = "start.json"
 HEAD_FILE = "head.json"

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from uwf_git.model.thread_id import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.listing import read_loose_refs
 from uwf_git.store.refs.packed_refs import list_packed_refs, stamp_packed
+from uwf_git.store.refs.refs import read_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 

@@ -1,20 +1,19 @@
-"""The workflow registry: one ref a name below refs/workflows/, one commit a version.
+"""The workflow registry: refs/workflows/<name>, one commit a version."""
 
-A removal and a rollback are new commits; the versions that they undo stay readable.
-Format: FORMAT.md, "The tree of a workflow commit".
-"""
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-
-from dulwich.objects import Tree
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.node_hash import NodeHash, is_node_hash
-from uwf_git.model.transition_record import FORMAT
-from uwf_git.store.nodes.tree import NODES, MissingNode, add_nodes, find_node
+from uwf_git.model.thread import FORMAT
+from uwf_git.model.workflow import describe_check
+from uwf_git.store.nodes.tree import FILE_MODE, NODES, TREE_MODE, MissingNode, add_nodes, find_node
 from uwf_git.store.objects.commit import (
     CommitDraft,
     CommitView,
@@ -22,13 +21,97 @@ from uwf_git.store.objects.commit import (
     damaged_commit,
     find_entry,
     read_commit,
+    read_commit_file,
     write_commit,
 )
 from uwf_git.store.objects.message import BadMessage, build_message, parse_trailers
-from uwf_git.store.objects.objects import get_tree
+from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.tree import SourceFiles, build_tree
+
+# The tree of a workflow commit: source files, Workflow node, closure.
+#
+# Each file lies byte for byte at the path by which the workflow file includes it, so a checkout
+# of the tree can be put again. Format: FORMAT.md, "The tree of a workflow commit".
+
+SOURCE_FILE = "workflow.yaml"
+HEAD_FILE = "head.json"
+
+_OWN = frozenset(name.encode() for name in (SOURCE_FILE, HEAD_FILE, NODES))
+
+
+class SourceFiles(NamedTuple):
+    """The files that a version was put from."""
+
+    workflow: bytes
+    included: Mapping[str, bytes] = MappingProxyType({})
+    """By path relative to the workflow file."""
+
+
+def build_tree(
+    source: SourceFiles, *, head: ObjectID, nodes: ObjectID
+) -> tuple[Tree, list[ShaFile]]:
+    """Return the tree of a version, and its objects besides *head* and *nodes*."""
+    top: dict[str, bytes] = {SOURCE_FILE: source.workflow, **source.included}
+    tree, objects = _build_folder({tuple(path.split("/")): file for path, file in top.items()})
+    tree[HEAD_FILE.encode()] = (FILE_MODE, head)
+    tree[NODES.encode()] = (TREE_MODE, nodes)
+    return tree, objects
+
+
+def _build_folder(files: Mapping[tuple[str, ...], bytes]) -> tuple[Tree, list[ShaFile]]:
+    tree, objects = Tree(), list[ShaFile]()
+    folders: dict[str, dict[tuple[str, ...], bytes]] = {}
+    for (first, *rest), content in files.items():
+        if rest:
+            folders.setdefault(first, {})[tuple(rest)] = content
+            continue
+        blob = Blob.from_string(content)
+        tree[first.encode()] = (FILE_MODE, blob.id)
+        objects.append(blob)
+    for name, inner in folders.items():
+        folder, below = _build_folder(inner)
+        tree[name.encode()] = (TREE_MODE, folder.id)
+        objects += [*below, folder]
+    return tree, objects
+
+
+def read_sources(objects: ObjectStore, commit: CommitView) -> SourceFiles:
+    """Return the files that a version was put from, byte for byte.
+
+    Raises:
+        StoreDamaged, DamagedObject: one of them is missing.
+    """
+    top = get_tree(objects, commit.tree)
+    included = {
+        path: content
+        for entry in top.items()
+        if entry.path not in _OWN
+        for path, content in _files(objects, (entry.mode, entry.sha), _name(entry.path))
+    }
+    return SourceFiles(read_commit_file(objects, commit, SOURCE_FILE), included)
+
+
+def _files(
+    objects: ObjectStore, entry: tuple[int, ObjectID], path: str
+) -> Iterator[tuple[str, bytes]]:
+    mode, oid = entry
+    if mode != TREE_MODE:
+        yield path, get_blob(objects, oid)
+        return
+    for inner in get_tree(objects, oid).items():
+        yield from _files(objects, (inner.mode, inner.sha), f"{path}/{_name(inner.path)}")
+
+
+def _name(raw: bytes) -> str:
+    # Other programs may write any name; `uwf verify` reports it.
+    return raw.decode(errors="surrogateescape")
+
+
+# The workflow registry: one ref a name below refs/workflows/, one commit a version.
+#
+# A removal and a rollback are new commits; the versions that they undo stay readable. Format:
+# FORMAT.md, "The tree of a workflow commit".
 
 WORKFLOWS = "refs/workflows/"
 
@@ -218,3 +301,54 @@ def _write(
         raise WorkflowMoved(name)
     debug("KRFN02T6", "version put", workflow=name, commit=oid)
     return _read_version(store, name, oid)
+
+
+# The workflows of the installed package, which are found by name after all others.
+
+_FOLDER = Path(__file__).parents[2] / "workflows"
+_SUFFIX = ".yaml"
+
+
+class ShippedFile(NamedTuple):
+    """A workflow file of the package."""
+
+    name: str
+    path: str
+    root: str
+    """The folder of the file."""
+
+
+def list_shipped() -> list[ShippedFile]:
+    """List the shipped workflow files by name."""
+    paths = sorted(_FOLDER.glob(f"*{_SUFFIX}"))
+    return [ShippedFile(path.stem, str(path), str(_FOLDER)) for path in paths]
+
+
+def find_shipped(name: str) -> ShippedFile | None:
+    """Return the shipped file of the workflow *name*, or None."""
+    return next((file for file in list_shipped() if file.name == name), None)
+
+
+def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
+    """Check whether the installed file of the workflow *name* names *agent*, or has it as a check.
+
+    *agent* is an AgentConfig payload. One of an older file no longer counts once another version
+    of uwf is installed.
+    """
+    file = find_shipped(name)
+    if file is None:
+        return False
+    # Reading YAML costs 70 ms of start-up, which few threads need.
+    from uwf_git.model.definition.source import read_definition  # noqa: PLC0415 (see above)
+    from uwf_git.model.yaml.reader import parse_yaml  # noqa: PLC0415 (see above)
+
+    definition = read_definition(
+        parse_yaml(Path(file.path).read_bytes()),
+        # A test checks the shipped files.
+        check_condition=lambda _condition: None,
+        check_schema=lambda _schema: [],
+    )
+    default = definition.default_agent
+    named = [*definition.agent_overrides.values(), *([] if default is None else [default])]
+    checks = [describe_check(each) for role in definition.roles.values() for each in role.checks]
+    return agent in checks or any(each.as_payload() == agent for each in named)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from uwf_git.commands.inspect.excerpt import Mask, mask_json
 from uwf_git.errors import BadUsage
-from uwf_git.model.visible import visible_block, visible_line
+from uwf_git.model.text import visible_block, visible_line
 
 _STATUS = {1: 422, 2: 400, 3: 422, 4: 409}
 _MISSING = frozenset(

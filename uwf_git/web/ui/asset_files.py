@@ -3,7 +3,7 @@
 import os
 import re
 
-from uwf_git.engine.picture.style_sheet import STYLE_SHEET
+from uwf_git.engine.picture.svg import STYLE_SHEET
 
 FOLDER = os.path.join(os.path.dirname(__file__), "assets")
 

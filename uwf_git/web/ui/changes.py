@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.running import stamp_work
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.watch import RefWatch
 from uwf_git.web.ui.workers import Workers

@@ -16,7 +16,7 @@ from uwf_git.commands.control.answer import (
 from uwf_git.commands.turn.check_meta import list_field_problems
 from uwf_git.errors import UwfError
 from uwf_git.library.handle import TaskHandle
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.ui.answers import Asked, bad_body, check_names, take_text

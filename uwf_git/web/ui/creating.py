@@ -21,8 +21,7 @@ from uwf_git.library.handle import TaskHandle
 from uwf_git.model.workflow import parse_role
 from uwf_git.store.store import Store
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
-from uwf_git.store.workflows.registry import list_names
-from uwf_git.store.workflows.shipped import list_shipped
+from uwf_git.store.workflows.registry import list_names, list_shipped
 from uwf_git.web.ui.answers import Asked, Created, Exact, Picture, bad_body, check_names, take_text
 from uwf_git.web.ui.controls import check_go, go_on
 from uwf_git.web.ui.site import Site

@@ -14,8 +14,7 @@ from uwf_git.library.agents import to_agent_words
 from uwf_git.library.handle import TaskHandle
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
-from uwf_git.store.workflows.registry import find_version, list_names
-from uwf_git.store.workflows.tree import SourceFiles, read_sources
+from uwf_git.store.workflows.registry import SourceFiles, find_version, list_names, read_sources
 from uwf_git.web.ui.answers import Asked, Created, Picture, check_names, take_text
 from uwf_git.web.ui.controls import go_on
 from uwf_git.web.ui.creating import find_agent

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.inspect.logs import LogReader, LogRequest
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 _FIRST = 500

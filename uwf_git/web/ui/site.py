@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uwf_git.commands.inspect.excerpt import Mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.library.place import Place
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.web.ui.live_logs import LiveLogs
 from uwf_git.web.ui.stories import Stories

@@ -7,7 +7,7 @@ from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import Mask
 from uwf_git.commands.inspect.thread_report import walk_entries
 from uwf_git.errors import Refused
-from uwf_git.model.thread_id import ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head

@@ -1,0 +1,328 @@
+"""Files that agents leave or name: below a directory, up to a limit, while they grow."""
+
+import errno
+import os
+import stat
+import struct
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from uwf_git.errors import AgentFailed
+from uwf_git.model.path_below import check_path_below
+
+# Output files: what a program writes into a file, read while the file grows.
+
+_CHUNK_BYTES = 64 * 1024
+_READ_BYTES = 1024 * 1024
+
+# FS_IOC_RESVSP and its `struct space_resv` (linux/falloc.h): fallocate(2) with
+# FALLOC_FL_KEEP_SIZE, for which Python has no call.
+_RESERVE = 0x40305828
+_SPACE = struct.Struct("@hhqqiI4i")
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+
+
+@dataclass(slots=True)
+class OutputFile:
+    """An open output file, and how far it has been read."""
+
+    descriptor: int
+    offset: int = 0
+
+    def size(self) -> int:
+        """Return the present size in bytes."""
+        return os.fstat(self.descriptor).st_size
+
+    def read_new(self, *, limit: int | None = None) -> Iterator[bytes]:
+        """Yield what came since the last call, in chunks, but nothing behind byte *limit*."""
+        size = self.size() if limit is None else min(self.size(), limit)
+        if size < self.offset:
+            # `echo … >/dev/stderr` truncates the file, where it would write to a terminal.
+            self.offset = 0
+        while self.offset < size:
+            length = min(_CHUNK_BYTES, size - self.offset)
+            chunk = os.pread(self.descriptor, length, self.offset)
+            if not chunk:
+                return
+            self.offset += len(chunk)
+            yield chunk
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return at most *length* bytes from byte *start* on."""
+        chunks = []
+        while length > 0 and (chunk := os.pread(self.descriptor, min(length, _READ_BYTES), start)):
+            chunks.append(chunk)
+            start += len(chunk)
+            length -= len(chunk)
+        return b"".join(chunks)
+
+    def read_tail(self, length: int) -> bytes:
+        """Return the last *length* bytes."""
+        return self.read(max(0, self.size() - length), length)
+
+    def close(self) -> None:
+        """Close the file; it stays on disk."""
+        os.close(self.descriptor)
+
+
+def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
+    """Create the empty file *path*; an older one is replaced, not truncated.
+
+    *reserved_bytes* can then be written to it though the disk is full; see ``reserve``.
+
+    Raises:
+        OSError: the system refused, or has no such room; no file is left.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    output = OutputFile(os.open(path, flags, 0o600))
+    try:
+        if reserved_bytes:
+            reserve(output.descriptor, reserved_bytes)
+    except OSError as error:
+        output.close()
+        os.unlink(path)
+        raise OSError(error.errno, error.strerror, path) from None
+    return output
+
+
+def reserve(descriptor: int, length: int) -> None:
+    """Reserve *length* bytes on the disk for an empty file, whose size stays 0.
+
+    A truncation gives them back. Where the system cannot reserve (not Linux, NFS), nothing is done.
+
+    Raises:
+        OSError: the disk, or the user's share of it, is full.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl  # noqa: PLC0415 (Windows has none, and reads files by this module)
+
+    try:
+        fcntl.ioctl(descriptor, _RESERVE, _SPACE.pack(0, os.SEEK_SET, 0, length, *[0] * 6))
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
+
+
+# Read a file that an agent left: from one descriptor, up to a limit, a regular file only.
+#
+# An agent, or a daemon that it left behind, may put a pipe in the place of a file, make a file of
+# 15 TB, and write to it without end; none of these holds up its reader.
+
+
+class LeftFile(NamedTuple):
+    """The beginning of a file."""
+
+    content: bytes
+    size: int
+    """How many bytes the file had when it was opened."""
+
+
+def read_left_file(path: str, *, most_bytes: int, follows_links: bool = False) -> LeftFile:
+    """Return at most *most_bytes* of the file *path*.
+
+    Raises:
+        OSError: as ``open_left_file``.
+    """
+    with closing(open_left_file(path, follows_links=follows_links)) as file:
+        size = file.size()
+        return LeftFile(file.read(0, min(size, most_bytes)), size)
+
+
+def open_left_file(path: str, *, follows_links: bool = False) -> OutputFile:
+    """Open the file *path* for reading; a symbolic link only if *follows_links*.
+
+    Raises:
+        OSError: there is none, it cannot be read, or it is not a regular file.
+    """
+    # O_NONBLOCK: a pipe without a writer must not block.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
+    file = OutputFile(os.open(path, flags))
+    if not stat.S_ISREG(os.fstat(file.descriptor).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return file
+
+
+# Files below a directory: neither a path nor a link leads out of it, also one made meanwhile.
+#
+# A path is resolved first, then walked part by part without following links.
+
+
+class BadFileBelow(AgentFailed):
+    """The file cannot be used, or does not lie in the directory."""
+
+    code = "bad-file-below"
+
+    def __init__(self, path: str, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{path} {problem}", hint=hint, path=path)
+        self.problem = problem
+
+
+def remove_below(root: str, path: str) -> None:
+    """Remove the file *path* below *root*, if it is there, and make the folder that holds it.
+
+    Raises:
+        BadFileBelow: it lies outside, or cannot be removed.
+    """
+    with (
+        _told(path),
+        _open_folder(root, path, create=True) as (folder, name),
+        suppress(FileNotFoundError),
+    ):
+        os.unlink(name, dir_fd=folder)
+
+
+def read_below(
+    root: str, path: str, *, most_bytes: int, follows_links: bool = False
+) -> bytes | None:
+    """Return the content of the file *path* below *root*; None if there is none.
+
+    The file itself may be a link only if *follows_links*, and must lie below *root* then too.
+
+    Raises:
+        BadFileBelow: it lies outside, is no regular file, is larger, or cannot be read.
+    """
+    with _told(path):
+        try:
+            if follows_links:
+                path = os.path.relpath(os.path.realpath(os.path.join(root, path)), _real(root))
+            with _open_folder(root, path) as (folder, name):
+                # A pipe without a writer must not block.
+                flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+                opened = OutputFile(os.open(name, flags, dir_fd=folder))
+        except FileNotFoundError:
+            return None
+        with closing(opened) as file:
+            if not stat.S_ISREG(os.fstat(file.descriptor).st_mode):
+                raise BadFileBelow(path, "is no ordinary file")
+            content = file.read(0, most_bytes + 1)
+    if len(content) > most_bytes:
+        raise BadFileBelow(path, f"is larger than {most_bytes // 1024:,} KiB")
+    return content
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        kinds = {errno.ELOOP: "is a link", errno.EISDIR: "is a directory"}
+        problem = kinds.get(error.errno or 0, f"cannot be used: {error.strerror}")
+        raise BadFileBelow(path, problem) from None
+
+
+@contextmanager
+def _open_folder(root: str, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the folder that holds *path*; yield its descriptor, and the name of the file in it."""
+    above, name = os.path.split(path)
+    real_root = _real(root)
+    real = os.path.realpath(os.path.join(real_root, above))
+    inside = os.path.relpath(os.path.join(real, name), real_root)
+    problem = check_path_below(path) or check_path_below(inside)
+    if problem is not None:
+        raise BadFileBelow(path, problem)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    folder = os.open(real_root, flags)
+    try:
+        for part in inside.split("/")[:-1]:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, flags | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield folder, name
+    finally:
+        os.close(folder)
+
+
+def _real(root: str) -> str:
+    return os.path.realpath(root)
+
+
+# Find the files below a directory that a pattern names: ``*``, ``?``, ``[…]``, and ``**``.
+#
+# A pattern that is the path of a file means that file. ``*`` matches no leading dot, ``**`` any
+# number of folders but no link. Names are compared in NFC, as some systems store them decomposed.
+
+_WILD = frozenset("*?[")
+_ANY_FOLDERS = "**"
+MOST_NAMES = 100_000
+
+
+def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list[str]:
+    """Return the paths of files below *root* that *pattern* names, in order; a folder is none.
+
+    Links are followed but by ``**``; whether one leads out is for the reader to check. At most
+    *most_names* are looked at.
+
+    Raises:
+        BadFileBelow: it is no such pattern, or too many names would have to be looked at.
+    """
+    problem = check_path_below(pattern)
+    if problem is not None:
+        raise BadFileBelow(pattern, problem)
+    if os.path.isfile(os.path.join(root, pattern)):
+        return [pattern]
+    parts = [
+        unicodedata.normalize("NFC", part) for part in pattern.split("/") if part not in ("", ".")
+    ]
+    left = [most_names]
+    try:
+        found = _find(root, "", parts, left)
+        return sorted({path for path in found if os.path.isfile(os.path.join(root, path))})
+    except _TooMany:
+        problem = f"looks at more than {most_names:,} names"
+        raise BadFileBelow(pattern, problem) from None
+
+
+class _TooMany(Exception):
+    """A pattern goes through too many folders."""
+
+
+def _find(root: str, folder: str, parts: list[str], left: list[int]) -> Iterator[str]:
+    part, rest = parts[0], parts[1:]
+    is_deep = part == _ANY_FOLDERS
+    if is_deep:
+        # No folder at all, too.
+        yield from _find(root, folder, rest or ["*"], left)
+    for name, is_folder, is_link in _list(root, folder, left):
+        path = f"{folder}/{name}" if folder else name
+        if is_deep:
+            if is_folder and not is_link and not name.startswith("."):
+                yield from _find(root, path, parts, left)
+        elif _matches(name, part):
+            if not rest:
+                yield path
+            elif is_folder:
+                yield from _find(root, path, rest, left)
+
+
+def _list(root: str, folder: str, left: list[int]) -> Iterator[tuple[str, bool, bool]]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            listed = [(each.name, each.is_dir(), each.is_symlink()) for each in entries]
+    except OSError:
+        return
+    left[0] -= len(listed)
+    if left[0] < 0:
+        raise _TooMany
+    yield from (each for each in listed if each[0].lower() != ".git")
+
+
+def _matches(name: str, part: str) -> bool:
+    name = unicodedata.normalize("NFC", name)
+    if _WILD.isdisjoint(part):
+        return name == part
+    if name.startswith(".") and not part.startswith("."):
+        return False
+    return fnmatchcase(name, part)

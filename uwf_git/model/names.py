@@ -1,0 +1,122 @@
+"""Names that content and time give: node hashes and thread ids."""
+
+import re
+from typing import NewType
+
+from uwf_git.errors import BadUsage
+
+# Crockford Base32: the alphabet of node hashes and thread ids, and the form of a 64-bit number.
+#
+# Source: https://www.crockford.com/base32.html; json-cas writes its hashes this way.
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+# A table, not `upper`, which maps some other letters into the alphabet ("ß" to "SS").
+_FORGIVEN = str.maketrans("abcdefghijklmnopqrstuvwxyzILO", "ABCDEFGH1JK1MN0PQRSTUVWXYZ110")
+
+
+def encode_u64(number: int) -> str:
+    """Write *number* (0 to 2**64-1) as 13 symbols, most significant first.
+
+    13 symbols hold 65 bits, so the first is always 0 to F.
+    """
+    return "".join([ALPHABET[(number >> shift) & 31] for shift in range(60, -1, -5)])
+
+
+def fold(text: str) -> str:
+    """Return the canonical spelling of *text*: upper case, I and L as 1, O as 0.
+
+    Symbols outside the alphabet are unchanged; the caller refuses them.
+    """
+    return text.translate(_FORGIVEN)
+
+
+# Node hashes: 13 upper-case Crockford symbols, the first 0 to F. digest.py computes them.
+
+NodeHash = NewType("NodeHash", str)
+
+PATTERN = "^[0-9A-F][0-9A-HJKMNP-TV-Z]{12}$"
+"""The pattern of a node hash in JSON Schema."""
+
+_HASH = re.compile(PATTERN.strip("^$"))
+_PREFIX = re.compile(r"(?:[0-9A-F][0-9A-HJKMNP-TV-Z]{0,12})?")
+
+
+class NotANodeHash(BadUsage):
+    """The text can never name a node."""
+
+    code = "not-a-node-hash"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:60]!r} is not a node hash",
+            hint="a node hash has 13 symbols of Crockford Base32, such as 8FWKR3TN5V1QA",
+            given=text[:60],
+        )
+
+
+def is_node_hash(text: str) -> bool:
+    """Check that *text* is a node hash exactly as nodes are named (upper case, 13 symbols)."""
+    return _HASH.fullmatch(text) is not None
+
+
+def parse_node_prefix(text: str) -> str:
+    """Parse the beginning of a node hash (or a whole one) as people type it.
+
+    Raises:
+        NotANodeHash: no node hash can begin so.
+    """
+    folded = fold(text)
+    if not folded or _PREFIX.fullmatch(folded) is None:
+        raise NotANodeHash(text)
+    return folded
+
+
+# Thread ids: ULIDs, 26 upper-case Crockford symbols, the first 0 to 7.
+#
+# Source: https://github.com/ulid/spec; the first 10 symbols are milliseconds since 1970.
+
+ThreadId = NewType("ThreadId", str)
+
+TIME_SYMBOLS = 10
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_THREAD_ID_PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
+
+
+class NotAThreadId(BadUsage):
+    """The text can never name a thread."""
+
+    code = "not-a-thread-id"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text[:60]!r} is not a thread id",
+            hint="thread ids are ULIDs, such as 01J7K9M2XNPQR5VWBCDF8G3H4T; `uwf thread list` "
+            "shows yours",
+            given=text[:60],
+        )
+
+
+def is_thread_id(text: str) -> bool:
+    """Check that *text* is a thread id exactly as refs spell it."""
+    return _ID.fullmatch(text) is not None
+
+
+def read_time_ms(thread: ThreadId) -> int:
+    """Return when a thread began, in milliseconds since 1970, by its id."""
+    time_ms = 0
+    for symbol in thread[:TIME_SYMBOLS]:
+        time_ms = time_ms << 5 | ALPHABET.index(symbol)
+    return time_ms
+
+
+def parse_thread_prefix(text: str) -> str:
+    """Parse the beginning of a thread id (or a whole one) as people type it.
+
+    Raises:
+        NotAThreadId: no thread id can begin so.
+    """
+    folded = fold(text)
+    if _THREAD_ID_PREFIX.fullmatch(folded) is None:
+        raise NotAThreadId(text)
+    return folded

@@ -1,0 +1,87 @@
+"""Text for people: characters made visible, times and durations."""
+
+import re
+from datetime import UTC, datetime
+
+# Escape the characters in foreign text that a terminal or a page would obey instead of showing.
+#
+# JSON on standard output does not pass here: json_text.py escapes without changing its values.
+
+# C0 and C1 controls (ESC begins every terminal command), DEL, marks that change the direction of
+# writing (https://trojansource.codes), line ends other than newline, lone surrogates, and the two
+# codes that no XML document may hold.
+_CONTROL = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    r"\ud800-\udfff\ufffe\uffff"
+)
+# Strings: most commands meet nothing that makes it worth while to compile them.
+_IN_BLOCK = f"[{_CONTROL}]"
+_IN_LINE = f"[{_CONTROL}\t\n]"
+# ECMA-48, "select graphic rendition": colours and the like.
+_COLOUR = r"\x1b\[[0-9;:]{0,40}m"
+_BREAKS = r"\s*\n\s*"
+
+
+def visible_line(text: str) -> str:
+    """Return *text* on one line: controls, newlines and tabs are escaped, as in Python."""
+    if text.isascii() and text.isprintable():
+        return text
+    return re.sub(_IN_LINE, _spell, text)
+
+
+def visible_block(text: str) -> str:
+    """Return *text* with its lines and tabs, and every other control escaped."""
+    return re.sub(_IN_BLOCK, _spell, text.replace("\r\n", "\n"))
+
+
+def without_colours(text: str) -> str:
+    """Return *text* without the sequences that colour it; every other control stays."""
+    return re.sub(_COLOUR, "", text)
+
+
+def one_line(message: str) -> str:
+    """Return a message as a single line: its lines are joined."""
+    return visible_line(re.sub(_BREAKS, " ", message.strip()))
+
+
+def _spell(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+# Times and durations as people read them.
+
+_MS = 1000
+_MINUTE_S = 60
+_HOUR_S = 60 * _MINUTE_S
+
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+"""Units of time that people type after a number, in seconds."""
+
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
+
+
+def parse_duration_ms(text: str) -> int | None:
+    """Return the milliseconds that *text* spells (`90`, `2.5m`); None if it spells none."""
+    match = _DURATION.fullmatch(text)
+    return None if match is None else round(float(match[1]) * UNITS_S[match[2] or "s"] * _MS)
+
+
+def render_time(time_ms: int) -> str:
+    """Write milliseconds since 1970 as a date and a time, in UTC.
+
+    Nodes may hold any natural number: one beyond the calendar is written as a number.
+    """
+    try:
+        return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms after 1970"
+
+
+def render_duration(duration_ms: int) -> str:
+    """Write milliseconds for people: `0.3 s`, `1 min 05 s`, `2 h 00 min`."""
+    if duration_ms < _MINUTE_S * _MS:
+        return f"{duration_ms / _MS:.1f} s"
+    seconds = duration_ms // _MS
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S} min {seconds % _MINUTE_S:02} s"
+    return f"{seconds // _HOUR_S} h {seconds % _HOUR_S // _MINUTE_S:02} min"
