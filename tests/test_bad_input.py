@@ -20,7 +20,7 @@ from store.loose import loosen
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 

@@ -20,13 +20,12 @@ from bench.world import Thread, World, begin_thread, make_store, play_once
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.receive.rules import RefUpdate, check_received
-from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.commands.step.branches import join_branches
-from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.step.branches import join_branches, list_leaves
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ARCHIVE, get_head
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -17,7 +17,7 @@ from bench.report import Limit, Row, Table
 from bench.timing import Case, Series, ratio, take_turns, time_process
 from bench.world import World, begin_thread, find_program
 
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.store import create_store
 
 PASS = "python -c pass"

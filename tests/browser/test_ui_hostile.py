@@ -7,8 +7,8 @@ from browser.ui import Tab, expect
 from commands.world import World
 from web.stories import ATTACK, SECRET, tell_hostile
 
-from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
+from uwf_git.commands.inspect.thread_report import EntryReader
 from uwf_git.model.names import ThreadId
 
 _HOSTILE_SCHEMA = {

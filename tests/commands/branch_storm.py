@@ -13,7 +13,7 @@ from typing import Any, Self
 from commands.flow_runs import assert_sound, branches
 from commands.world import World
 
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.stream import EventsRequest, EventStream
 from uwf_git.model.names import ThreadId

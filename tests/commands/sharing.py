@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO, World, replied
 
-from uwf_git.commands.remote.clone import clone_store
-from uwf_git.commands.remote.fetch import Fetched, fetch_remote
+from uwf_git.commands.remote.fetch import Fetched, clone_store, fetch_remote
 from uwf_git.commands.remote.push import Pushed, push_remote
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId

@@ -11,15 +11,14 @@ from uwf_git import AgentContext, TaskRuntime
 from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.react.arguments import ToolArguments
 from uwf_git.agentkit.react.thread_tool import fetch_thread
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
-from uwf_git.commands.control.ask_person import build_page
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.answer import build_page
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
-from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.commands.mcp.server import McpPlace
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId

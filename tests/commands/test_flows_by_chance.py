@@ -12,15 +12,17 @@ from commands.world import World, fails, replied
 from conftest import Draws
 from fresh_store import fresh_store
 
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, check_received

@@ -5,9 +5,8 @@ from commands.world import DEMO, World
 from store.killing import moments_of
 
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.cas.init import bootstrap_store
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.cas.put import bootstrap_store, put_payload
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import find_head, list_threads

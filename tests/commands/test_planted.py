@@ -12,14 +12,12 @@ from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.lifecycle.removal_plan import plan_removals
-from uwf_git.commands.lifecycle.remove import remove_thread
-from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.make import make_worktree
 from uwf_git.commands.worktree.record import Worktree
-from uwf_git.commands.worktree.repository import find_origin
-from uwf_git.commands.worktree.tree import write_tree
+from uwf_git.commands.worktree.repository import find_origin, write_tree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.plan.changed_files import list_changed

@@ -15,13 +15,13 @@ from seal import START_MS
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import retry_thread
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
-from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
+from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store

@@ -28,7 +28,7 @@ def test_a_fetch_of_refs_that_are_all_wrong_ends(
         started.append(args)
         return run_limited(*args, **options)
 
-    monkeypatch.setattr("uwf_git.commands.remote.limited.run_limited", run_and_count)
+    monkeypatch.setattr("uwf_git.commands.remote.arrivals.run_limited", run_and_count)
 
     fetched = site.fetch()
 

@@ -9,8 +9,7 @@ from commands.flows import FILES, Split, finish, lists, plays, push_costs, split
 from commands.world import World, replied
 from interop.hub import Hub, make_hub
 
-from uwf_git.commands.remote.clone import clone_store
-from uwf_git.commands.remote.fetch import fetch_remote
+from uwf_git.commands.remote.fetch import clone_store, fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.store import open_store

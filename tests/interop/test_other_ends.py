@@ -7,10 +7,9 @@ import pytest
 from fresh_store import fresh_store
 from interop.honest_flows import Told, git, other, play, refs_of, run_until, tell
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.receive.rules import RefUpdate, check_received
-from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.step.branches import list_leaves
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 

@@ -10,7 +10,7 @@ from commands.sharing import Site, another, make_hub, refs_of, share
 from commands.world import World
 from store.killing import dies_at, moments_of
 
-from uwf_git.commands.remote.clone import clone_store
+from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.store.disk.lockfile import break_dead_locks
 from uwf_git.store.store import open_store
 

@@ -10,7 +10,7 @@ from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from interop.servers import git_daemon, git_over_http
 
-from uwf_git.commands.admin.init_shared import init_shared
+from uwf_git.commands.admin.init import init_shared
 from uwf_git.commands.remote.push import FetchFirst, PushDiverged
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId

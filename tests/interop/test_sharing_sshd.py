@@ -14,7 +14,7 @@ from commands.sharing import another, refs_of, share
 from commands.world import World
 from store.signing_keys import make_ssh_key, public_half
 
-from uwf_git.commands.admin.init_shared import init_shared
+from uwf_git.commands.admin.init import init_shared
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.transport_errors import RemoteFailed

@@ -8,7 +8,7 @@ from uwf_git.cli.output.fetch_document import fetch_document, fetch_text
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import without_password_prompt
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.remote.clone import clone_store
+from uwf_git.commands.remote.fetch import clone_store
 
 
 @verb(

@@ -32,8 +32,8 @@ from uwf_git.commands.draft.draft import (
 from uwf_git.commands.draft.judge import describe_problem
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.bind_roles import find_played
+from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
 from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.text import visible_block
 from uwf_git.store.store import Store

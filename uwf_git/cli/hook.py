@@ -11,7 +11,7 @@ from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.commands.receive.ref_update import (
+from uwf_git.commands.receive.rules import (
     MOST_INPUT_BYTES,
     RefUpdate,
     Refusal,
@@ -43,9 +43,7 @@ def command(session: Session, name: str) -> None:
     if name == "post-receive":
         _announce(session, git_dir, updates)
         return
-    from uwf_git.commands.receive.pre_receive import (  # noqa: PLC0415 (a push of branches needs no store)
-        check_push,
-    )
+    from uwf_git.commands.receive.receive import check_push  # noqa: PLC0415 (a push of branches needs no store)
 
     refusals = check_push(git_dir, session.environ, updates)
     if refusals:
@@ -54,7 +52,7 @@ def command(session: Session, name: str) -> None:
 
 
 def _announce(session: Session, git_dir: str, updates: list[RefUpdate]) -> None:
-    from uwf_git.commands.receive.post_receive import announce_push  # noqa: PLC0415 (as above)
+    from uwf_git.commands.receive.receive import announce_push  # noqa: PLC0415 (as above)
     from uwf_git.store.git.shared_mode import shared_umask  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
 

@@ -11,9 +11,7 @@ from typing import IO, NoReturn
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.session.settings import Session, read_session
 from uwf_git.cli.session.streams import leave, write_stdout
-from uwf_git.commands.mcp.place import McpPlace
-from uwf_git.commands.mcp.server import McpServer
-from uwf_git.commands.mcp.tools import build_server
+from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
 
 # More than any client sends in one message.
 _MOST_BYTES = 64 * 1024 * 1024

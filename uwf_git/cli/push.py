@@ -10,8 +10,8 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import without_password_prompt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.commands.remote.first_push import FirstPush, find_first_push
 from uwf_git.commands.remote.push import Pushed, push_remote
+from uwf_git.commands.remote.push_plan import FirstPush, find_first_push
 from uwf_git.errors import BadUsage, Refused
 
 

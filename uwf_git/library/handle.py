@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
-from uwf_git.commands.step.split_thread import check_branches
+from uwf_git.commands.step.branches import check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.commands.turn.turn import ThreadResult

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
-from uwf_git.commands.turn.begin_branch import resolve_or_begin
+from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
+from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.library.agents import AgentsByRole
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
@@ -38,7 +37,7 @@ from uwf_git.store.discover import find_store
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
-    from uwf_git.commands.workflow.put import PutWorkflow
+    from uwf_git.commands.workflow.build import PutWorkflow
     from uwf_git.library.drafting import TaskDraft
 
 

@@ -12,7 +12,7 @@ from uwf_git.library.sources import WorkflowSource, find_source, read_source
 from uwf_git.model.names import ALPHABET, ThreadId
 
 if TYPE_CHECKING:
-    from uwf_git.commands.workflow.put import PutWorkflow
+    from uwf_git.commands.workflow.build import PutWorkflow
 
 _RANDOM_BITS = 80
 _ULID_BITS = 130
@@ -66,9 +66,7 @@ def put_source(
     Raises:
         BadUsage: it is a name.
     """
-    from uwf_git.commands.workflow.put import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
-        put_workflow,
-    )
+    from uwf_git.commands.workflow.build import put_workflow  # noqa: PLC0415 (YAML and schemas: 100 ms)
 
     text, path = read_source(workflow, place.cwd)
     with place.writing() as store:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from uwf_git.cli.cas.node_lines import payload_text, problem_document, row_document, row_words
-from uwf_git.commands.cas.rows import NodeRow
+from uwf_git.commands.cas.read import NodeRow
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.problem import Problem
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from cli.program import Uwf
 
-from uwf_git.commands.step.split_thread import list_leaves
+from uwf_git.commands.step.branches import list_leaves
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head

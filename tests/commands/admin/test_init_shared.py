@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.commands.admin.init_shared import Shared, init_shared
+from uwf_git.commands.admin.init import Shared, init_shared
 from uwf_git.store.git.hook_files import SHIMS, find_unpinned
 
 Git = Callable[..., str]

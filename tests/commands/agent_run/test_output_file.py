@@ -8,7 +8,7 @@ from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
 from uwf_git.commands.turn.choose_agent import Choice

@@ -2,7 +2,7 @@ import json
 
 from commands.world import World, replied
 
-from uwf_git.commands.agent_run.process_of_turn import find_timeout_s
+from uwf_git.commands.agent_run.run_checks import find_timeout_s
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
 

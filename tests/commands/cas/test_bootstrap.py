@@ -4,8 +4,8 @@ from pathlib import Path
 from cas_nodes import new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.init import bootstrap_store
-from uwf_git.commands.cas.types import BUILTIN_TYPES
+from uwf_git.commands.cas.put import bootstrap_store
+from uwf_git.commands.cas.read import BUILTIN_TYPES
 from uwf_git.model.builtin import BUILTIN, META
 from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
 from uwf_git.store.store import create_store

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from cas_nodes import ENDLESS, PERSON
 
-from uwf_git.commands.cas.check import InvalidPayload, check_payload, find_problems
+from uwf_git.commands.cas.put import InvalidPayload, check_payload, find_problems
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, ROLE
 from uwf_git.model.node import Node, build_node, build_self_typed_node

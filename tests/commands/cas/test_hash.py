@@ -5,8 +5,8 @@ from cas_nodes import NOWHERE, PERSON, new_caller
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.read import hash_payload
 from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.cas.types import hash_payload
 from uwf_git.model.builtin import META_NODE, TEXT
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.digest import typed_hash

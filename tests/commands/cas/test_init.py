@@ -2,7 +2,7 @@ from pathlib import Path
 
 from cas_nodes import new_caller
 
-from uwf_git.commands.cas.init import init_cas
+from uwf_git.commands.cas.put import init_cas
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.store.lookup.cas_nodes import list_nodes
 

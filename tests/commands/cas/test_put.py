@@ -13,8 +13,7 @@ from cas_nodes import (
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.check import InvalidPayload
-from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas.put import InvalidPayload, put_payload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.canonical import NotCanonical

@@ -2,7 +2,7 @@ import pytest
 from cas_nodes import PERSON, new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.check import InvalidPayload
+from uwf_git.commands.cas.put import InvalidPayload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.lookup.lookup import NodeLookup

@@ -4,14 +4,14 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.cas.types import (
+from uwf_git.commands.cas.read import (
     BUILTIN_TYPES,
     find_plain_type,
     get_schema,
     is_schema,
     resolve_type,
 )
+from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.names import NotANodeHash
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode

@@ -18,8 +18,7 @@ from fresh_store import fresh_store
 from store.loose import loose_file, loosen
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.cas.verify import NodeFinding, verify_nodes
+from uwf_git.commands.cas.schema import NodeFinding, put_schema, verify_nodes
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF

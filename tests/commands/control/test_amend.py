@@ -9,18 +9,15 @@ from commands.world import DEMO, World, content_player, fails, read_thread, says
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
-from uwf_git.commands.control.change_rules import Amended
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.workflow.find import WorkflowRemoved
-from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head

@@ -15,11 +15,14 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.steer import build_signalled, steer_thread
+from uwf_git.commands.control.steer import (
+    build_signalled,
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    steer_thread,
+)
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread

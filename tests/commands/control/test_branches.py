@@ -10,19 +10,15 @@ from commands.world import World, fails, replied, says
 
 from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
-from uwf_git.commands.control.change_rules import PlaceGone
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, PlaceGone, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.ancestors import BranchHeld
+from uwf_git.commands.turn.branches import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn

@@ -7,9 +7,8 @@ from commands.forging import messages
 from commands.world import World, content_player, fails
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.step.end_thread import end_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
@@ -55,7 +54,7 @@ def test_thread_whose_engine_does_not_end_is_not_killed(
 ) -> None:
     """test_stop_agent.py tests which processes a kill ends, and how."""
     thread = world.begun()
-    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+    monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
 
     def play(turn: Turn) -> Played:
         with pytest.raises(ThreadBusy):
@@ -77,7 +76,7 @@ def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
             steered.append(pause_thread(world.store, world.caller, thread).status)
         return end_thread(*args, **said)
 
-    monkeypatch.setattr("uwf_git.commands.step.end_by_kill.end_thread", end)
+    monkeypatch.setattr("uwf_git.commands.step.ending.end_thread", end)
 
     kill_thread(world.store, world.caller, thread)
 

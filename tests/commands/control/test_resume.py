@@ -2,8 +2,7 @@ import pytest
 from commands.forging import messages
 from commands.world import World, fails, replied
 
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import StepFiles

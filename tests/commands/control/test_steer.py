@@ -10,11 +10,13 @@ from commands.forging import messages
 from commands.sharing import Site, another, make_hub, share
 from commands.world import World, content_player, fails, replied
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.steer import steer_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    steer_thread,
+)
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn

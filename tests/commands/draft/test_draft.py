@@ -14,7 +14,7 @@ from uwf_git.commands.draft.draft import (
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.lifecycle.start import EmptyPrompt
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 

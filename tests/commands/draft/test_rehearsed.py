@@ -9,7 +9,7 @@ from workflow_file import read_flow_file
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.engine.rehearsal import find_least, rehearse
 from uwf_git.model.definition.definition import Surroundings
 

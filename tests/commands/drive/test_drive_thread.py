@@ -11,10 +11,7 @@ from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread

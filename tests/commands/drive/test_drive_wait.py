@@ -4,10 +4,8 @@ from typing import Any
 import pytest
 from commands.world import World
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.drive.wait_in_status import wait_in_status
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
+from uwf_git.commands.drive.wait import wait_in_status
 from uwf_git.model.names import ThreadId
 
 NEVER = 0

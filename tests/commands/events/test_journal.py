@@ -7,7 +7,7 @@ from commands.world import World
 from fresh_store import fresh_store
 from store.loose import lose
 
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.events.journal import JournalReader
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId

@@ -5,8 +5,8 @@ from commands.turns import begin_turn
 from commands.world import World
 from fresh_store import fresh_store
 
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.events.open_turns import find_open_turn, list_open_turns
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.events.journal import find_open_turn, list_open_turns
 
 
 def test_turn_that_is_played_is_found(world: World) -> None:

@@ -3,8 +3,8 @@ from commands.world import World
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.events.order import (
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.events.journal import (
     NoSuchEvent,
     OrderedTransition,
     find_thread,

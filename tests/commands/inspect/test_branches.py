@@ -8,11 +8,9 @@ from commands.step.test_flows import CHECKS, LOOP, drive, script
 from commands.world import World, fails, replied
 from store.loose import lose
 
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.stop import read_stop
+from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict

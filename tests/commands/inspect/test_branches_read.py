@@ -14,8 +14,7 @@ from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.search import SearchRequest, search_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.removal_plan import plan_removals
-from uwf_git.commands.lifecycle.remove import remove_thread
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.model.names import ThreadId
 
 ANSWERS = {

@@ -7,7 +7,7 @@ from commands.world import World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import (
     get_context,
     get_past_context,

@@ -4,12 +4,12 @@ import pytest
 from commands.world import World, fails
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.inspect.failed_attempts import (
+from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.inspect.step_view import (
     count_all_failed_attempts,
     count_failed_attempts,
     count_failed_by_role,
 )
-from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import NodeHash, ThreadId

@@ -4,9 +4,8 @@ import pytest
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.inspect.file_view import find_begun
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.inspect.context import find_begun, get_context
 from uwf_git.commands.turn.turn import Played, Turn
 
 GRAPH = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.commands.inspect.growing_file import GrowingFile
+from uwf_git.commands.inspect.logs import GrowingFile
 
 
 @pytest.fixture

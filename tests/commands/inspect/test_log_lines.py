@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.commands.agent_run.mask import Secrets
-from uwf_git.commands.inspect.log_lines import LastLine, LogLines
+from uwf_git.commands.inspect.logs import LastLine, LogLines
 
 SECRET = "correct-horse-battery-1"
 SHAPED = "sk-0123456789abcdefABCDEF"

@@ -8,7 +8,7 @@ from commands.world import World, fails
 from refusing import refuses
 from web.stories import tell_waiting
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import Overview, Wanted

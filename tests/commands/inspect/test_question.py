@@ -1,10 +1,8 @@
 import pytest
 from commands.world import World, fails
 
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.inspect.question import (
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.inspect.step_view import (
     find_since,
     first_question_line,
     view_question,

@@ -4,12 +4,14 @@ import pytest
 from commands.world import World, fails, read_thread, replied, says
 from store.loose import loosen
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import StoreDamaged

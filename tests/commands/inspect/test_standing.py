@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.standing import (
+from uwf_git.commands.inspect.list import (
     DAMAGED,
     UNREADABLE,
     Group,

@@ -4,8 +4,7 @@ import pytest
 from commands.world import World, says
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.steps_at import find_steps_at
+from uwf_git.commands.inspect.graph import find_steps_at, picture_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 

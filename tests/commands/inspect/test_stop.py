@@ -4,7 +4,7 @@ import pytest
 from commands.flows import split_checks
 from commands.world import World, fails
 
-from uwf_git.commands.inspect.stop import read_stop
+from uwf_git.commands.inspect.show import read_stop
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles

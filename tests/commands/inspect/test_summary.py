@@ -3,9 +3,14 @@ from pathlib import Path
 import pytest
 from commands.world import World, content_player, fails, says
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
-from uwf_git.commands.inspect.summary import Summary, summarize_thread
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.list import (
+    ListRequest,
+    Summary,
+    list_lately_ended,
+    list_thread_rows,
+    summarize_thread,
+)
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_thread

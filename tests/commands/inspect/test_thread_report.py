@@ -12,10 +12,10 @@ from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
 from web.stories import KEY, SECRET, TASK, tell_hostile, tell_waiting, tell_work
 
-from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.thread_report import (
+    EntryReader,
     ThreadReport,
     find_problems,
     report_of_damage,

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from commands.world import World, fails, read_thread
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.workdir import NotADirectory
+from uwf_git.commands.turn.branches import NotADirectory
 from uwf_git.store.threads.heads import ThreadExists
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir

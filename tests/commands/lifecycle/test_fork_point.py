@@ -3,7 +3,7 @@ from commands.world import World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import retry_thread
 from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import ThreadId

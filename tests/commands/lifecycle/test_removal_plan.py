@@ -8,11 +8,10 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.removal_plan import plan_removals
-from uwf_git.commands.lifecycle.remove import Removed, remove_thread
-from uwf_git.commands.step.end_by_kill import end_by_kill
+from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
+from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 

@@ -7,11 +7,10 @@ from commands.world import World, read_thread
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.removal_plan import plan_removals
-from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, remove_thread
+from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, plan_removals, remove_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import hold_lock

@@ -9,7 +9,7 @@ from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
-from uwf_git.commands.turn.workdir import NotADirectory
+from uwf_git.commands.turn.branches import NotADirectory
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import ThreadExists, list_threads

@@ -9,7 +9,7 @@ from refusing import refuses
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.commands.mcp import calls
 from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
-from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.commands.mcp.server import McpPlace
 from uwf_git.errors import Refused
 
 

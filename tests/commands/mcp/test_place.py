@@ -3,7 +3,7 @@ import sys
 
 from fresh_store import fresh_store
 
-from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.commands.mcp.server import McpPlace
 
 
 def test_place_has_its_values() -> None:
@@ -13,7 +13,7 @@ def test_place_has_its_values() -> None:
 
 
 def test_building_the_server_does_not_import_the_store() -> None:
-    program = "import sys, uwf_git.commands.mcp.tools; print(sorted({'dulwich'} & {*sys.modules}))"
+    program = "import sys, uwf_git.commands.mcp.server; print(sorted({'dulwich'} & {*sys.modules}))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
     assert ran.stdout == b"[]\n"

@@ -2,8 +2,7 @@ from typing import Any
 
 from commands.world import World
 
-from uwf_git.commands.mcp.place import McpPlace
-from uwf_git.commands.mcp.tools import build_server
+from uwf_git.commands.mcp.server import McpPlace, build_server
 from uwf_git.store.store import Store
 
 

@@ -5,8 +5,7 @@ import pytest
 from plan.played import start_task
 from refusing import refuses
 
-from uwf_git.commands.plan.at_work import PlansAtWork, hold_plans
-from uwf_git.commands.plan.begin import PlansUnfinished, prepare_plans
+from uwf_git.commands.plan.plans import PlansAtWork, PlansUnfinished, hold_plans, prepare_plans
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive

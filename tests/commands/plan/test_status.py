@@ -7,7 +7,7 @@ import pytest
 from plan.played import start_task
 
 from uwf_git import TaskHandle
-from uwf_git.commands.plan.status import read_plan_rows, read_plan_status
+from uwf_git.commands.plan.plans import read_plan_rows, read_plan_status
 from uwf_git.store.store import Store
 
 STATE = ".state/workflow.state.json"

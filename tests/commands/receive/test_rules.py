@@ -7,7 +7,7 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
 from uwf_git.commands.step.step_thread import TurnFailed

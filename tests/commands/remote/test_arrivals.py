@@ -4,12 +4,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.commands.remote import arrivals as arrivals_module
-from uwf_git.commands.remote.arrivals import (
-    MOST_FAILED,
-    Arrival,
-    judge_arrivals,
-    judge_together,
-)
+from uwf_git.commands.remote.arrivals import MOST_FAILED, Arrival, judge_arrivals, judge_together
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId

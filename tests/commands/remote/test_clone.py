@@ -6,7 +6,7 @@ from commands.sharing import Site, refs_of, share
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.remote.clone import clone_store
+from uwf_git.commands.remote.fetch import clone_store
 from uwf_git.model.names import ThreadId
 from uwf_git.store.discover import find_store
 from uwf_git.store.remotes.remotes import choose_remote

@@ -6,8 +6,8 @@ from commands.world import World
 from refusing import refuses
 from store.conftest import Git
 
-from uwf_git.commands.remote.first_push import find_first_push, is_project
 from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.remote.push_plan import find_first_push, is_project
 from uwf_git.commands.remote.remotes import add_remote_at
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store

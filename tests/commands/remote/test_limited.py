@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.remote.limited import first_finding
+from uwf_git.commands.remote.arrivals import first_finding
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.git.config import set_config

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.commands.remote.push_batches import FELL_WITH_OTHERS, send_units, single_units
-from uwf_git.commands.remote.push_plan import PushUnit, RefChange
+from uwf_git.commands.remote.push_plan import (
+    FELL_WITH_OTHERS,
+    PushUnit,
+    RefChange,
+    send_units,
+    single_units,
+)
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.exchange import PushReport
 

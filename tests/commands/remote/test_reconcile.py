@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from commands.world import DEMO, World, says
 
-from uwf_git.commands.agent_run.check_idle import AgentLeftRunning
+from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
     RunUnrecorded,

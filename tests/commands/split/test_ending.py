@@ -3,10 +3,10 @@
 import pytest
 from commands.world import World, replied
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.derived import Ending, draft_join
 from uwf_git.commands.split.ending import plan_ending, read_at
-from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.objects.commit import read_commit

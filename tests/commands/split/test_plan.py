@@ -11,7 +11,7 @@ from uwf_git.commands.split.plan import (
     plan_split,
     read_asked,
 )
-from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.flow import MAX_ITEMS

@@ -8,8 +8,7 @@ from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.turn.limits import LimitReached

@@ -9,7 +9,7 @@ from commands.at_work import BEGUN, SAY_PID, AtWork, at_work, end_all, newest_at
 from commands.world import World, content_player, fails
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.commands.step.end_by_kill import end_by_kill, finish_kill
+from uwf_git.commands.step.ending import end_by_kill, finish_kill
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
@@ -78,7 +78,7 @@ def test_result_that_is_handed_in_at_the_end_is_recorded_first(world: World) -> 
 
 
 def test_kill_that_is_refused_is_withdrawn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uwf_git.commands.agent_run.stop_agent._PATIENCE_S", -DEFAULT_GRACE_S)
+    monkeypatch.setattr("uwf_git.commands.agent_run.runs._PATIENCE_S", -DEFAULT_GRACE_S)
     thread = world.begun()
     write_kill_request(world.store, thread, REASON)
 
@@ -90,7 +90,7 @@ def test_kill_that_is_refused_is_withdrawn(world: World, monkeypatch: pytest.Mon
 
 
 def test_killer_that_lives_keeps_its_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uwf_git.commands.step.end_by_kill._PATIENCE_S", 0)
+    monkeypatch.setattr("uwf_git.commands.step.ending._PATIENCE_S", 0)
     thread = world.begun()
     write_kill_request(world.store, thread, REASON)
 

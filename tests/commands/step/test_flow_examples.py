@@ -10,7 +10,7 @@ from commands.world import World, replied
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.flow import fill_input
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
 
 FLOWS = Path(__file__).parents[2] / "flows"

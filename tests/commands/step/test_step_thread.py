@@ -11,7 +11,7 @@ from commands.world import DEMO, World, content_player, fails, replied, says
 from fresh_store import fresh_store
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import (
@@ -24,7 +24,7 @@ from uwf_git.commands.step.step_thread import (
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig

@@ -4,13 +4,10 @@ import pytest
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks
 from commands.world import World
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.commands.turn.ancestors import BranchHeld
-from uwf_git.commands.turn.begin_branch import begin_branch, share_workdir
+from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir
 from uwf_git.store.threads.heads import (
     AmbiguousThread,
     BranchNotBegun,

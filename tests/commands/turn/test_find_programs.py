@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from uwf_git.commands.turn.find_programs import agent_missing, find_missing_programs
+from uwf_git.commands.turn.bind_roles import agent_missing, find_missing_programs
 
 
 def program(folder: Path, name: str) -> str:

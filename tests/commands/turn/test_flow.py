@@ -7,7 +7,7 @@ from commands.step.test_flows import script
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
 from uwf_git.commands.turn.next_move import find_next_move

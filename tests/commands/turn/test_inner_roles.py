@@ -7,8 +7,8 @@ from refusing import refuses
 
 from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
 from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.inner_roles import check_roles
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 

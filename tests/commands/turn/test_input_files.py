@@ -7,10 +7,10 @@ from commands.at_work import newest_attempt
 from commands.world import World, content_player
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.input_files import MAX_BYTES, MAX_FILES, read_files
+from uwf_git.commands.turn.files import MAX_BYTES, MAX_FILES, read_files
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 

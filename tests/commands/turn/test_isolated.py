@@ -22,8 +22,8 @@ from refusing import refuses
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.split_thread import BranchStep
-from uwf_git.commands.turn.begin_branch import begin_branch
+from uwf_git.commands.step.branches import BranchStep
+from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId

@@ -5,10 +5,8 @@ from typing import Any
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.turn.joining import find_join_problem
-from uwf_git.commands.turn.role_result import MetaUnfit, read_result
+from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.turn.branches import MetaUnfit, find_join_problem, read_result
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import UwfError

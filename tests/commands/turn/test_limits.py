@@ -8,7 +8,7 @@ from commands.world import DEMO, World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.limits import LimitReached, check_asked, choose_limits

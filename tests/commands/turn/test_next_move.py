@@ -4,11 +4,8 @@ from commands.inspect.test_branches import split_of
 from commands.step.test_flows import CHECKS, drive, script
 from commands.world import DEMO, World, fails, replied
 
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.next_move import (

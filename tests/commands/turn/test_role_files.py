@@ -3,9 +3,9 @@ from commands.turn.test_input_files import FLOW, GRAPH
 from commands.world import World
 
 from uwf_git.agents.files import BadFileBelow
-from uwf_git.commands.control.patch import patch_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.turn.decide import find_turn_place
-from uwf_git.commands.turn.role_files import fill_paths
+from uwf_git.commands.turn.files import fill_paths
 from uwf_git.store.threads.definitions import get_role, get_workflow
 
 

@@ -3,7 +3,7 @@
 from commands.flow_runs import branches, drive, script
 from commands.world import World, fails, says
 
-from uwf_git.commands.turn.spending import Spending, read_spending
+from uwf_git.commands.turn.limits import Spending, read_spending
 from uwf_git.model.names import ThreadId
 
 FLOW = """\

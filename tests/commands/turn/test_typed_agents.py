@@ -4,7 +4,7 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.turn.typed_agents import (
+from uwf_git.commands.turn.bind_roles import (
     LaidOver,
     TypedAgent,
     lay_over,

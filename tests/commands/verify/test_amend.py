@@ -6,8 +6,8 @@ import pytest
 from commands.forging import Change, also, commits_of, forge, holds, place, says, tip_of, troubles
 from commands.world import DEMO, World
 
-from uwf_git.commands.control.amend import AmendRequest, amend_thread
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.event_folds import Cause

@@ -6,7 +6,7 @@ from commands.forging import messages
 from commands.world import World
 from store.story import THREAD
 
-from uwf_git.commands.step.end_thread import end_thread
+from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.verify.making import Way
 from uwf_git.engine.append_check import Rules
 from uwf_git.model.event_folds import Standing

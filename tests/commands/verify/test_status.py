@@ -21,11 +21,8 @@ from commands.forging import (
 from commands.world import World, content_player, fails
 from dulwich.objects import Blob
 
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.pause import pause_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.verify.making import check_person

@@ -5,7 +5,7 @@ from commands.forging import find_blob, forge, holds, place, says, tip_of
 from commands.world import DEMO, World
 
 from uwf_git.commands.verify.puts import check_puts
-from uwf_git.commands.workflow.versions import remove_workflow, rollback_workflow
+from uwf_git.commands.workflow.history import remove_workflow, rollback_workflow
 from uwf_git.model.builtin import BUILTIN_NODES, FLOW, TEXT, WORKFLOW
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node

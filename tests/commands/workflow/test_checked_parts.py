@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 
 from uwf_git.agents.limited_fork import RunLimits
-from uwf_git.commands.workflow.build import read_workflow_source
-from uwf_git.commands.workflow.checked_parts import MOST_CONDITIONS, read_with_checks
+from uwf_git.commands.workflow.build import MOST_CONDITIONS, read_with_checks, read_workflow_source
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema

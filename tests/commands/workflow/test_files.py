@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.workflow.files import includes_beside, read_below
+from uwf_git.commands.workflow.find import includes_beside, read_below
 from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude
 
 

@@ -6,16 +6,16 @@ from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.workflow import checked_parts
+from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import validate_workflow
 from uwf_git.commands.workflow.find import (
+    BadLocalWorkflow,
     WorkflowRemoved,
     find_shadowed,
     find_shipped_workflow,
     find_workflow,
 )
-from uwf_git.commands.workflow.local import BadLocalWorkflow
-from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.workflows.registry import find_shipped, list_shipped
@@ -215,6 +215,6 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
     assert (checked.problems, checked.warnings) == ((), ())
     assert checked.built is not None
 
-    monkeypatch.setattr(checked_parts, "run_limited", None)
+    monkeypatch.setattr(build, "run_limited", None)
 
     assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash

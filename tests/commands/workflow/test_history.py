@@ -4,10 +4,9 @@ from commands.world import DEMO, World
 from refusing import refuses
 from store.loose import lose
 
+from uwf_git.commands.workflow.build import PutWorkflow
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.commands.workflow.history import list_history
-from uwf_git.commands.workflow.put import PutWorkflow
-from uwf_git.commands.workflow.versions import remove_workflow, rollback_workflow
+from uwf_git.commands.workflow.history import list_history, remove_workflow, rollback_workflow
 
 REF = "refs/workflows/demo"
 

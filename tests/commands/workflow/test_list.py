@@ -3,8 +3,8 @@ from pathlib import Path
 
 from commands.world import DEMO, World
 
-from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
-from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.commands.workflow.find import list_all_workflows, list_workflows
+from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.workflows.registry import list_shipped
 
 

@@ -7,9 +7,14 @@ import pytest
 from commands.world import DEMO, World
 from refusing import refuses
 
-from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.commands.workflow.list import list_workflows
-from uwf_git.commands.workflow.local import BadLocalWorkflow, build_local, find_local, list_local
+from uwf_git.commands.workflow.find import (
+    BadLocalWorkflow,
+    build_local,
+    find_local,
+    find_workflow,
+    list_local,
+    list_workflows,
+)
 from uwf_git.store.workflows.registry import list_names
 
 

@@ -5,7 +5,7 @@ import pytest
 from commands.world import DEMO, World
 from refusing import refuses
 
-from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
+from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml

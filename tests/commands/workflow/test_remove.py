@@ -3,9 +3,8 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
-from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
-from uwf_git.commands.workflow.list import list_workflows
-from uwf_git.commands.workflow.versions import remove_workflow
+from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow, list_workflows
+from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import WorkflowMoved, find_version, list_versions

@@ -4,9 +4,9 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
+from uwf_git.commands.workflow.build import PutWorkflow
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.commands.workflow.put import PutWorkflow
-from uwf_git.commands.workflow.versions import RolledBack, remove_workflow, rollback_workflow
+from uwf_git.commands.workflow.history import RolledBack, remove_workflow, rollback_workflow
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.trust import list_trusted, untrust_agents

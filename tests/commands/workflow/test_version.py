@@ -3,7 +3,7 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.commands.workflow.find import WorkflowRemoved
-from uwf_git.commands.workflow.versions import (
+from uwf_git.commands.workflow.history import (
     choose_version,
     get_newest,
     get_present,

@@ -4,12 +4,11 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
 from commands.world import World
 
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.removal_plan import plan_removals
-from uwf_git.commands.lifecycle.remove import remove_thread
-from uwf_git.commands.turn.begin_branch import begin_branch
-from uwf_git.commands.worktree.forget import WorktreeStays
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
+from uwf_git.commands.turn.branches import begin_branch
+from uwf_git.commands.worktree.retire import WorktreeStays
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 

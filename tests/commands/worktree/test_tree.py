@@ -7,7 +7,7 @@ from commands.worktree.project import Git, begin_project, commit_all
 from commands.world import World
 
 from uwf_git.commands.worktree.record import Worktree
-from uwf_git.commands.worktree.tree import name_index, write_tree
+from uwf_git.commands.worktree.repository import name_index, write_tree
 
 
 @pytest.fixture

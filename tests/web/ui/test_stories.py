@@ -7,8 +7,8 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import make_mask
+from uwf_git.commands.inspect.thread_report import EntryReader
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store

@@ -12,7 +12,7 @@ from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.step_files import write_prompt
 from uwf_git.agents.terminal import Terminal, edit_text
-from uwf_git.commands.control.ask_person import ask_person, build_page
+from uwf_git.commands.control.answer import ask_person, build_page
 
 _HELP = """\
 Usage: uwf-human THREAD-ID

@@ -7,7 +7,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.render_text import render_text
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.init import bootstrap_store
+from uwf_git.commands.cas.put import bootstrap_store
 
 
 @verb(

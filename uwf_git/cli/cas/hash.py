@@ -4,7 +4,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.typed_payload import TypedPayload, typed_payload
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.types import hash_payload
+from uwf_git.commands.cas.read import hash_payload
 
 
 @verb(

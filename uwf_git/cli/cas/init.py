@@ -6,7 +6,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.init import init_cas
+from uwf_git.commands.cas.put import init_cas
 
 
 @verb("json-cas init", "json-cas init ~/nodes.git")

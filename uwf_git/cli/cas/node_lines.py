@@ -3,7 +3,7 @@
 from typing import Any
 
 from uwf_git.cli.output.json_text import render_json
-from uwf_git.commands.cas.rows import NodeRow
+from uwf_git.commands.cas.read import NodeRow
 from uwf_git.model.problem import Problem
 
 

@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.verify import NodeFinding, verify_nodes
+from uwf_git.commands.cas.schema import NodeFinding, verify_nodes
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line
 

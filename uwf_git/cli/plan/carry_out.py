@@ -13,13 +13,9 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.driving import DriveOptions, Driving, drive_shown
-from uwf_git.commands.control.kill import kill_thread
-from uwf_git.commands.control.patch import patch_thread
-from uwf_git.commands.control.resume import resume_thread
-from uwf_git.commands.control.retry import retry_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, resume_thread, retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
-from uwf_git.commands.plan.at_work import hold_plans
-from uwf_git.commands.plan.status import find_where, read_plan_status
+from uwf_git.commands.plan.plans import find_where, hold_plans, read_plan_status
 from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.turn import Player

@@ -12,7 +12,7 @@ from uwf_git.cli.plan.directory import (
 )
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.plan.clean import clean_plans
+from uwf_git.commands.plan.plans import clean_plans
 
 
 @verb(

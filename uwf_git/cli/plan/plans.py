@@ -12,7 +12,7 @@ from uwf_git.cli.plan.directory import (
     read_settings_of,
 )
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.plan.status import read_plan_rows
+from uwf_git.commands.plan.plans import read_plan_rows
 
 
 @verb("uwf plan plans", "uwf plan plans -d ~/shop --format text")

@@ -14,8 +14,7 @@ from uwf_git.cli.plan.directory import (
 )
 from uwf_git.cli.plan.listening import listening, port_option
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.plan.at_work import require_no_driver
-from uwf_git.commands.plan.find import find_plan_thread
+from uwf_git.commands.plan.plans import find_plan_thread, require_no_driver
 from uwf_git.errors import Refused
 from uwf_git.model.thread import ENDED
 

@@ -14,9 +14,7 @@ from uwf_git.cli.plan.listening import listening, port_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.begin import begin_thread
 from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.plan.at_work import hold_plans
-from uwf_git.commands.plan.begin import prepare_plans
-from uwf_git.commands.plan.find import WORKFLOW
+from uwf_git.commands.plan.plans import WORKFLOW, hold_plans, prepare_plans
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.errors import BadUsage
 from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER

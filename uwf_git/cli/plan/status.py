@@ -9,7 +9,7 @@ from uwf_git.cli.plan.directory import (
     read_settings_of,
 )
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.plan.status import read_plan_status
+from uwf_git.commands.plan.plans import read_plan_status
 
 
 @verb("uwf plan status", "uwf plan status -d ~/shop --format text")

@@ -19,6 +19,8 @@ from uwf_git.commands.control.answer import (
     PersonAnswer,
     PersonQuestion,
     answer_thread,
+    ask_person,
+    build_page,
     read_question,
 )
 from uwf_git.commands.turn.turn import ThreadResult
@@ -193,7 +195,6 @@ def _ask_at(
     terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
 ) -> PersonAnswer:
     # Only a terminal needs the page and the form.
-    from uwf_git.commands.control.ask_person import ask_person, build_page  # noqa: PLC0415 (see above)
     from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
     from uwf_git.commands.turn.check_meta import find_problem  # noqa: PLC0415 (see above)
     from uwf_git.engine.turn_context import parse_context  # noqa: PLC0415 (see above)

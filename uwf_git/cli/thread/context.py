@@ -9,11 +9,7 @@ from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
-from uwf_git.commands.inspect.context import (
-    get_context,
-    get_past_context,
-    render_prompt,
-)
+from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.errors import BadUsage
 from uwf_git.store.threads.heads import get_head, resolve_thread

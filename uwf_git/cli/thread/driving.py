@@ -25,7 +25,7 @@ from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.stepping import jobs_option
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, hold_drive
-from uwf_git.commands.inspect.stop import Stop
+from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Player
@@ -259,7 +259,7 @@ def _describe_extent(store: Store, driven: Driven) -> str:
     if driven.last.status != "split":
         return f"after {count_steps(driven.last.depth)}"
     from uwf_git.cli.output.counts import count_by_status  # noqa: PLC0415 (few threads split)
-    from uwf_git.commands.inspect.branches import count_branches  # noqa: PLC0415 (as above)
+    from uwf_git.commands.inspect.list import count_branches  # noqa: PLC0415 (as above)
 
     with suppress(StoreDamaged):
         tip = read_snapshot(store, driven.last.commit)

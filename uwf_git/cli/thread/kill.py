@@ -8,7 +8,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, note_next
-from uwf_git.commands.control.kill import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 
 
 @verb(

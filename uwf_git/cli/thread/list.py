@@ -12,8 +12,14 @@ from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.output.time_words import MOMENT
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.inspect.list import ListRequest, list_lately_ended, list_thread_rows
-from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
+from uwf_git.commands.inspect.list import (
+    DAMAGED,
+    UNREADABLE,
+    ListRequest,
+    list_lately_ended,
+    list_thread_rows,
+    summarize_thread,
+)
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
@@ -146,9 +152,6 @@ def _tell_none(store: Store, *, is_plain: bool) -> str:
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
     if not rows:
         return ""
-    from uwf_git.commands.inspect.summary import (  # noqa: PLC0415 (only text has it)
-        summarize_thread,
-    )
 
     screen = screen_of(session)
     ids = read_short_ids(store) if session.is_screen else None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.inspect.stop import Stop, find_stop, read_stop
+from uwf_git.commands.inspect.show import Stop, find_stop, read_stop
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line

@@ -8,7 +8,7 @@ from uwf_git.cli.output.render import note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, reason_option
-from uwf_git.commands.control.pause import pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.store.threads.lock import find_holder
 
 

@@ -30,7 +30,7 @@ from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.drive.drive_thread import Watcher
-from uwf_git.commands.inspect.log_lines import LastLine
+from uwf_git.commands.inspect.logs import LastLine
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn

@@ -7,7 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steered import emit_steered, reason_option
-from uwf_git.commands.control.resume import resume_thread
+from uwf_git.commands.control.steer import resume_thread
 
 
 @verb(

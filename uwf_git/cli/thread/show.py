@@ -12,8 +12,7 @@ from uwf_git.cli.output.screen import Painted, Screen, screen_of
 from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
-from uwf_git.commands.inspect.show import view_thread
-from uwf_git.commands.inspect.stop import Stop, find_stop
+from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.text import render_duration, render_time, visible_block
 from uwf_git.model.thread import render_limit
@@ -45,9 +44,7 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     shown = view_thread(store, thread, full=full)
 
     def render(document: dict[str, Any]) -> str:
-        from uwf_git.commands.inspect.failed_attempts import (  # noqa: PLC0415 (only text has it)
-            count_failed_by_role,
-        )
+        from uwf_git.commands.inspect.step_view import count_failed_by_role  # noqa: PLC0415 (only text has it)
 
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)

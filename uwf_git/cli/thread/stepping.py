@@ -15,7 +15,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
-from uwf_git.commands.step.split_thread import BranchStep, check_branches
+from uwf_git.commands.step.branches import BranchStep, check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn

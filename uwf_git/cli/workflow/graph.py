@@ -10,7 +10,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.workflow.argument import is_file
 from uwf_git.cli.workflow.local import note_local
-from uwf_git.commands.workflow.graph import picture_source, picture_workflow
+from uwf_git.commands.workflow.show import picture_source, picture_workflow
 from uwf_git.engine.picture.plan import Subject
 
 

@@ -10,7 +10,7 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import Painted, Styled, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.workflow.list import list_all_workflows, list_workflows
+from uwf_git.commands.workflow.find import list_all_workflows, list_workflows
 
 _COLUMNS = (
     Column("name", "NAME"),

@@ -11,8 +11,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.workflow.build import in_file
-from uwf_git.commands.workflow.put import PutWorkflow, put_workflow
+from uwf_git.commands.workflow.build import PutWorkflow, in_file, put_workflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES
 

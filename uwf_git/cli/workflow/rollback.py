@@ -7,7 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.workflow.versions import rollback_workflow
+from uwf_git.commands.workflow.history import rollback_workflow
 
 
 @verb(

@@ -1,17 +1,21 @@
-"""`uwf init`: make a git repository a store.
-
-An existing repository keeps all it has, and gets the setting ``uwf.store = true``, by which uwf
-finds it from the folders below.
-"""
+"""`uwf init`: make a git repository a store, or a bare repository to push to."""
 
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
+from uwf_git.store.config_watch import own_change
 from uwf_git.store.discover import check_owner, default_path
-from uwf_git.store.git.config import set_config
+from uwf_git.store.git.config import GitConfig, add_config, read_config_file, set_config
+from uwf_git.store.git.hook_files import PINNED, check_hooks, install_hooks
+from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
 from uwf_git.store.store import Store, create_store, find_git_dir, open_store
+
+# `uwf init`: make a git repository a store.
+#
+# An existing repository keeps all it has, and gets the setting ``uwf.store = true``, by which uwf
+# finds it from the folders below.
 
 _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 
@@ -80,3 +84,84 @@ def _find_above(target: str, cwd: str, environ: Mapping[str, str]) -> str | None
 def _has_other_files(path: str) -> bool:
     """Check whether a folder holds more than a killed `uwf init` may have left."""
     return any(name not in _BEGINNINGS and name[:5] != ".tmp_" for name in os.listdir(path))
+
+
+# `uwf init --shared`: a bare repository to push to, with group rights, hooks and settings.
+#
+# Nothing changes before the hooks are known to be installable; existing settings stay.
+
+_HIDE = "transfer.hideRefs"
+# Refs of one store alone; and, hidden in a new store, refs that make git show another commit.
+_LOCAL_REFS, _REPLACEMENTS = "refs/uwf", "refs/replace"
+
+_AS_A_GROUP = GitConfig({NAME.lower(): ["group"]})
+_SETTINGS = {NAME: "group", **PINNED}
+# `git init --shared` sets it too; the branches of an existing repository are not ours to restrict.
+_NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
+
+
+class Shared(NamedTuple):
+    """The outcome of an init of a shared store."""
+
+    store: Store
+    created: bool
+    """Whether there was no repository before."""
+
+    hooks: list[str]
+    """The paths of its hooks."""
+
+
+def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, python: str) -> Shared:
+    """Make the bare repository at *path* one that a group pushes to; create it if needed.
+
+    Its hooks run uwf with the interpreter *python*. Another call updates them.
+
+    Raises:
+        Refused: it has a work tree.
+        Refused: it has hooks that are not uwf's.
+        Refused: as ``init_store``.
+    """
+    target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
+    _check_hooks(target, environ)
+    with shared_umask(_AS_A_GROUP):
+        # From the root, so that a project around *cwd* is never meant.
+        made = init_store(target, os.sep, environ)
+        hooks = install_hooks(made.store.path, python=python)
+        config_path = os.path.join(made.store.path, "config")
+        with own_change(made.store):
+            _configure(config_path, _SETTINGS)
+            _hide(config_path, _LOCAL_REFS)
+            if made.created:
+                _configure(config_path, _NEW_SETTINGS)
+                _hide(config_path, _REPLACEMENTS)
+        share_folder(made.store.path)
+    return Shared(open_store(made.store.path, environ=environ), made.created, hooks)
+
+
+def _check_hooks(target: str, environ: Mapping[str, str]) -> None:
+    git_dir = find_git_dir(target)
+    if git_dir is None:
+        check_hooks(target, GitConfig({}))
+        return
+    store = open_store(git_dir, environ=environ)
+    # git guesses the same where the config does not say.
+    if not store.config.get_flag("core.bare", default=os.path.basename(git_dir) != ".git"):
+        raise Refused(
+            f"{store.path} has a work tree; a store that several people push to must be bare",
+            code="not-bare",
+            hint="name another place: `uwf init --shared PATH.git`",
+            path=store.path,
+        )
+    check_hooks(store.path, read_config_file(os.path.join(store.path, "config")))
+
+
+def _configure(config_path: str, settings: Mapping[str, str]) -> None:
+    own = read_config_file(config_path)
+    for name, value in settings.items():
+        if own.get(name) is None:
+            set_config(config_path, name, value)
+
+
+def _hide(config_path: str, refs: str) -> None:
+    if refs not in read_config_file(config_path).get_all(_HIDE):
+        add_config(config_path, _HIDE, refs)

@@ -20,7 +20,7 @@ from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thre
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.workflow.put import put_workflow
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, add_config

@@ -1,12 +1,12 @@
-"""Play a turn by its agent command: run it, or take up an orphaned run, and read the reply.
-
-A run stays in its run directory until the ref has moved, so a killed engine leaves its agent's
-work to the next one.
-"""
+"""Play a turn by its agent command: run it, or take up an orphaned run, and read its reply."""
 
 import json
 import os
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import (
     ProgramMissing,
@@ -15,9 +15,19 @@ from uwf_git.agents.command_line import (
     build_search_path,
     resolve_program,
 )
+from uwf_git.agents.files import BadFileBelow, read_below, remove_below
+from uwf_git.agents.group import check_cancelled
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
-from uwf_git.agents.reply import BadReply, BadReplyKind, parse_reply
+from uwf_git.agents.reply import (
+    AgentReply,
+    BadJson,
+    BadReply,
+    BadReplyKind,
+    parse_reply,
+    parse_strict_json,
+)
 from uwf_git.agents.request import (
+    DEFAULT_GRACE_S,
     DEFAULT_MAX_LOG_BYTES,
     DEFAULT_MAX_OUTPUT_BYTES,
     AgentRequest,
@@ -25,16 +35,21 @@ from uwf_git.agents.request import (
     Listener,
     OnOutput,
     OnTick,
+    RunOutcome,
     ignore_tick,
 )
 from uwf_git.agents.run_files import (
+    STDERR,
+    STDOUT,
     RunAlive,
     RunFinished,
     RunLost,
+    RunState,
+    find_run_start_ms,
     read_run_result,
     read_run_state,
 )
-from uwf_git.commands.agent_run.kept_report import find_kept_report, read_kept, with_end
+from uwf_git.agents.stop_run import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
@@ -43,21 +58,14 @@ from uwf_git.commands.agent_run.mask import (
     read_secrets,
     write_fingerprints,
 )
-from uwf_git.commands.agent_run.orphaned_run import wait_for_orphan
-from uwf_git.commands.agent_run.output_file import (
-    FILE,
-    OutputFileUnusable,
-    find_meta_problem,
-    find_report,
-    prepare_output_file,
-    read_reply,
-)
-from uwf_git.commands.agent_run.process_of_turn import (
+from uwf_git.commands.agent_run.run_checks import (
+    CheckMissing,
     agent_environ,
     find_timeout_s,
+    require_programs,
+    run_checks,
     turn_environment,
 )
-from uwf_git.commands.agent_run.run_checks import CheckMissing, require_programs, run_checks
 from uwf_git.commands.agent_run.runs import (
     describe_turn,
     find_player,
@@ -66,16 +74,257 @@ from uwf_git.commands.agent_run.runs import (
     read_found_state,
 )
 from uwf_git.commands.agent_run.step_dir import read_step_dir
-from uwf_git.commands.turn.isolated import find_source
-from uwf_git.commands.turn.keep import record_env
+from uwf_git.commands.turn.branches import find_source
+from uwf_git.commands.turn.check_meta import find_reply_problem
+from uwf_git.commands.turn.files import find_output_path, record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
+from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
 from uwf_git.store.config_watch import watch_config
+from uwf_git.store.threads.definitions import get_schema
+from uwf_git.store.threads.run_dir import RunDir
+
+# The file in which an agent may leave its meta (``outputFile`` of its role).
+#
+# It is removed before the agent starts, so what is there later was written by this try.
+
+MAX_BYTES = 1024 * 1024
+
+RUNG = "file"
+"""How the meta of such a reply was found."""
+
+FILE = "output-file"
+"""The kind of a failed attempt whose agent left something else there, and no fit answer."""
+
+
+class OutputFileUnusable(AgentFailed):
+    """The agent could not leave its meta in the file that its role names."""
+
+    code = "output-file-unusable"
+
+    def __init__(self, error: BadFileBelow) -> None:
+        super().__init__(
+            f"its outputFile {error.message}",
+            hint="an outputFile is a path below the work directory; what is there is removed",
+        )
+
+
+class Report(NamedTuple):
+    """What an agent has left in its output file."""
+
+    path: str
+    meta: Any
+    problem: str | None = None
+    """Why that is not its meta; None: it fits."""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words."""
+        return f"its outputFile {self.path}: {self.problem}"
+
+
+def prepare_output_file(turn: Turn) -> None:
+    """Remove the output file of an earlier try, and remember the path for this one.
+
+    Raises:
+        OutputFileUnusable: it is not below the work directory, or cannot be removed.
+    """
+    if turn.asked.output_file is None:
+        return
+    try:
+        path = find_output_path(turn.snapshot, turn.present, turn.place, turn.asked)
+        if path is not None:
+            remove_below(turn.workdir, path)
+            turn.run_dir.write_output_file(path)
+    except BadFileBelow as error:
+        raise OutputFileUnusable(error) from error
+
+
+def find_report(turn: Turn, secrets: Secrets) -> Report | None:
+    """Return what the agent of *turn* has left in its output file; None if there is no such file.
+
+    It may be asked while the agent is at work. *secrets* are masked in it.
+    """
+    path = turn.run_dir.read_output_file()
+    if not path:
+        return None
+    try:
+        content = read_below(turn.workdir, path, most_bytes=MAX_BYTES)
+        if content is None:
+            return None
+        content = mask_bytes(content, secrets.find_in(content))
+        meta = parse_strict_json(content.decode("utf-8-sig").strip())
+    except BadFileBelow as error:
+        return Report(path, None, error.problem)
+    except UnicodeDecodeError:
+        return Report(path, None, "is not UTF-8")
+    except BadJson as error:
+        return Report(path, None, f"is {error.message}")
+    return Report(path, meta, find_meta_problem(turn, meta))
+
+
+def find_meta_problem(turn: Turn, meta: Any) -> str | None:
+    """Return why *meta* does not fit the role of *turn*; None if it does."""
+    schema = get_schema(turn.snapshot, turn.asked.output_schema)
+    return find_reply_problem(schema, {"meta": meta})
+
+
+def read_reply(report: Report, stdout: bytes, protocol: Protocol) -> AgentReply:
+    """Return the reply of an agent whose *report* fits; what it printed is the text."""
+    try:
+        reply = parse_reply(stdout, protocol=protocol, is_free=True)
+    except BadReply:
+        reply = AgentReply({}, stdout.decode(errors="replace"), "text")
+    return reply._replace(meta=report.meta, rung=RUNG)
+
+
+# End an agent that stays open although it has left its meta in its file: that is its answer.
+#
+# What it has left is kept beside its run first, so the answer is the same however the agent ends,
+# and whichever engine sees it.
+
+_ENDED = b"it has left its report and stays open; it is ended, and that is its answer\n"
+
+
+def with_end(turn: Turn, listener: Listener, environ: Mapping[str, str]) -> Listener:
+    """Return *listener* so that an agent which has left its meta is ended once it may be."""
+
+    def is_done() -> bool:
+        if turn.run_dir.read_report():
+            # A dead engine was about to end it.
+            return True
+        if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, environ))):
+            return False
+        if listener.on_stderr is not None:
+            listener.on_stderr(_ENDED)
+        return True
+
+    return listener._replace(is_done=is_done)
+
+
+def _keep_report(turn: Turn, secrets: Secrets) -> bool:
+    """Keep what the agent of *turn* has left; return False if nothing there fits."""
+    report = find_report(turn, secrets)
+    if report is None or report.problem is not None:
+        return False
+    try:
+        turn.run_dir.write_report(json.dumps(report.meta))
+    except OSError:
+        # A full disk: the agent goes on.
+        return False
+    return True
+
+
+def find_kept_report(turn: Turn) -> Report | None:
+    """Return what was kept before the agent of *turn* was ended; None if nothing was."""
+    document = turn.run_dir.read_report()
+    try:
+        return Report(turn.run_dir.read_output_file(), parse_strict_json(document))
+    except BadJson:
+        return None
+
+
+def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
+    """Return the answer of an agent that was ended for its *report*, whatever its end."""
+    if run.outcome == "interrupted":
+        # Ctrl-C came while it was being ended.
+        error = {"kind": "interrupted", "message": "it was interrupted"}
+        return Played(None, run.started_ms, run.duration_ms, error=error, is_kept=True)
+    reply = read_reply(report, run.stdout, turn.agent.payload.get("protocol", "positional"))
+    # An agent of the kit tells what it has spent as one that failed.
+    spent = reply.usage or read_step_dir(turn.run_dir.step_dir).usage
+    reply = reply._replace(usage=dict(spent) if spent else None)
+    return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+
+
+# Wait for an agent whose engine was killed, with the same limits, Ctrl-C and listener.
+#
+# When `wait_for_orphan` returns, the agent has ended; a daemon that it left behind does not
+# count.
+
+_AT_WORK = b"the agent of an interrupted step is still at work; waiting for it\n"
+
+# Only a parent is told of a process's end, so this is polled.
+_TICK_S = 0.05
+_LOOK_TICKS = 10
+
+
+def wait_for_orphan(
+    run: RunDir, listener: Listener, *, timeout_s: float | None
+) -> RunOutcome | None:
+    """Wait until an agent has ended; end it at a limit, at Ctrl-C, or if it has done its part.
+
+    *timeout_s* counts from the agent's start. Return why it was ended; None if it ended by itself.
+    """
+    try:
+        if listener.on_stderr is not None:
+            listener.on_stderr(_AT_WORK)
+        outcome = _watch(run, listener, timeout_s)
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    debug("VPF38SEH", "orphaned agent ended", run=run.path, outcome=outcome)
+    if outcome is not None:
+        _stop(run)
+    return outcome
+
+
+def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutcome | None:
+    left_s = None if timeout_s is None else timeout_s - _find_age_s(run)
+    deadline = None if left_s is None else time.monotonic() + left_s
+    for tick in count():
+        # The search for who holds the lock may go through all processes.
+        look = read_found_state if tick % _LOOK_TICKS == 0 else _read_state
+        if not isinstance(look(run, is_held=run.is_alive()), RunAlive):
+            break
+        listener.on_tick()
+        check_cancelled()
+        if listener.is_done():
+            return "dismissed"
+        if _is_over_limit(run):
+            return "too-much-output"
+        if deadline is not None and time.monotonic() >= deadline:
+            return "timed-out"
+        time.sleep(_TICK_S)
+    return None
+
+
+def _read_state(run: RunDir, *, is_held: bool) -> RunState:
+    return read_run_state(run.path, alive_is_held=is_held)
+
+
+def _stop(run: RunDir) -> None:
+    """Stop the agent; a second Ctrl-C kills it at once, and the run is still recorded."""
+    try:
+        stop_run(run.path, run.alive, grace_s=DEFAULT_GRACE_S, is_held=run.is_alive)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt):
+            stop_run(run.path, run.alive, grace_s=0, is_held=run.is_alive)
+
+
+def _find_age_s(run: RunDir) -> float:
+    start_ms = find_run_start_ms(run.path)
+    # Without a pid file its shell has only just begun.
+    return 0.0 if start_ms is None else max(0.0, time.time() - start_ms / 1000)
+
+
+def _is_over_limit(run: RunDir) -> bool:
+    for name in (STDOUT, STDERR):
+        with suppress(FileNotFoundError):
+            if os.stat(os.path.join(run.path, name)).st_size > DEFAULT_MAX_OUTPUT_BYTES:
+                return True
+    return False
+
+
+# Play a turn by its agent command: run it, or take up an orphaned run, and read the reply.
+#
+# A run stays in its run directory until the ref has moved, so a killed engine leaves its agent's
+# work to the next one.
 
 _ENDED_BY_SIGNAL = 128
 

@@ -1,11 +1,8 @@
-"""Run the checks of a role on an answer that fits its schema, before the answer is recorded.
-
-A check is a command in the work directory; its exit status decides. Of a dead engine nothing is
-believed: what it left running is ended, and all checks run again.
-"""
+"""Run the checks of a role on an answer that fits its schema."""
 
 import json
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import (
@@ -25,20 +22,57 @@ from uwf_git.commands.agent_run.mask import (
     read_secrets,
     write_fingerprints,
 )
-from uwf_git.commands.agent_run.process_of_turn import (
-    agent_environ,
-    find_timeout_s,
-    turn_environment,
-)
 from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
+from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed
 from uwf_git.project_paths import find_above
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.threads.run_dir import RunDir
+
+# What every process of a turn is given: the agent's and those of the role's checks.
+
+
+def agent_environ(turn: Turn) -> dict[str, str]:
+    """Return the inherited environment with the variables that the agent's settings add."""
+    return {**turn.environ, **turn.agent.payload.get("env", {})}
+
+
+def turn_environment(turn: Turn, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return *environ* with what it says of the turn; make the step directory."""
+    step_dir = turn.run_dir.step_dir
+    os.makedirs(step_dir, exist_ok=True)
+    return {
+        **environ,
+        "UWF_REPO": turn.store.path,
+        "UWF_THREAD_ID": turn.thread,
+        "UWF_ROLE": turn.role,
+        "UWF_HEAD": turn.snapshot.record.node,
+        "UWF_ATTEMPT": str(turn.attempt),
+        "UWF_WORKFLOW": turn.snapshot.record.workflow,
+        "UWF_TRACE": os.path.join(step_dir, "trace.jsonl"),
+        "UWF_STEP_DIR": step_dir,
+    }
+
+
+def find_timeout_s(turn: Turn, *, spent_ms: int = 0) -> float | None:
+    """Return how long a process may take: the turn's own limit, or what the thread has left.
+
+    *spent_ms* of the thread's time are gone already in this turn.
+    """
+    left_s = find_time_left_s(turn.limited.present)
+    if left_s is not None:
+        left_s = max(0.0, left_s - spent_ms / 1000)
+    return min((each for each in (turn.timeout_s, left_s) if each is not None), default=None)
+
+
+# Run the checks of a role on an answer that fits its schema, before the answer is recorded.
+#
+# A check is a command in the work directory; its exit status decides. Of a dead engine nothing is
+# believed: what it left running is ended, and all checks run again.
 
 REPLY = "reply.json"
 REPLY_VARIABLE = "UWF_REPLY"

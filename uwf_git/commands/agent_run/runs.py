@@ -1,25 +1,37 @@
-"""The runs of a thread that are not recorded yet: who plays them, which have finished."""
+"""The runs of a thread that are not recorded yet: who plays them, and stopping them."""
 
 import json
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.agents.group import leave_group
+from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
-from uwf_git.agents.stop_run import is_left_behind
+from uwf_git.agents.stop_run import find_group, is_left_behind, stop_run
+from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.turn import Turn
+from uwf_git.errors import Conflict
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import NodeHash, ThreadId, is_node_hash
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
 from uwf_git.store.threads.run_dir import (
     RunDir,
     get_run_dir,
     has_runs,
     is_empty_and_removed,
+    list_check_runs,
     list_run_dirs,
     remove_runs,
 )
+from uwf_git.store.threads.snapshot import Snapshot
+
+# The runs of a thread that are not recorded yet: who plays them, which have finished.
 
 
 def read_state(run: RunDir) -> RunState:
@@ -133,3 +145,127 @@ def find_player(run: RunDir) -> tuple[str | None, str | None]:
     # That of a check has no agent.
     role, _, rest = run.read_turn().partition("\n")[0].partition(" ")
     return role or None, rest.partition(" ")[2] or None
+
+
+# Stop an agent that is at work, whichever process started it.
+#
+# What it printed is recorded as a failed attempt by its engine, or by the next step if the engine
+# is dead. Only processes of this machine and user, in the agent's process group, can be stopped.
+
+_TICK_S = 0.02
+
+# The engine only has to record the attempt then.
+_PATIENCE_S = 30.0
+
+
+def _nothing() -> None:
+    return None
+
+
+def stop_agents(
+    store: Store, thread: ThreadId, *, reason: str, before: Callable[[], None] = _nothing
+) -> bool:
+    """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
+
+    The caller prevents new steps (a pause, ``lock_stop``). *before* is called before an agent is
+    stopped: one that called this process may take it along.
+
+    Raises:
+        ThreadBusy: the agent has ended, but its engine has not; at once if that is stopped itself.
+    """
+    stopped = False
+    deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
+    while True:
+        # All of them: the thread may have moved since an agent began.
+        for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
+            stopped |= _stop(run, reason, before)
+        holder = find_holder(store, thread)
+        if holder is None:
+            return stopped
+        # A stopped process records nothing, however long this waits.
+        if is_stopped(holder) or time.monotonic() >= deadline:
+            pid = holder.get("pid")
+            raise ThreadBusy(
+                thread, holder, hint=f"it does not end by itself; `kill {pid}` ends it"
+            )
+        time.sleep(_TICK_S)
+
+
+@contextmanager
+def lock_stopped(
+    store: Store,
+    caller: Caller,
+    thread: ThreadId,
+    *,
+    reason: str,
+    before: Callable[[], None] = _nothing,
+) -> Iterator[None]:
+    """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
+
+    *before* is called before an agent is stopped.
+
+    Raises:
+        ThreadBusy: as ``stop_agents``; or a process of another machine holds the lock.
+    """
+    deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
+    with ExitStack() as stack:
+        while True:
+            stop_agents(store, thread, reason=reason, before=before)
+            try:
+                stack.enter_context(lock_thread(store, thread, since_ms=caller.now_ms()))
+                break
+            except ThreadBusy as busy:
+                # A new step that is about to find lock_stop releases the lock in a moment.
+                if time.monotonic() >= deadline or not busy.facts["holder"]:
+                    raise
+        yield
+
+
+def _stop(run: RunDir, reason: str, before: Callable[[], None]) -> bool:
+    group = find_group(run.path, run.alive)
+    if group is None:
+        return False
+    before()
+    leave_group(group, run.alive)
+    # The folder is gone if the run was recorded just now.
+    with suppress(OSError):
+        run.write_stop_reason(first_line(reason))
+    return stop_run(run.path, run.alive, grace_s=DEFAULT_GRACE_S, is_held=run.is_alive)
+
+
+# Check that no agent is at work on a thread before the thread is ended or moved.
+#
+# Otherwise its result could not be recorded any more, and the user would believe that it stopped.
+
+
+class AgentLeftRunning(Conflict):
+    """The agent of an interrupted step is still at work."""
+
+    code = "agent-left-running"
+
+    def __init__(self, thread: ThreadId, group: int | None) -> None:
+        where = (
+            f" (process group {group})"
+            if group
+            else "; it cannot be seen from here, so another user, container or machine runs it"
+        )
+        end_it = f"`kill -- -{group}` ends it" if group else "end it there"
+        super().__init__(
+            f"thread {thread} still has an agent at work, whose engine was killed{where}",
+            hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
+            thread=thread,
+            group=None if group is None else str(group),
+        )
+
+
+def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
+    """Check that no agent is at work on the step after *snapshot*; the caller holds the lock.
+
+    Raises:
+        AgentLeftRunning: one is.
+    """
+    thread = snapshot.record.thread
+    agent = get_run_dir(store, thread, snapshot.turn_start)
+    for run in (agent, *list_check_runs(store, thread)):
+        if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
+            raise AgentLeftRunning(thread, find_group(run.path, run.alive))

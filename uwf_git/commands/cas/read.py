@@ -1,20 +1,177 @@
-"""`json-cas get`, `cat`, `has`, `refs` and `walk`: read nodes.
-
-*text* is a hash or a unique prefix. A missing or damaged node on a walk is a row that says so.
-"""
+"""Read nodes by hand: rows, types, `json-cas get`, `cat`, `has`, `refs` and `walk`."""
 
 import binascii
+import json
 from base64 import b64decode
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from uwf_git.commands.cas.rows import NodeRow, build_row, find_type_name
-from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import BYTES, TEXT
-from uwf_git.model.names import NodeHash, parse_node_prefix
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.builtin import BUILTIN_NODES, BYTES, META, TEXT
+from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.model.event_words import first_line
+from uwf_git.model.names import NodeHash, fold, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.store import Store
+
+# Find the schema node of a type by name or hash.
+#
+# A schema is a meta-schema, or a node whose type is a meta-schema.
+
+BUILTIN_TYPES: dict[str, NodeHash] = {
+    node.payload["title"]: node.hash for node in BUILTIN_NODES if node.hash != META
+}
+"""The built-in schemas by their names: ``Text``, ``Role``, …"""
+
+
+def find_plain_type(text: str) -> NodeHash | None:
+    """Return the type that *text* names without a store: a built-in name, or a whole hash."""
+    if text in BUILTIN_TYPES:
+        return BUILTIN_TYPES[text]
+    folded = fold(text)
+    return NodeHash(folded) if is_node_hash(folded) else None
+
+
+def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
+    """Find the type *text*: a built-in name, a hash, or a unique prefix of one.
+
+    Raises:
+        NotANodeHash, NoSuchNode, AmbiguousNode: *text* names no node, or several.
+    """
+    return find_plain_type(text) or lookup.resolve(parse_node_prefix(text))
+
+
+def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
+    """Return the schema node *name*.
+
+    Raises:
+        NoSuchNode, StoreDamaged: it is missing, or damaged.
+        Refused: it is no schema.
+    """
+    node = lookup.get_type(name)
+    if not is_schema(lookup, node):
+        raise Refused(
+            f"node {node.hash} is not a schema: it is of type {node.type}",
+            code="not-a-schema",
+            hint="`json-cas schema list` names the schemas; `json-cas schema put FILE` adds one",
+            node=node.hash,
+            type=node.type,
+        )
+    return node
+
+
+def is_schema(lookup: NodeLookup, node: Node) -> bool:
+    """Check whether *node* is a schema.
+
+    Raises:
+        StoreDamaged: all copies of its type are damaged.
+    """
+    if node.is_self_typed:
+        return True
+    try:
+        return lookup.get_type(node.type).is_self_typed
+    except NoSuchNode:
+        return False
+
+
+def hash_payload(
+    type_text: str | None, payload: Any, *, open_store: Callable[[], Store]
+) -> NodeHash:
+    """Return the name of a node of the type *type_text* with *payload*; None is for a meta-schema.
+
+    *open_store* is only called to resolve a prefix.
+
+    Raises:
+        NotCanonical: no node can hold the payload.
+        NotANodeHash, NoSuchNode, AmbiguousNode: *type_text* names no type, or several.
+    """
+    if type_text is None:
+        return self_typed_hash(payload)
+    type_hash = find_plain_type(type_text) or resolve_type(NodeLookup(open_store()), type_text)
+    return typed_hash(type_hash, payload)
+
+
+# Rows: a node in one line; a missing or damaged node is a row that says so.
+
+_LONGEST = 72
+# The fields that name most nodes, the first present one counts.
+_NAMES = ("title", "name", "role", "command", "prompt")
+
+
+class NodeRow(NamedTuple):
+    """One node in a list."""
+
+    hash: NodeHash
+    type: NodeHash | None
+    """None if the node cannot be read."""
+
+    type_name: str | None
+    """The title of its schema; None if it has none, or cannot be read."""
+
+    summary: str
+    """One line of the payload; "" if the node cannot be read."""
+
+    problem: str | None = None
+    """Why the node cannot be read; None if it can."""
+
+
+def build_row(lookup: NodeLookup, name: NodeHash) -> tuple[NodeRow, Node | None]:
+    """Return the row of the node *name*, and the node if it can be read."""
+    try:
+        node = lookup.find(name)
+    except StoreDamaged as error:
+        return NodeRow(name, None, None, "", error.message), None
+    if node is None:
+        return NodeRow(name, None, None, "", NoSuchNode(name).message), None
+    return NodeRow(name, node.type, find_type_name(lookup, node), summarize(node)), node
+
+
+def find_title(payload: Any) -> str | None:
+    """Return the title of a schema in one line; None if it has none."""
+    title = payload.get("title") if isinstance(payload, dict) else None
+    return " ".join(title.split()) or None if isinstance(title, str) else None
+
+
+def find_type_name(lookup: NodeLookup, node: Node) -> str | None:
+    """Return the title of the schema of *node*; None if it has none, or cannot be read."""
+    try:
+        return find_title(lookup.get_type(node.type).payload)
+    except (NoSuchNode, StoreDamaged):
+        return None
+
+
+def summarize(node: Node) -> str:
+    """Return one short line of the payload of *node*."""
+    return _short(_words(node.payload))
+
+
+def _words(payload: Any) -> str:
+    if isinstance(payload, str):
+        return first_line(payload)
+    if isinstance(payload, dict):
+        for key in _NAMES:
+            value = payload.get(key)
+            if isinstance(value, str) and first_line(value):
+                return first_line(value)
+    # Stop after one line: a large payload need not be rendered whole.
+    parts = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).iterencode(payload)
+    text = ""
+    for part in parts:
+        text += part
+        if len(text) > _LONGEST:
+            break
+    return text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+# `json-cas get`, `cat`, `has`, `refs` and `walk`: read nodes.
+#
+# *text* is a hash or a unique prefix. A missing or damaged node on a walk is a row that says so.
 
 
 class Reached(NamedTuple):

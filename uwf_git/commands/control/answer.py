@@ -1,20 +1,17 @@
-"""`uwf thread answer`: record a person's answer as a step. Nothing runs.
+"""`uwf thread answer`: record a person's answer as a step, asked for at the terminal or given."""
 
-An answer is recorded only if the same question is still open and the answer fits the role.
-Source: seed 002 (waiting_human).
-"""
-
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.question import find_since
+from uwf_git.commands.inspect.step_view import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
-from uwf_git.commands.step.transitions import build_answer, wait_for_person
+from uwf_git.commands.step.record_turn import build_answer, wait_for_person
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.check_meta import (
@@ -24,10 +21,10 @@ from uwf_git.commands.turn.check_meta import (
 )
 from uwf_git.commands.turn.choose_agent import Choice, NoAgent, build_agent, choose_agent, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.limits import check_limits
-from uwf_git.commands.turn.spending import read_spending
+from uwf_git.commands.turn.limits import check_limits, read_spending
 from uwf_git.commands.turn.turn import ThreadResult, Turn, build_thread_result
-from uwf_git.engine.form import list_questions
+from uwf_git.engine.form import CheckAnswer, FormIO, fill_form, list_questions
+from uwf_git.engine.turn_context import AgentContext, RoleView, Step
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import NodeHash, ThreadId
@@ -40,6 +37,11 @@ from uwf_git.store.threads.heads import Head, HeadMoved, advance_head
 from uwf_git.store.threads.lock import ThreadBusy, check_not_stopped, lock_thread
 from uwf_git.store.threads.record import record_next
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
+
+# `uwf thread answer`: record a person's answer as a step. Nothing runs.
+#
+# An answer is recorded only if the same question is still open and the answer fits the role.
+# Source: seed 002 (waiting_human).
 
 _MOST_TRIES = 20
 
@@ -316,3 +318,75 @@ def _record(
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)
     return build_thread_result(new.record, said=new.said, commit=commit)
+
+
+# Ask a person to play a role at the terminal: the prompt, then question by question.
+#
+# A person gets the same prompt as an agent and is held to the same schema.
+
+_LONGEST_SHOWN = 20_000
+
+_TEXT_QUESTION = """\
+Your text. It ends at a line that is only a dot, or at Ctrl-D;
+:e opens an editor.
+"""
+
+Edit = Callable[[str], str | None]
+"""Opens a text in an editor; returns None if that failed."""
+
+
+class FilledForm(NamedTuple):
+    """A person's answer."""
+
+    meta: Any
+    content: str
+
+
+def build_page(context: AgentContext) -> str:
+    """Return the text that a person sees before the questions."""
+    role = context.current_role
+    number = f"step {context.depth + 1} of {context.workflow.name}, thread {context.thread_id}"
+    parts = [f"\n===== Your turn as {role.name} ({number}) =====", role.description]
+    parts += [role.system_prompt, f"----- The task -----\n{context.start.prompt}"]
+    if context.steps:
+        parts.append(_tell_step(context.steps[-1]))
+    if context.hint is not None:
+        parts.append(f"A hint for you: {context.hint}")
+    if context.last_error is not None:
+        parts.append(f"The last attempt failed: {context.last_error.message}")
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n\n"
+
+
+def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> FilledForm:
+    """Ask for the fields and the text until the person hands them in."""
+    meta, content = None, ""
+    while True:
+        asker.say(f"----- Your answer as {role.name} -----\n")
+        meta = fill_form(asker, role.output_schema, check=check, before=meta)
+        content = _ask_text(asker, content, edit)
+        asker.say(f"\n{json.dumps(meta, ensure_ascii=False, indent=2)}\n")
+        line = asker.read_line("Hand this in? [Y/n] ")
+        if line is not None and line.strip().lower() in ("", "y", "yes"):
+            return FilledForm(meta, content)
+
+
+def _tell_step(step: Step) -> str:
+    content = step.content.strip()
+    if len(content) > _LONGEST_SHOWN:
+        content = f"{content[:_LONGEST_SHOWN]}\n[… `uwf thread read` shows all of it]"
+    meta = json.dumps(step.meta, ensure_ascii=False, indent=2)
+    return f"----- The last step, by {step.role} -----\n{meta}\n\n{content}"
+
+
+def _ask_text(asker: FormIO, before: str, edit: Edit) -> str:
+    kept = "Enter and a dot: as before.\n" if before else ""
+    asker.say(f"{_TEXT_QUESTION}{kept}")
+    lines: list[str] = []
+    while (line := asker.read_line("| ")) not in (None, "."):
+        if line == ":e":
+            edited = edit("\n".join(lines) or before)
+            if edited is not None:
+                return edited.strip("\n")
+        else:
+            lines.append(line or "")
+    return "\n".join(lines).strip("\n") or before

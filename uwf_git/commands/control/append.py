@@ -18,10 +18,9 @@ from uwf_git.commands.control.change_rules import (
     steer_between_steps,
 )
 from uwf_git.commands.split.plan import read_entry, read_flow
-from uwf_git.commands.turn.inner_roles import read_played
+from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
-from uwf_git.commands.workflow.files import includes_beside
-from uwf_git.commands.workflow.find import find_used
+from uwf_git.commands.workflow.find import find_used, includes_beside
 from uwf_git.engine.flow_move import has_left
 from uwf_git.errors import Refused
 from uwf_git.model.definition.append import (

@@ -9,8 +9,8 @@ from uwf_git.commands.control.change_rules import check_place, position_gone, st
 from uwf_git.commands.control.steer import build_signalled
 from uwf_git.commands.split.plan import read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.bind_roles import check_next
 from uwf_git.commands.turn.turn import ThreadResult
-from uwf_git.commands.turn.typed_agents import check_next
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.thread import build_signal

@@ -1,25 +1,38 @@
-"""Steer a thread: record a commit that changes how it goes on and adds no step.
+"""Steer a thread by a commit that adds no step: pause, resume, retry, patch, kill."""
 
-No lock is taken. The ref moves by compare-and-swap; a step that is under way is recorded on top.
-Source: seed 004, the runtime control protocol.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
+from uwf_git.commands.agent_run.runs import stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.turn.active_thread import read_active
+from uwf_git.commands.split.family import walk_descendants
+from uwf_git.commands.step.branches import sweep_branches
+from uwf_git.commands.step.ending import end_by_kill
+from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, read_active
+from uwf_git.commands.turn.branches import resolve_or_begin
+from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
+from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
+from uwf_git.errors import BadUsage
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import event_of
+from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
+from uwf_git.model.thread import build_signal, keep_reason
+from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, advance_head
+from uwf_git.store.threads.heads import HeadMoved, advance_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_briefly
-from uwf_git.store.threads.record import NewCommit, build_next, record_next
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Steer a thread: record a commit that changes how it goes on and adds no step.
+#
+# No lock is taken. The ref moves by compare-and-swap; a step that is under way is recorded on
+# top. Source: seed 004, the runtime control protocol.
 
 MOST_TRIES = 1000
 """The most tries to move a head that other processes move as well; each time one succeeds."""
@@ -73,3 +86,217 @@ def build_signalled(
     """Build the commit of *signal*."""
     event = event_of(signal.payload["action"])
     return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))
+
+
+# `uwf thread pause`: stop a thread before its next step, or with --now at once.
+#
+# The pause is committed before an agent is stopped, so nothing starts in between; the stopped
+# attempt is recorded after it. It is one commit, of the thread: its branches look at it before
+# each step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
+
+
+def pause_thread(
+    store: Store, caller: Caller, text: str, *, reason: str = "", now: bool = False
+) -> ThreadResult:
+    """Pause a thread after the step that is under way, or *now*.
+
+    *now* stops a running agent; its output is kept as an attempt that does not count against its
+    retries. A paused thread can be paused *now* as well, to stop its agent.
+
+    Raises:
+        WrongStatus: the thread is paused already.
+        ThreadBusy: the agent was stopped, but its engine did not end.
+        What ``steer_thread`` raises.
+    """
+    reason = keep_reason(reason)
+    thread = read_active(store, text)[0].thread
+    paused_before: WrongStatus | None = None
+    try:
+        steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
+    except WrongStatus as error:
+        paused_before = error
+    stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
+    if paused_before is not None and not stopped:
+        raise paused_before
+    # The stopped attempt may have been recorded after the pause.
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    said = tip.subject.partition(": ")[2]
+    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+
+
+def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
+    """Stop the agents of *thread* and of its branches; return whether there were any."""
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
+    stopped = [stop_agents(store, each, reason=reason) for each in threads]
+    return any(stopped)
+
+
+def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
+    if snapshot.record.status == "paused":
+        hint = "`uwf thread resume {thread}` lets it go on"
+        raise WrongStatus(snapshot, "is paused already", hint)
+    signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
+    return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+
+
+# `uwf thread resume`: end a pause, or the wait for the end of an agent's limit. Nothing runs.
+#
+# The status is that of before the pause. Source: seeds 003 and 004 (resume).
+
+_STEP = "`uwf thread step {thread}` takes its next step"
+_NEXT = {
+    "failed": "`uwf thread retry {thread}` has it try again",
+    "waiting": "`uwf thread answer {thread}` gives the answer that it waits for",
+}
+
+
+def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
+    """Resume a paused thread; one that waits for the end of a limit may try at once.
+
+    Raises:
+        WrongStatus: the thread is neither paused nor waiting for the end of a limit.
+        What ``steer_thread`` raises.
+    """
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        before = read_standing(snapshot)
+        status, waiting = before.record.status, before.state.waiting
+        is_limited = status == "waiting" and waiting is not None and waiting.until is not None
+        if status != "paused" and not is_limited:
+            raise WrongStatus(snapshot, f"is {status}, not paused", _NEXT.get(status, _STEP))
+        signal = build_signal("resume", timestamp=caller.now_ms(), reason=reason)
+        return build_signalled(before, Cause(), signal=signal)
+
+    return steer_thread(store, caller, text, build)
+
+
+# `uwf thread retry`: allow a failed thread to try again, with all its retries. Nothing runs.
+#
+# The failed attempts stay in the history; the next prompt has the last error.
+
+_DRIVE = "`uwf thread run {thread}` drives its branches"
+_RETRY_NEXT = {
+    "paused": "`uwf thread resume {thread}` lets it go on",
+}
+
+
+def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
+    """Make a failed thread ready again; *hint* goes into the agent's next prompt.
+
+    Of a thread that has split, those of its branches that have failed.
+
+    Raises:
+        WrongStatus: neither the thread nor a branch of it has failed.
+        What ``steer_thread`` raises.
+    """
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        status = snapshot.record.status
+        if status != "failed":
+            problem = f"is {status}, and has not failed"
+            told = _RETRY_NEXT.get(status, _STEP)
+            if status == "waiting":
+                # Braces of a role's name are no fields of the hint.
+                told = advise(store, snapshot, NextMove()).text
+                told = told.replace("{", "{{").replace("}", "}}")
+            raise WrongStatus(snapshot, problem, told)
+        signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
+        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+
+    tip = read_active(store, text)[1]
+    if tip.record.status != "split":
+        return steer_thread(store, caller, tip.record.thread, build)
+    failed = [
+        head.thread
+        for head, branch in walk_descendants(store, tip)
+        if branch.record.status == "failed"
+    ]
+    if not failed:
+        raise WrongStatus(tip, "has split, and none of its branches has failed", _DRIVE)
+    for thread in failed:
+        # It may go on by itself meanwhile.
+        with suppress(WrongStatus, ThreadNotActive):
+            steer_thread(store, caller, thread, build)
+    said = f"{len(failed)} branch{'es' if len(failed) > 1 else ''} may try again"
+    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+
+
+# `uwf thread patch`: change a thread's state by a JSON merge patch.
+#
+# An agent that is at work does not see the change; its own patch is applied afterwards. Source:
+# seed 004 (patchState); RFC 7396, JSON merge patch.
+
+
+def _bad_patch(problem: str) -> BadUsage:
+    return BadUsage(
+        f"the patch {problem}",
+        code="bad-patch",
+        hint='a JSON merge patch is an object: \'{"done": true, "draft": null}\' sets done and '
+        "removes draft",
+    )
+
+
+def patch_thread(
+    store: Store, caller: Caller, text: str, patch: Any, *, reason: str = ""
+) -> ThreadResult:
+    """Apply the JSON merge patch *patch* to a thread's state.
+
+    Raises:
+        BadUsage: *patch* is empty or not an object; in a flow, it names ``iteration`` or makes the
+            state too large.
+        NotCanonical: *patch* holds a value that a node cannot hold.
+        What ``steer_thread`` raises.
+    """
+    if not isinstance(patch, Mapping):
+        raise _bad_patch("is not an object")
+    if not patch:
+        raise _bad_patch("is empty")
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        _check_flow_state(snapshot, patch)
+        signal = build_signal("patch", timestamp=caller.now_ms(), reason=reason, patch=patch)
+        return build_signalled(read_standing(snapshot), Cause(), signal=signal)
+
+    return steer_thread(store, caller, text, build)
+
+
+def _check_flow_state(snapshot: Snapshot, patch: Mapping[str, Any]) -> None:
+    if parse_workflow(snapshot.get_node(snapshot.record.workflow)).flow is None:
+        return
+    state = merge_patch(dict(snapshot.get_present().state), dict(patch))
+    problem = find_patch_problem(patch) or find_state_problem(state)
+    if problem is not None:
+        raise _bad_patch(f"cannot be applied: {problem}")
+
+
+# `uwf thread kill`: end a thread and archive it; a running agent is stopped first.
+#
+# No step can begin meanwhile. What a stopped agent printed is recorded first, and so is what the
+# agent of a dead engine has finished. An agent may kill its own thread.
+#
+# The branches of the thread end after it. If a crash comes in between, another kill of the thread
+# ends them, or the next step of one of them.
+
+
+def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
+    """End a thread and archive it, then its branches; stop their agents first.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
+        ThreadBusy: another process is ending the thread, or the engine does not end.
+        EndedElsewhere: the thread has ended at a remote, without the commits made here.
+        AgentLeftRunning: the engine is dead and its agent cannot be stopped from here: another
+            user or machine runs it, or its pid is unknown.
+        HeadMoved: other processes moved the head at every try.
+    """
+    reason = keep_reason(reason)
+    thread, commit, _archived = resolve_or_begin(store, text)
+    tip = read_snapshot(store, commit)
+    if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
+        said = tip.subject.partition(": ")[2]
+        return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
+    killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    sweep_branches(store, caller, tip, reason=reason)
+    return killed

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uwf_git.agents.group import Detached, DetachRequest, spawn_detached
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
-from uwf_git.commands.turn.inner_roles import check_roles
+from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
-from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.step.branches import join_branches, list_leaves, list_trunks, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
-from uwf_git.commands.step.split_thread import list_leaves, list_trunks
-from uwf_git.commands.turn.spending import find_steps_left
+from uwf_git.commands.turn.limits import find_steps_left
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId

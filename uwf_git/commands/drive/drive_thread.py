@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.drive.wait_in_status import wait_in_status
+from uwf_git.commands.drive.wait import wait_in_status
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
-from uwf_git.commands.turn.ancestors import BranchHeld
-from uwf_git.commands.turn.inner_roles import check_roles
+from uwf_git.commands.turn.bind_roles import check_roles
+from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.turn.choose_agent import RetryRules
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import Steered, find_steered
-from uwf_git.commands.turn.retries import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.model.event_words import first_line

@@ -1,8 +1,4 @@
-"""`uwf thread wait`: return when no process is at work on a thread any more.
-
-A look takes no lock, creates no file, and reads no object unless the thread is at rest, or another
-one is at work that may be a branch of it.
-"""
+"""Wait: for threads until nobody is at work on them, and while one stays in a status."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,18 +7,62 @@ from typing import NamedTuple
 
 from uwf_git.commands.agent_run.inside import refuse_inside
 from uwf_git.commands.agent_run.running import is_any_at_work
-from uwf_git.commands.inspect.branches import count_branches
+from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
+from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
+
+# Sleep while a thread stays in a status: its ref is polled, so a pause or an end takes effect.
+
+_TICK_S = 0.2
+_LONGEST_TICK_S = 1.0
+
+# In a wait longer than a retry's, the ref is polled less often.
+_LONG_S = 60.0
+_MS = 1000
+
+
+def wait_in_status(
+    store: Store,
+    waiting: tuple[ThreadId, Status],
+    seconds: float,
+    *,
+    until: tuple[Callable[[], int], int],
+    sleep: Callable[[float], None],
+) -> None:
+    """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
+
+    *until* is a clock, and a time in its milliseconds. The caller names the status: a pause that
+    comes before the first look must not go unnoticed.
+    """
+    (thread, status), (now_ms, until_ms) = waiting, until
+    seen: Head | None = None
+    slept_s = 0.0
+    while True:
+        left_s = max(seconds - slept_s, (until_ms - now_ms()) / _MS)
+        head = find_head(store, thread)
+        if left_s <= 0 or head is None or head.archived:
+            return
+        if head != seen and read_snapshot(store, head.commit).record.status != status:
+            return
+        seen = head
+        tick_s = min(left_s, _LONGEST_TICK_S if left_s > _LONG_S else _TICK_S)
+        sleep(tick_s)
+        slept_s += tick_s
+
+
+# `uwf thread wait`: return when no process is at work on a thread any more.
+#
+# A look takes no lock, creates no file, and reads no object unless the thread is at rest, or
+# another one is at work that may be a branch of it.
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 _FIRST_TICK_S = 0.05
-_LONGEST_TICK_S = 0.5
+_WAIT_LONGEST_TICK_S = 0.5
 _GROWTH = 1.5
 
 
@@ -95,13 +135,13 @@ def wait_for_threads(
         threads = [thread for thread in threads if not _tell_rest(store, thread, on_rest)]
         if not threads:
             return
-        left_s = _LONGEST_TICK_S
+        left_s = _WAIT_LONGEST_TICK_S
         if request.timeout_s is not None:
             left_s = request.timeout_s - (request.monotonic() - begun_s)
             if left_s <= 0:
                 raise StillAtWork(threads, request.timeout_s)
         request.sleep(min(tick_s, left_s))
-        tick_s = min(_LONGEST_TICK_S, tick_s * _GROWTH)
+        tick_s = min(_WAIT_LONGEST_TICK_S, tick_s * _GROWTH)
 
 
 def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]) -> bool:

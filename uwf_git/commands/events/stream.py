@@ -13,14 +13,15 @@ from uwf_git.commands.events.commit_events import (
     EventReader,
     describe_turn,
 )
-from uwf_git.commands.events.journal import JournalReader
-from uwf_git.commands.events.open_turns import find_open_turn, list_open_turns
-from uwf_git.commands.events.order import (
+from uwf_git.commands.events.journal import (
+    JournalReader,
     NoSuchEvent,
     OrderedTransition,
+    find_open_turn,
     find_thread,
     find_turn_end,
     list_new,
+    list_open_turns,
     merge_transitions,
 )
 from uwf_git.commands.split.family import Family, list_present_descendants

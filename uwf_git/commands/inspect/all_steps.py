@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
-from uwf_git.commands.inspect.standing import DAMAGED, UNREADABLE
-from uwf_git.commands.inspect.step_view import view_steps
+from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
+from uwf_git.commands.inspect.step_view import count_all_failed_attempts, view_steps
 from uwf_git.commands.split.ending import label_branch, read_at
 from uwf_git.commands.split.plan import find_container
 from uwf_git.model.names import NodeHash

@@ -35,7 +35,7 @@ def offer_threads(
 
 def offer_workflows(store: Store, typed: str, *, cwd: str) -> list[Candidate]:
     """Return the workflows whose names begin with *typed*: the project's, then the registered."""
-    from uwf_git.commands.workflow.list import list_workflows  # noqa: PLC0415 (few ask for them)
+    from uwf_git.commands.workflow.find import list_workflows  # noqa: PLC0415 (few ask for them)
 
     return [
         Candidate(row["name"], row.get("description") or row.get("error", ""))
@@ -48,8 +48,10 @@ def offer_roles(
     store: Store, typed: str, *, cwd: str, thread: str | None = None, workflow: str | None = None
 ) -> list[Candidate]:
     """Return the roles that begin with *typed*: of a thread, of a workflow, or else of all."""
-    from uwf_git.commands.workflow.find import find_workflow  # noqa: PLC0415 (few ask for them)
-    from uwf_git.commands.workflow.list import list_workflows  # noqa: PLC0415 (the same)
+    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (few ask for them)
+        find_workflow,
+        list_workflows,
+    )
 
     if thread is not None:
         workflow = _read(store, thread).record.workflow

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.failed_attempts import count_all_failed_attempts
-from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.commands.inspect.step_view import Commands, count_all_failed_attempts, get_text
 from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
 from uwf_git.model.builtin import STEP
 from uwf_git.model.names import NodeHash

@@ -1,31 +1,270 @@
-"""`uwf thread list`: the threads of a store, newest first.
-
-A row costs one commit to read, and one for each branch that the thread has now. A damaged thread
-is one row that says so. Whether one is ``running`` is checked only if it has run files or locks.
-"""
+"""`uwf thread list`: the threads of a store, newest first, and where each stands."""
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from heapq import merge
 from itertools import groupby, islice, takewhile
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
-from uwf_git.commands.inspect.branches import count_branches, find_status
-from uwf_git.commands.inspect.standing import name_damage
-from uwf_git.errors import StoreDamaged
+from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
+from uwf_git.commands.inspect.step_view import find_role, first_question_line, view_failure
+from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.family import Branch, list_branches
+from uwf_git.commands.split.plan import Container, find_container
+from uwf_git.commands.turn.limits import find_limit
+from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
-from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS
+from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.tracking import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
     find_head,
+    get_head,
     list_threads,
     parse_thread_id,
     resolve_thread,
 )
+from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Where threads stand among others: which statuses need somebody, and which is shown first.
+#
+# The terminal and the page order threads by this one table.
+
+Group = Literal["needs", "running", "others", "ended"]
+
+DAMAGED = "damaged"
+UNREADABLE = "unreadable"
+"""Of a format that this uwf does not read; nothing is wrong with it."""
+
+IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
+    {
+        "needs": ("waiting", "failed", DAMAGED, UNREADABLE),
+        "running": (RUNNING,),
+        "others": ("paused", "ready", "split"),
+        "ended": ("completed", "killed"),
+    }
+)
+"""The statuses of each group, in the order in which they are shown: what needs somebody first."""
+
+HOLDING = frozenset({*IN_GROUP["needs"], "paused"})
+"""The statuses in which a branch goes on only when somebody does something."""
+
+
+def name_damage(error: StoreDamaged) -> str:
+    """Return the status of a thread that cannot be read."""
+    return UNREADABLE if "format" in error.facts else DAMAGED
+
+
+def order_statuses(*first: Group) -> tuple[str, ...]:
+    """Return all statuses in the order in which they are shown, *first* first."""
+    groups = dict.fromkeys([*first, *IN_GROUP])
+    return tuple(status for group in groups for status in IN_GROUP[group])
+
+
+def group_active(statuses: Collection[str]) -> Group:
+    """Return the group of a thread that has not ended, of its status and its branches'."""
+    groups: tuple[Group, ...] = ("needs", "running")
+    return next((group for group in groups if set(IN_GROUP[group]) & set(statuses)), "others")
+
+
+def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return *counts* of statuses in the order in which these are shown; unknown ones last."""
+    ranks = {status: rank for rank, status in enumerate(order_statuses())}
+    return {
+        status: counts[status]
+        for status in sorted(counts, key=lambda each: (ranks.get(each, len(ranks)), each))
+    }
+
+
+def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:
+    """Return the status by which a row is ordered: of one that has split, its branches' first."""
+    below = row.get("branches") or {}
+    status = str(row["status"])
+    return next((each for each in order if each in below), status) if status == "split" else status
+
+
+# Branches of a thread as people look at them: what each is doing, and what holds the thread up.
+#
+# A branch that has not begun here is ``ready``. One that cannot be read is a row that says so.
+
+_MOST_ASKED = 16
+
+
+def find_status(store: Store, record: TransitionRecord) -> str:
+    """Return the status to show of a thread: ``running`` while a process works on it."""
+    thread = record.thread
+    if record.status not in {"ready", "waiting"} or not may_be_active(store, thread):
+        return record.status
+    if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
+        return RUNNING
+    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
+        find_running,
+        show_status,
+    )
+
+    return show_status(record.status, find_running(store, thread))
+
+
+def view_branches(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the documents of the branches that the thread at *tip* has now, in order.
+
+    One that has split itself has its own ``branches``.
+    """
+    found = tip.get_present().split
+    if found is None:
+        return []
+    container = find_container(tip, found.at)
+    return [_view_branch(store, container, branch) for branch in list_branches(store, tip)]
+
+
+def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str, Any]:
+    view: dict[str, Any] = {
+        "number": branch.number,
+        "label": label_branch(container, branch.number),
+        "thread": branch.child.thread,
+    }
+    if branch.head is None:
+        return {**view, "status": "ready", "depth": 0, "said": None}
+    try:
+        snapshot = read_snapshot(store, branch.head.commit)
+        record = snapshot.record
+        error = view_failure(snapshot, snapshot.get_present())
+        inner = view_branches(store, snapshot)
+    except StoreDamaged as damage:
+        return {**view, "status": name_damage(damage), "error": damage.message}
+    view |= {
+        "status": find_status(store, record),
+        "depth": record.depth,
+        "said": snapshot.subject,
+    }
+    if error is not None:
+        view["error"] = error["message"]
+    return {**view, "branches": inner} if inner else view
+
+
+def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
+    """Count the branches below *tip* by their status; of one that has split, its own instead."""
+    counts = Counter(row["status"] for row in _walk(view_branches(store, tip)))
+    return sort_counts(counts)
+
+
+def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield row
+        yield from _walk_all(row.get("branches", []))
+
+
+def _walk(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield from _walk(row["branches"]) if "branches" in row else (row,)
+
+
+def find_held_by(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what keeps the thread at *tip* from going on.
+
+    That is a thread around it, a branch that needs somebody, a limit, or branches that cannot be
+    joined. *branches* are those of ``view_branches``.
+    """
+    held: list[dict[str, Any]] = [
+        {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
+        for row in _walk_all(branches)
+        if row["status"] in HOLDING
+    ]
+    return [
+        *_find_trunks(store, tip),
+        *held,
+        *_find_undecided(store, branches),
+        *_find_limit(store, tip, branches),
+        *_find_conflicts(store, tip, branches),
+    ]
+
+
+def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield the threads around a branch that let it take no step."""
+    if tip.record.status in ENDED:
+        return
+    thread = tip.get_trunk()
+    while thread is not None:
+        head = find_head(store, thread)
+        if head is None:
+            return
+        snapshot = read_snapshot(store, head.commit)
+        if snapshot.record.status in {"paused", *ENDED}:
+            yield {"thread": thread, "status": snapshot.record.status}
+        thread = snapshot.get_trunk()
+
+
+def _find_conflicts(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield why branches that have all ended cannot be joined, of the thread and of those below."""
+    if tip.get_present().split is None:
+        return
+    from uwf_git.commands.turn.branches import find_join_problem  # noqa: PLC0415 (few threads split)
+
+    split = [row["thread"] for row in _walk_all(branches) if "branches" in row]
+    below = (read_snapshot(store, get_head(store, each).commit) for each in split)
+    for each in (tip, *below):
+        # A branch that cannot be read says so itself.
+        problem = None
+        with suppress(StoreDamaged):
+            problem = find_join_problem(store, each)
+        if problem is not None:
+            thread = problem.facts.get("thread", each.record.thread)
+            status = read_snapshot(store, get_head(store, thread).commit).record.status
+            yield _view_problem(thread, status, problem)
+
+
+def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the branches whose next step an expression without an answer keeps from beginning.
+
+    Each is asked, so not while something is at work, and only the first of many.
+    """
+    leaves = list(_walk(rows))
+    if any(row["status"] == RUNNING for row in leaves):
+        return
+    for row in [row for row in leaves if row["status"] == "ready"][:_MOST_ASKED]:
+        head = find_head(store, row["thread"])
+        problem = (
+            None if head is None else find_next_move(read_snapshot(store, head.commit)).problem
+        )
+        if problem is not None:
+            yield {"label": row["label"], **_view_problem(row["thread"], "ready", problem)}
+
+
+def _find_limit(
+    store: Store, tip: Snapshot, branches: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the limit that lets none of the *branches* take a step, or the thread if it is one."""
+    statuses = {row["status"] for row in _walk(branches)} or {tip.record.status}
+    limit = None
+    # What a branch that cannot be read has spent is not known.
+    with suppress(StoreDamaged):
+        limit = None if statuses <= ENDED else find_limit(store, tip, tip.get_present())
+    if limit is not None:
+        yield _view_problem(limit.facts["thread"], "limit", limit)
+
+
+def _view_problem(thread: ThreadId, status: str, problem: UwfError) -> dict[str, Any]:
+    view = {"thread": thread, "status": status, "error": problem.message}
+    return view if problem.hint is None else {**view, "hint": problem.hint}
+
+
+# `uwf thread list`: the threads of a store, newest first.
+#
+# A row costs one commit to read, and one for each branch that the thread has now. A damaged
+# thread is one row that says so. Whether one is ``running`` is checked only if it has run files
+# or locks.
 
 _LONG_MS = 7 * 24 * 3600 * 1000
 
@@ -124,10 +363,10 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     if any(row is not None and _is_of(row, text) for row in rows):
         return
     from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
+        BadLocalWorkflow,
         WorkflowRemoved,
         find_workflow,
     )
-    from uwf_git.commands.workflow.local import BadLocalWorkflow  # noqa: PLC0415 (the same)
 
     # One that was removed, or cannot be read, is known.
     with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
@@ -209,8 +448,6 @@ def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str
 
 def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     """Return the role that a thread waits for, and the first line of the question to a person."""
-    from uwf_git.commands.inspect.question import first_question_line  # noqa: PLC0415 (few threads wait)
-
     present = snapshot.get_present()
     if present.waiting is None:
         return {}
@@ -243,3 +480,70 @@ def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)
+
+
+# What a list says of a thread besides its row: its task, and what was last.
+#
+# That costs two more objects a row, or three, so only lists for people have it.
+
+
+class Summary(NamedTuple):
+    """A thread in a few words."""
+
+    task: str | None
+    last: str | None
+
+
+def summarize_thread(store: Store, row: dict[str, Any]) -> Summary:
+    """Return what is to be said of the thread of a row of ``list_thread_rows``."""
+    if "error" in row:
+        return Summary(None, row["error"])
+    try:
+        head = find_head(store, ThreadId(row["thread"]))
+        if head is None:
+            return Summary(None, row["said"])
+        snapshot = read_snapshot(store, head.commit)
+        task = first_line(str(snapshot.get_start().payload["prompt"]))
+        return Summary(task, _find_last(store, snapshot, row))
+    except StoreDamaged as error:
+        return Summary(None, error.message)
+
+
+def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
+    """Return who is at work, or what is to be decided; else the newest event.
+
+    Of an end the reason or the event before it: the end itself says no more than the status.
+    """
+    said: str = row["said"]
+    if snapshot.record.event == "start" and row["status"] != RUNNING and "question" not in row:
+        # It would repeat the task.
+        return ""
+    if row["status"] == RUNNING:
+        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+            find_running,
+        )
+
+        running = find_running(store, snapshot.record.thread)
+        return said if running is None or running.role is None else f"{running.role} at work"
+    if "question" in row:
+        role, described = row["waiting"]["role"], _describe_role(snapshot, row)
+        return f"{role}: {described}" if described else f"{role} waits for a person"
+    record = snapshot.record
+    if record.event == "attempt":
+        return f"{record.role}: " + said.removeprefix(
+            f"{record.role}: attempt {record.attempt} failed: "
+        )
+    if row["status"] in ENDED:
+        reason = first_line(snapshot.body)
+        return reason or read_snapshot(store, Oid(snapshot.commit.parents[0])).subject
+    return said
+
+
+def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
+    """Return the description of the role that a person plays, else the beginning of its prompt."""
+    from uwf_git.model.workflow import parse_workflow  # noqa: PLC0415 (the same)
+
+    workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
+    role = find_role(snapshot, workflow, row["waiting"]["role"])
+    described = "" if role is None else first_line(role.description)
+    return described or str(row["question"])

@@ -1,30 +1,26 @@
-"""`uwf thread logs`: the logs of a thread's driver and agents, with keys masked.
+"""`uwf thread logs`: the logs of a thread's driver and agents, with keys masked."""
 
-background driver   <git dir>/uwf/logs/<thread>.log, until the thread is removed
-running agent       the run directory of its step, until the step is recorded
-ended agent         its Attempt node; its step, if that keeps its log
-"""
-
+import codecs
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
-from uwf_git.agents.files import open_left_file
+from uwf_git.agents.files import OutputFile, open_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.agents.run_files import STDERR
 from uwf_git.commands.agent_run.activity import list_possibly_active
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.agent_run.runs import find_player
-from uwf_git.commands.inspect.growing_file import GrowingFile
-from uwf_git.commands.inspect.log_lines import CONTEXT_BYTES, LAST_BYTES, LastLine, LogLines
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
 from uwf_git.commands.split.family import Family, list_present_descendants
-from uwf_git.engine.masking import find_secrets
+from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.model.names import ThreadId
+from uwf_git.model.text import without_colours
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
@@ -32,6 +28,218 @@ from uwf_git.store.threads.local_files import log_path
 from uwf_git.store.threads.lock import find_driver
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Read a file that another process appends to, without blocking.
+#
+# The file may appear late, shrink, be replaced or removed. Each byte is returned once.
+
+_CHUNK_BYTES = 64 * 1024
+
+_NEWLINE = b"\n"
+
+
+class GrowingFile:
+    """A file that is read as it grows; it need not exist yet."""
+
+    def __init__(self, path: str, *, most_bytes: int | None = None) -> None:
+        """Open it, if it is there; what lies behind *most_bytes* is not read."""
+        self.path = path
+        self._most_bytes = most_bytes
+        self._file: OutputFile | None = None
+        self._open()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def read_new(self) -> Iterator[bytes]:
+        """Yield what came since the last call, in chunks."""
+        yield from self._read_on()
+        if self._is_replaced():
+            # What came to the old file since.
+            yield from self._read_on()
+            self.close()
+            self._open()
+            yield from self._read_on()
+
+    def count_last_lines(self, most: int) -> int:
+        """Move to the last lines, at most *most*; return how many these are."""
+        if self._file is None:
+            return 0
+        size = self._file.size()
+        if self._most_bytes is not None:
+            size = min(size, self._most_bytes)
+        start = self._file.offset = size
+        lines = 0
+        while start > 0:
+            length = min(_CHUNK_BYTES, start)
+            chunk = self._file.read(start - length, length)
+            end = len(chunk)
+            # A newline at the end of the file begins no line.
+            while (found := chunk.rfind(_NEWLINE, 0, end)) >= 0:
+                if start - length + found + 1 < size:
+                    lines += 1
+                    if lines > most:
+                        return most
+                    self._file.offset = start - length + found + 1
+                end = found
+            start -= length
+        if size and lines < most:
+            self._file.offset = 0
+            lines += 1
+        return lines
+
+    def read_before(self, length: int) -> bytes:
+        """Return the bytes before the position, at most *length*."""
+        if self._file is None:
+            return b""
+        start = max(0, self._file.offset - length)
+        return self._file.read(start, self._file.offset - start)
+
+    def _open(self) -> None:
+        with suppress(OSError):
+            self._file = open_left_file(self.path, follows_links=True)
+
+    def _read_on(self) -> Iterator[bytes]:
+        if self._file is not None:
+            yield from self._file.read_new(limit=self._most_bytes)
+
+    def _is_replaced(self) -> bool:
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return False
+        return self._file is None or not os.path.samestat(there, os.fstat(self._file.descriptor))
+
+
+# Join pieces of bytes to lines, and mask keys in them.
+#
+# Lines are masked whole, up to a length; a private key is masked over all its lines, and so is a
+# secret in lines that arrive together. Control characters stay.
+
+CONTEXT_BYTES = 16 * 1024
+"""How far back a private key may have begun."""
+
+LAST_BYTES = 2 * CONTEXT_BYTES
+"""How much of the end of a log its last line is looked for in."""
+
+_SHOWN_BYTES = 4 * 1024
+_LONGEST_LINE = 256 * 1024
+# RSA keys are the longest: 16384 bits make 200 lines.
+_MOST_KEY_LINES = 250
+
+_SPACE = re.compile(r"\s")
+# A program overwrites a line with a lone carriage return; each version is a line here.
+_LINE_END = re.compile(r"\r\n|[\r\n]")
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
+
+
+class LogLines:
+    """The lines of one log, as its bytes arrive."""
+
+    def __init__(self, secrets: Secrets, *, before: bytes = b"") -> None:
+        """Create it; *before* is the log before the first piece: a key may have begun there."""
+        self._secrets = secrets
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._key_lines = 0
+        if before:
+            for _line in self.add(before):
+                pass
+            self._held = ""
+            self._decoder.reset()
+
+    def add(self, piece: bytes) -> Iterator[str]:
+        """Yield the lines that *piece* completes, without line ends."""
+        text = self._held + self._decoder.decode(piece)
+        # A carriage return at the end may be the first half of "\r\n".
+        end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+        self._held = text[end:]
+        yield from self._masked(text[:end])
+        if len(self._held) > _LONGEST_LINE:
+            yield from self._cut()
+
+    def end(self) -> Iterator[str]:
+        """Yield the last line if it has no line end."""
+        held = self._held + self._decoder.decode(b"", final=True)
+        self._held = ""
+        if held:
+            yield from self._masked(held.removesuffix("\r"))
+
+    def _cut(self) -> Iterator[str]:
+        # Cut at a space: keys have none.
+        place = self._held.rfind(" ") + 1 or len(self._held)
+        line, self._held = self._held[:place], self._held[place:]
+        yield from self._masked(line)
+
+    def _masked(self, text: str) -> Iterator[str]:
+        # Over all lines: `base64` wraps what it prints.
+        masked = mask(text, self._secrets.find_in(text))
+        start = 0
+        for end in _LINE_END.finditer(masked):
+            yield from self._without_keys(masked[start : end.start()])
+            start = end.end()
+        if start < len(masked):
+            yield from self._without_keys(masked[start:])
+
+    def _without_keys(self, line: str) -> Iterator[str]:
+        if 0 < self._key_lines <= _MOST_KEY_LINES:
+            ends = _KEY_ENDS.search(line)
+            self._key_lines = 0 if ends else self._key_lines + 1
+            if ends is None:
+                return
+            line = line[ends.end() :]
+            if not line:
+                return
+        begun = list(_KEY_BEGINS.finditer(line))
+        self._key_lines = int(bool(begun) and _KEY_ENDS.search(line, begun[-1].end()) is None)
+        yield mask_keys(line) if line else ""
+
+
+class LastLine:
+    """The last line of a log that says anything, without colours; keys are masked."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._tail = b""
+        self._is_cut = False
+        self._found = (b"", "")
+        """The last line, and what it was found in."""
+
+    def add(self, piece: bytes) -> None:
+        """Add what the log has grown by."""
+        tail = self._tail + piece
+        self._is_cut = self._is_cut or len(tail) > LAST_BYTES
+        self._tail = tail[-LAST_BYTES:]
+
+    def find(self) -> str:
+        """Return the line; "" if there is none. It may not have ended yet."""
+        tail = self._tail
+        if self._found[0] is not tail:
+            # Another thread may add meanwhile.
+            self._found = (tail, self._find(tail, is_cut=self._is_cut))
+        return self._found[1]
+
+    def _find(self, tail: bytes, *, is_cut: bool) -> str:
+        if len(tail) > _SHOWN_BYTES and b"PRIVATE KEY" not in tail:
+            tail, is_cut = tail[-_SHOWN_BYTES:], True
+        text = tail.decode(errors="replace")
+        if is_cut:
+            # Half a key could not be masked; keys have no space.
+            text = "".join(_SPACE.split(text, maxsplit=1)[1:])
+        masked = mask_keys(mask(text, self._secrets.find_in(text)))
+        lines = (without_colours(line).strip() for line in reversed(_LINE_END.split(masked)))
+        return next(filter(None, lines), "")
+
+
+# `uwf thread logs`: the logs of a thread's driver and agents, with keys masked.
+#
+# background driver <git dir>/uwf/logs/<thread>.log, until the thread is removed running agent the
+# run directory of its step, until the step is recorded ended agent its Attempt node; its step, if
+# that keeps its log
 
 DRIVER = "background driver"
 

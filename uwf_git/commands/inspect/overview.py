@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
-from uwf_git.commands.inspect.list import view_thread_row
-from uwf_git.commands.inspect.standing import DAMAGED, IN_GROUP, Group, group_active
+from uwf_git.commands.inspect.list import DAMAGED, IN_GROUP, Group, group_active, view_thread_row
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.list import walk_threads
-from uwf_git.commands.inspect.standing import name_damage
+from uwf_git.commands.inspect.list import name_damage, walk_threads
 from uwf_git.commands.inspect.step_view import get_text
 from uwf_git.engine.diff import render_path
 from uwf_git.engine.text_search import find_in, walk_texts

@@ -1,20 +1,21 @@
-"""`uwf thread show`: the present of a thread as a document.
+"""`uwf thread show`: the present of a thread as a document, and what to type then."""
 
-Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
-"""
-
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.agent_run.activity import may_be_active
+from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import (
     view_attempt,
     view_failure,
+    view_question,
     view_step,
+    view_try,
+    view_waiting,
 )
 from uwf_git.commands.turn.agent_words import settings_by_role
-from uwf_git.commands.turn.next_move import NextMove, find_next_move, find_steered
-from uwf_git.commands.turn.spending import read_spending
+from uwf_git.commands.turn.limits import read_spending
+from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move, find_steered
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
 from uwf_git.engine.limits import list_used
 from uwf_git.errors import StoreDamaged
@@ -31,6 +32,11 @@ from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
     from uwf_git.commands.split.node import NodeInFlow
+
+
+# `uwf thread show`: the present of a thread as a document.
+#
+# Source: seed 000 section 1.4; the names are those of seed 004's TaskHandle.
 
 
 class Moment(NamedTuple):
@@ -201,7 +207,7 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     """Return the thread's branches, that of which it is one, and what holds it up."""
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
-    from uwf_git.commands.inspect.branches import (  # noqa: PLC0415 (few threads have branches)
+    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
         find_held_by,
         view_branches,
     )
@@ -239,7 +245,6 @@ def _view_try(
     at = move.at or (present.tried.at if present.tried is not None else present.trying)
     if at is None:
         return {}
-    from uwf_git.commands.inspect.try_view import view_try  # noqa: PLC0415 (flows only)
     from uwf_git.commands.turn.decide import find_turn_place  # noqa: PLC0415 (as above)
 
     view = view_try(store, find_turn_place(snapshot, at), present)
@@ -313,10 +318,6 @@ def _view_now(
 
 
 def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    from uwf_git.commands.inspect.question import (  # noqa: PLC0415 (few threads wait)
-        view_question,
-        view_waiting,
-    )
 
     view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
     question = view_question(snapshot, present)
@@ -356,3 +357,67 @@ def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
         "agents": {role: agent["command"] for role, agent in agents.items()},
         "agentSettings": settings_by_role(agents),
     }
+
+
+# Where a command leaves a thread: whose turn is next, and what to type then.
+
+
+class Stop(NamedTuple):
+    """Where a thread stands when a command ends."""
+
+    next: str | None
+    """The role that takes the next step, or ``$END``; None: the thread has ended, or the workflow
+    does not tell."""
+
+    advice: Advice
+
+
+def read_stop(store: Store, text: str, *, default: str | None = None) -> Stop:
+    """Return where the thread *text* stands now; *default* as for ``find_stop``.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+        StoreDamaged: the thread cannot be read.
+    """
+    head = resolve_head(store, text)
+    return find_stop(store, read_snapshot(store, head.commit), default=default)
+
+
+def find_stop(
+    store: Store, snapshot: Snapshot, *, move: NextMove | None = None, default: str | None = None
+) -> Stop:
+    """Return where a thread stands at *snapshot*.
+
+    *move* is its next move if that is known: a decision may cost a fork. *default* is the agent of
+    unbound roles ($UWF_AGENT).
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    move = find_next_move(snapshot) if move is None else move
+    thread = snapshot.record.thread
+    if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
+        return Stop(move.role, _wait_for(thread))
+    if may_be_active(store, thread):
+        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
+            find_running,
+            show_status,
+        )
+
+        running = find_running(store, thread)
+        # A drive reports its end while it still holds the thread.
+        is_own = running is not None and running.pid == os.getpid()
+        if not is_own and show_status(snapshot.record.status, running) == RUNNING:
+            return Stop(move.role, _wait_for(thread))
+    return Stop(move.role, advise(store, snapshot, move, default=default))
+
+
+def _wait_for(thread: ThreadId) -> Advice:
+    return Advice(f"`uwf thread wait {thread}` waits until it stops", is_usual=True)
+
+
+def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
+    """Return whether another process drives *thread*, or works on a branch of it."""
+    from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
+
+    return any(running.pid != os.getpid() for running in list_running(store, thread))

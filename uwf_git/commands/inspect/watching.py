@@ -13,10 +13,15 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.running import Running, list_running
 from uwf_git.commands.agent_run.runs import read_begun_turn
 from uwf_git.commands.agent_run.step_dir import ReportedUsage
-from uwf_git.commands.inspect.list import list_lately_ended, view_thread_row
+from uwf_git.commands.inspect.list import (
+    Summary,
+    list_lately_ended,
+    order_statuses,
+    summarize_thread,
+    tell_standing,
+    view_thread_row,
+)
 from uwf_git.commands.inspect.logs import find_run_dir, read_last_log_line, stamp_logs
-from uwf_git.commands.inspect.standing import order_statuses, tell_standing
-from uwf_git.commands.inspect.summary import Summary, summarize_thread
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.limited import first_finding
+from uwf_git.commands.remote.arrivals import first_finding
 from uwf_git.commands.remote.reconcile import check_no_work_waits
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.errors import Conflict, StoreDamaged

@@ -6,16 +6,18 @@ from typing import Any, NamedTuple
 
 from uwf_git.commands.agent_run.inside import THREAD_VARIABLE
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.turn.bind_roles import Bound, bind_roles, find_played
-from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
-from uwf_git.commands.turn.find_programs import (
+from uwf_git.commands.turn.bind_roles import (
+    Bound,
     MissingProgram,
     agent_missing,
+    bind_roles,
     find_missing_programs,
+    find_played,
+    no_such_role,
 )
+from uwf_git.commands.turn.branches import existing_directory
+from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
 from uwf_git.commands.turn.limits import choose_limits
-from uwf_git.commands.turn.typed_agents import no_such_role
-from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused

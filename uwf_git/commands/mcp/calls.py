@@ -16,7 +16,7 @@ from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import view_step
-from uwf_git.commands.mcp.place import McpPlace
+from uwf_git.commands.mcp.server import McpPlace
 from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.disk.durable import replace_file

@@ -1,35 +1,405 @@
-"""The rules of a shared store: judge a push by names, moves, and the new commits.
+"""The rules of a shared store: names and moves of refs, and the new commits."""
 
-A push is judged as a whole, and nothing is written. Branches, tags and other refs pass.
-git's own settings do not do: receive.deny* protects branches only, and the `update` hook sees one
-ref at a time, so it cannot tell a deletion from an archiving.
-Source: FORMAT.md, "Refs".
-"""
-
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
-from uwf_git.commands.receive.ref_rules import (
-    BranchRules,
-    Push,
-    find_bad_join,
-    find_bad_move,
-    find_bad_name,
-)
-from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
+from uwf_git.commands.split.ending import read_at
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
+from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.objects.limited import LimitedObjects
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.walk import descends, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.workflows.registry import WORKFLOWS
+
+# Ref updates: the lines that git passes to receive hooks, and which of the refs are uwf's.
+#
+# Imports no store: a push of branches alone costs next to nothing. Source: githooks(5),
+# "pre-receive" and "post-receive".
+
+MOST_INPUT_BYTES = 64 * 1024 * 1024
+"""The most that is read: about half a million refs."""
+
+_LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) (refs/[^\0\n]+)")
+_NOTHING = b"0" * 40
+_SHA256_LINE = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64} ")
+_OURS = ("refs/threads", "refs/archive", "refs/workflows", "refs/cas", "refs/uwf")
+
+
+class BadHookInput(BadUsage):
+    """Standard input is not in the format of a git receive hook."""
+
+    code = "bad-hook-input"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"standard input is not that of a git receive hook: {problem}",
+            hint="git runs this; by hand: echo OLD NEW REF | uwf hook pre-receive",
+        )
+
+
+class RefUpdate(NamedTuple):
+    """One ref that a push changes."""
+
+    name: str
+    old: Oid | None
+    """The value that the pusher saw; None if the ref is new."""
+
+    new: Oid | None
+    """None deletes the ref."""
+
+
+class Refusal(NamedTuple):
+    """Why a ref may not be changed as the push wants."""
+
+    name: str
+    message: str
+    hint: str
+
+
+def parse_updates(content: bytes) -> list[RefUpdate]:
+    """Read the lines ``<old> <new> <ref>`` that git gives to a receive hook.
+
+    Raises:
+        BadHookInput: it is too long, has a malformed line, or has a ref twice.
+    """
+    if len(content) > MOST_INPUT_BYTES:
+        raise BadHookInput("too many refs in one push")
+    if content and not content.endswith(b"\n"):
+        raise BadHookInput("its last line has no newline")
+    updates = [_parse_line(line) for line in content.split(b"\n")[:-1]]
+    if len({update.name for update in updates}) < len(updates):
+        raise BadHookInput("it has one ref twice")
+    return updates
+
+
+def _parse_line(line: bytes) -> RefUpdate:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        if _SHA256_LINE.match(line):
+            raise BadHookInput("it has SHA-256 object ids, which uwf cannot read yet")
+        raise BadHookInput(f"it has the line {line[:100].decode(errors='replace')!r}")
+    old, new, name = match.groups()
+    return RefUpdate(os.fsdecode(name), _oid(old), _oid(new))
+
+
+def _oid(digits: bytes) -> Oid | None:
+    return None if digits == _NOTHING else Oid(digits.decode())
+
+
+def is_ours(name: str) -> bool:
+    """Check whether the ref *name* lies in a folder of uwf, ignoring case.
+
+    On a file system that ignores case, refs/Threads/x is a file in refs/threads.
+    """
+    folded = fold_workflow_name(name)
+    return any(folded == ours or folded.startswith(ours + "/") for ours in _OURS)
+
+
+def ours_among(updates: Sequence[RefUpdate]) -> list[RefUpdate]:
+    """Return the updates of uwf's refs."""
+    return [update for update in updates if is_ours(update.name)]
+
+
+# The rules for refs in a push: which names are allowed, and which moves.
+#
+# The stored tip decides, not the old value that the pusher sent. The archive of a thread may come
+# with the deletion of the active ref (`uwf push`) or without it (plain `git push`); then the
+# active ref is deleted after the push.
+
+
+@dataclass(frozen=True)
+class Push:
+    """The changes of a push, and the store before it."""
+
+    store: Store
+    updates: Mapping[str, RefUpdate]
+    """By the name of the ref."""
+
+    @cached_property
+    def workflows(self) -> Mapping[str, list[str]]:
+        """The names of workflows, those here first, by what is the same but for case."""
+        pushed = (
+            each.removeprefix(WORKFLOWS) for each in self.updates if each.startswith(WORKFLOWS)
+        )
+        found: dict[str, list[str]] = {}
+        for name in (*self.store.refs.names(WORKFLOWS), *pushed):
+            found.setdefault(fold_workflow_name(name), []).append(name)
+        return found
+
+    def find_coming(self, name: str) -> Oid | None:
+        """Return the value of *name* after the push; None if it will not exist."""
+        update = self.updates.get(name)
+        return self.store.refs.find(name) if update is None else update.new
+
+    def list_tips(self, thread: ThreadId) -> list[Oid | None]:
+        """Return the commits that *thread* has before and after the push."""
+        names = (ARCHIVE + thread, ACTIVE + thread)
+        return [find(name) for name in names for find in (self.store.refs.find, self.find_coming)]
+
+
+def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
+    """Return why *update* may not move its ref so; None if it may.
+
+    Raises:
+        StoreDamaged: the new value is no commit, or a commit behind it is missing.
+    """
+    stored = push.store.refs.find(update.name)
+    if stored == update.new:
+        return None
+    if update.name.startswith(ACTIVE):
+        return _check_active(push, update, stored)
+    if update.name.startswith(ARCHIVE):
+        return _check_archived(push, update, stored)
+    if update.new is None:
+        return _deleted(update.name)
+    return _check_forward(push, update, update.new, stored)
+
+
+def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
+    """Return why no thread may join *branch* as it is at *tip*; None if it may.
+
+    Where the branch is here or comes in the same push, nothing of it may be left behind.
+    """
+    for name in (ARCHIVE + branch, ACTIVE + branch):
+        for ref, is_last in ((push.store.refs.find(name), False), (push.find_coming(name), True)):
+            if ref is None or ref == tip:
+                continue
+            has_ended = name.startswith(ARCHIVE)
+            if has_ended or not is_descendant(push.store.objects, tip, ref):
+                where = "in the same push" if is_last else "here"
+                return f"the branch is at {ref} {where}"
+    return None
+
+
+class BranchRules:
+    """Which branches the threads of a store, and those in a push, leave room for."""
+
+    def __init__(self, push: Push, objects: ObjectStore) -> None:
+        self._push, self._objects = push, objects
+        self._lines: dict[Oid, _Line] = {}
+
+    def find_bad_branch(self, update: RefUpdate, new: Oid) -> Refusal | None:
+        """Return why the sound thread at *new* may not be a branch; None if it may, or is none.
+
+        Where the thread around it is here, or comes in the same push, the branch begins in the
+        history of that, and leads to the end that was joined there.
+        """
+        at = read_at(self._objects, new)
+        split = _find_split(at)
+        around = None if split is None else self._find_tip(split)
+        if split is None or around is None:
+            return None
+        joined = self._find_joined(at, split, around)
+        if joined is None:
+            is_near = is_descendant(self._objects, split.commit.oid, around)
+            if is_near or self._line(around).has(split.commit.oid):
+                return None
+            problem = f"{around}, where thread {split.record.thread} is, does not lead back to it"
+        elif new == joined or (
+            update.name.startswith(ACTIVE) and is_descendant(self._objects, joined, new)
+        ):
+            return None
+        else:
+            problem = f"thread {split.record.thread} has joined it at {joined}"
+        return Refusal(
+            update.name,
+            f"it began as a branch at {split.commit.oid}, and {problem}",
+            "`uwf fetch` shows both sides, and how to keep yours as a fork",
+        )
+
+    def _find_tip(self, at: Snapshot) -> Oid | None:
+        """Return the last commit that is known of the thread at *at*; None if it is not here."""
+        split, thread = _find_split(at), at.record.thread
+        around = None if split is None else self._find_tip(split)
+        joined = None
+        if split is not None and around is not None:
+            joined = self._find_joined(at, split, around)
+        coming = self._push.find_coming
+        return joined or coming(ARCHIVE + thread) or coming(ACTIVE + thread)
+
+    def _find_joined(self, at: Snapshot, split: Snapshot, around: Oid) -> Oid | None:
+        """Return where the thread that is at *around* has joined the branch at *at*, if it has."""
+        if is_descendant(self._objects, split.commit.oid, around):
+            return None
+        return self._line(around).list_ends(split.commit.oid).get(at.record.thread)
+
+    def _line(self, tip: Oid) -> "_Line":
+        return self._lines.setdefault(tip, _Line(self._objects, tip))
+
+
+class _Line:
+    """The history of a thread, read back as far as it is asked for."""
+
+    def __init__(self, objects: ObjectStore, tip: Oid) -> None:
+        self._objects = objects
+        self._next: Oid | None = tip
+        self._joined: tuple[Oid, ...] = ()
+        self._ends: dict[Oid, tuple[Oid, ...]] = {}
+        """What the join after each split has joined."""
+
+    def has(self, split: Oid) -> bool:
+        """Check whether the thread has split at the commit *split*."""
+        while split not in self._ends and self._next is not None:
+            at = read_at(self._objects, self._next)
+            if at.record.event == "join":
+                self._joined = at.commit.parents[1:]
+            elif at.record.event == "split":
+                self._ends[at.commit.oid], self._joined = self._joined, ()
+            self._next = next(iter(at.commit.parents), None)
+        return split in self._ends
+
+    def list_ends(self, split: Oid) -> dict[ThreadId, Oid]:
+        """List the ends of the branches that began at *split* and were joined."""
+        ends = self._ends[split] if self.has(split) else ()
+        return {read_at(self._objects, end).record.thread: end for end in ends}
+
+
+def _find_split(at: Snapshot) -> Snapshot | None:
+    """Return the commit at which the thread at *at* began as a branch; None if it is none."""
+    # Commits of an older uwf do not name the thread around it.
+    if "parent" not in at.get_start().payload:
+        return None
+    while at.record.event not in {"start", "fork"}:
+        at = read_at(at.objects, at.commit.parents[0])
+    return None if at.record.event == "fork" else read_at(at.objects, at.commit.parents[0])
+
+
+def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:
+    thread = update.name.removeprefix(ACTIVE)
+    archive = ARCHIVE + thread
+    ended = push.store.refs.find(archive)
+    coming = ended or push.find_coming(archive)
+    if update.new is None:
+        return _check_deletion(push, update.name, stored, coming)
+    if ended is not None:
+        return Refusal(
+            update.name,
+            f"thread {thread} has ended, and is archived here",
+            "`uwf fetch` brings the archive and removes this ref; to continue from a step: "
+            f"`uwf thread fork {thread}`",
+        )
+    if coming is not None and not descends(push.store.objects, coming, update.new):
+        return Refusal(
+            update.name,
+            "the same push archives the thread at a commit that does not descend from it",
+            "`uwf fetch` shows both sides",
+        )
+    return _check_forward(push, update, update.new, stored)
+
+
+def _check_deletion(
+    push: Push, name: str, stored: Oid | None, coming: Oid | None
+) -> Refusal | None:
+    if stored is None:
+        return None
+    if coming is None:
+        return _deleted(name)
+    if descends(push.store.objects, coming, stored):
+        return None
+    return Refusal(
+        name,
+        f"it is at {stored} here, and the archive that replaces it does not descend from it",
+        "`uwf fetch` shows both sides; the thread has new commits here",
+    )
+
+
+def _check_archived(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:
+    if stored is not None:
+        done = "deleted" if update.new is None else "moved"
+        return Refusal(
+            update.name,
+            f"an archived thread is never {done}; it ended at {stored}",
+            "leave this ref out of the push",
+        )
+    if update.new is None:
+        return None
+    active = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
+    return _check_forward(push, update, update.new, active)
+
+
+def _check_forward(push: Push, update: RefUpdate, new: Oid, stored: Oid | None) -> Refusal | None:
+    if stored is None or descends(push.store.objects, new, stored):
+        return None
+    return Refusal(
+        update.name,
+        f"{new} does not descend from {stored}, where it is here: history is never rewritten",
+        "`uwf fetch` shows both sides, and how to keep yours as a fork",
+    )
+
+
+def _deleted(name: str) -> Refusal:
+    return Refusal(
+        name,
+        "it would be lost: an active ref is deleted only together with its archiving",
+        "leave this ref out of the push; `git push --mirror` and `--prune` delete what you "
+        "do not have",
+    )
+
+
+_LOCAL = "refs/uwf/"
+
+
+def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
+    """Return why the name of the ref in *update* is not allowed; None if it is."""
+    name = update.name
+    if name.startswith(_LOCAL):
+        return Refusal(
+            name,
+            "refs below refs/uwf/ belong to one store alone, and are not shared",
+            "push threads, archive and workflows only; `git push --mirror` pushes too much",
+        )
+    problem = _find_problem(push, name)
+    if problem is None:
+        return None
+    return Refusal(name, problem, "push it under another name, or leave it out")
+
+
+def _find_problem(push: Push, name: str) -> str | None:
+    for prefix in (ACTIVE, ARCHIVE):
+        if name.startswith(prefix):
+            given = name.removeprefix(prefix)
+            return None if is_thread_id(given) else f"{given[:60]!r} is not a thread id"
+    if name.startswith(WORKFLOWS):
+        return _find_workflow_problem(push, name)
+    return None if name == NODES_REF else "uwf has no ref of that name"
+
+
+def _find_workflow_problem(push: Push, name: str) -> str | None:
+    given = name.removeprefix(WORKFLOWS)
+    problem = check_workflow_name(given)
+    if problem is not None:
+        return f"{given[:60]!r} is not a workflow name: {problem}"
+    if push.store.refs.find(name) is not None:
+        return None
+    for other in push.workflows[fold_workflow_name(given)]:
+        if other != given:
+            return f"it differs from the workflow {other} in case only"
+    return None
+
+
+# The rules of a shared store: judge a push by names, moves, and the new commits.
+#
+# A push is judged as a whole, and nothing is written. Branches, tags and other refs pass. git's
+# own settings do not do: receive.deny* protects branches only, and the `update` hook sees one ref
+# at a time, so it cannot tell a deletion from an archiving. Source: FORMAT.md, "Refs".
 
 __all__ = ["RefUpdate", "Refusal", "check_received"]
 

@@ -1,50 +1,145 @@
-"""`uwf fetch`: receive, check, take in, move tracking refs, reconcile.
+"""`uwf fetch` and `uwf clone`: receive, check, take in, move tracking refs, reconcile."""
 
-Tracking refs name only commits that arrived complete and passed the checks; of what is refused, no
-object and no ref stays. A local ref moves only under its thread's lock, after a check, to a
-descendant: a remote that lies, or a transfer that breaks off, cannot lose anything here.
-"""
-
-from collections.abc import Iterable, Iterator
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals
+from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals, judge_together
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
     reconcile_thread,
     reconcile_workflow,
     take_over_steering,
 )
-from uwf_git.commands.remote.refusals import (
-    FetchedRef,
-    Judged,
-    forget_refused,
-    judge_fetched,
-    view_refused,
-)
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store, list_beginnings
-from uwf_git.errors import Conflict, StoreDamaged, UwfError
+from uwf_git.commands.verify.puts import check_puts
+from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
+from uwf_git.store.disk.durable import sync_directories, sync_folder
+from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.walk import Needed, is_descendant, list_new_objects
 from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import Refs
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import Incoming, copy_objects, receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
-from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
+from uwf_git.store.remotes.remotes import (
+    Remote,
+    add_remote,
+    choose_remote,
+    refuse_mirror,
+    remote_url,
+)
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
     Sides,
     read_shared,
     sort_refs,
+    track,
     update_tracking,
 )
-from uwf_git.store.store import Store
+from uwf_git.store.remotes.url import bad_remote_url, folder_of, parse_remote_url
+from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
-from uwf_git.store.workflows.registry import list_names
+from uwf_git.store.workflows.registry import WORKFLOWS, list_names
+
+# Check fetched threads and workflows before their objects are in the store, and drop the bad
+# ones.
+#
+# What is refused leaves nothing here: `git fsck` reads every object and ref of a store.
+
+
+class FetchedRef(NamedTuple):
+    """A ref of the remote whose commit is not here yet."""
+
+    kind: str
+    """The folder below refs/."""
+
+    name: str
+    oid: Oid
+
+    @property
+    def ref(self) -> str:
+        """Its full name."""
+        return f"refs/{self.kind}/{self.name}"
+
+
+class Judged(NamedTuple):
+    """What a check of fetched refs found."""
+
+    passed: set[Arrival]
+    workflows: set[tuple[str, Oid]]
+    """The workflows that passed, each with its commit."""
+
+    refused: list[Reconciled]
+
+
+def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef]) -> Judged:
+    """Check *refs*; *received* is the store with the fetched objects, *here* are its own refs."""
+    arrivals: list[Arrival] = []
+    workflows: list[tuple[str, Oid, Oid | None]] = []
+    for kind, name, oid in refs:
+        # Of an archived thread, the active ref is not read any more.
+        known = _known(received, here.find("threads" if kind == "archive" else kind, name), oid)
+        if kind == "workflows":
+            workflows.append((WORKFLOWS + name, oid, known))
+        else:
+            arrivals.append(Arrival(ThreadId(name), known, oid, kind == "archive"))
+    bad = judge_together(received, workflows, partial(check_puts, received))
+    passed, refused = judge_arrivals(received, arrivals)
+    return Judged(
+        passed,
+        {each[:2] for each in workflows if each not in bad},
+        [
+            Reconciled("refused", ref, known, oid, finding)
+            for (ref, oid, known), finding in bad.items()
+        ]
+        + view_refused(refused),
+    )
+
+
+def view_refused(refused: Mapping[Arrival, Finding]) -> list[Reconciled]:
+    """Return what a fetch tells of the threads that it refused."""
+    return [
+        Reconciled("refused", each.ref, each.known, each.tip, finding)
+        for each, finding in refused.items()
+    ]
+
+
+def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
+    """Return the commit *here* if *there* goes on from it: its history was checked before."""
+    try:
+        is_ahead = here is not None and is_descendant(received.objects, there, here)
+    except StoreDamaged:
+        return None
+    return here if is_ahead else None
+
+
+def forget_refused(store: Store, remote: Remote, reconciled: Iterable[Reconciled]) -> None:
+    """Remove the tracking refs of what was refused: older versions and plain git fetch make them.
+
+    Raises:
+        RefLocked: another process holds the lock of one.
+    """
+    moves: dict[str, tuple[Oid | None, Oid | None]] = {
+        each.ref.removeprefix("refs/"): (each.tracked, None)
+        for each in reconciled
+        if each.event == "refused"
+    }
+    track(store, remote, moves)
+
+
+# `uwf fetch`: receive, check, take in, move tracking refs, reconcile.
+#
+# Tracking refs name only commits that arrived complete and passed the checks; of what is refused,
+# no object and no ref stays. A local ref moves only under its thread's lock, after a check, to a
+# descendant: a remote that lies, or a transfer that breaks off, cannot lose anything here.
 
 
 class SidesDiverged(Conflict):
@@ -348,3 +443,71 @@ def _arrivals(store: Store, moved: dict[ThreadId, Sides]) -> Iterator[Arrival]:
             continue
         if known is None or is_descendant(store.objects, tip, known):
             yield Arrival(thread, known, tip, archived=sides.there_archived is not None)
+
+
+# `uwf clone`: make a new store with everything that another one shares.
+
+ORIGIN = "origin"
+
+
+class Cloned(NamedTuple):
+    """The new store."""
+
+    path: str
+    fetched: Fetched
+
+
+def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
+    """Make a store at *path* with what the store at *url* shares, and add that as remote origin.
+
+    The clone is made beside *path* and renamed at the end: it is complete or not there at all.
+
+    Raises:
+        BadUsage: the URL is malformed, or *path* is None and the URL has no name for it.
+        Refused: *path* is not empty.
+        RemoteFailed: it cannot be reached, or breaks off.
+    """
+    target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
+    target = os.path.abspath(target)
+    if os.path.lexists(target) and not _is_empty_folder(target):
+        raise Refused(
+            f"{target} exists already, and is not an empty folder",
+            code="place-taken",
+            hint="name another path: `uwf clone URL PATH`",
+            path=target,
+        )
+    parent, name = os.path.split(target)
+    made = os.path.join(parent, f".{name}.{os.urandom(4).hex()}.clone")
+    try:
+        fetched = _fill(made, url, caller)
+        os.rename(made, target)
+        sync_directories([parent])
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return Cloned(target, fetched)
+
+
+def _fill(made: str, url: str, caller: Caller) -> Fetched:
+    create_store(made, environ=caller.environ)
+    set_config(os.path.join(made, "config"), "uwf.store", "true")
+    store = open_store(made, environ=caller.environ)
+    add_remote(store, ORIGIN, url, cwd=caller.cwd)
+    # No other process uses the store yet, so all refs are synced at once at the end.
+    quick = store._replace(refs=Refs(made, durable=False))
+    fetched = fetch_remote(quick, caller, ORIGIN)
+    if store.config.get_flag("uwf.fsync", default=True):
+        sync_folder(made)
+    return fetched
+
+
+def _folder(url: str, cwd: str) -> str:
+    parsed = parse_remote_url(url, relative_to=cwd)
+    name = folder_of(parsed.text)
+    if not name:
+        raise bad_remote_url(url, "has no name for the clone; give a path as well")
+    return name
+
+
+def _is_empty_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.listdir(path)

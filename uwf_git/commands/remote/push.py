@@ -10,20 +10,19 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.commands.remote.push_batches import (
-    REF_MOVED,
-    UnitResult,
-    send_units,
-    single_units,
-)
 from uwf_git.commands.remote.push_plan import (
+    REF_MOVED,
     NotPushed,
     PushPlan,
     PushUnit,
     RefChange,
+    UnitResult,
     plan_push,
+    push_locally,
     restrict,
+    send_units,
+    single_units,
+    with_branches,
 )
 from uwf_git.commands.verify.files import find_hub_gap
 from uwf_git.commands.verify.finding import Finding
@@ -301,9 +300,5 @@ def _open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParce
     access = Access(url, store.config, caller.environ)
     access.check_trusted(store)
     if access.is_served_here:
-        from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)
-            push_locally,
-        )
-
         return partial(push_locally, access, store.objects)
     return partial(send_pack, access, store.objects)

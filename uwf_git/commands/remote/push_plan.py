@@ -1,21 +1,61 @@
-"""Push plans: which refs of a remote a push changes, and which it leaves.
+"""What a push sends: which refs it changes, in which batches, and what a first push would."""
 
-Forward only: nothing is removed from the remote that is not an ancestor of what replaces it. An
-archive replaces the active ref in one unit; an archive at the remote wins; refs that are unknown
-here are left alone.
-"""
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import Literal, NamedTuple, Protocol
 
-from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
-
+from uwf_git.commands.receive.rules import RefUpdate, check_received
 from uwf_git.errors import StoreDamaged
+from uwf_git.git_environment import without_local_variables
+from uwf_git.model.names import ThreadId
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.walk import has_object, is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.tracking import SharedRefs
+from uwf_git.store.remotes.exchange import PackParcel, PushReport
+from uwf_git.store.remotes.incoming import copy_objects, receive_objects
+from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
+from uwf_git.store.remotes.tracking import SharedRefs, read_shared
+from uwf_git.store.remotes.transport import Access
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import find_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.message import parse_thread_message
+
+# The branches of threads, and theirs: what goes along when a thread is pushed.
+
+
+def with_branches(store: Store, threads: Sequence[ThreadId]) -> list[ThreadId]:
+    """List *threads* and all below them, as far as they are here; each once."""
+    found: dict[ThreadId, None] = {}
+    waiting = list(threads)
+    while waiting:
+        thread = waiting.pop()
+        if thread not in found:
+            found[thread] = None
+            waiting += _list_branches(store, thread)
+    return list(found)
+
+
+def _list_branches(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
+    head = find_head(store, thread)
+    if head is None:
+        return
+    # What is behind damage cannot be pushed either.
+    with suppress(StoreDamaged):
+        for snapshot in walk_history(store, head.commit):
+            split = snapshot.get_present().split if snapshot.record.event == "split" else None
+            yield from () if split is None else (child.thread for child in split.children)
+
+
+# Push plans: which refs of a remote a push changes, and which it leaves.
+#
+# Forward only: nothing is removed from the remote that is not an ancestor of what replaces it. An
+# archive replaces the active ref in one unit; an archive at the remote wins; refs that are
+# unknown here are left alone.
 
 PushStatus = Literal["created", "moved", "archived", "deleted"]
 Standing = Literal["unchanged", "behind", "fetch-first", "diverged", "damaged"]
@@ -165,3 +205,226 @@ def restrict(refs: SharedRefs, threads: Iterable[str]) -> SharedRefs:
         {name: oid for name, oid in refs.archive.items() if name in wanted},
         {},
     )
+
+
+# First pushes: what `uwf push` would send out of a project's repository for the first time.
+#
+# A project's remote has other readers than a store's: what was asked and answered may not be
+# meant for them.
+
+
+class FirstPush(NamedTuple):
+    """What is sent for the first time, and where."""
+
+    remote: Remote
+    url: str
+    """Where the push goes, without passwords."""
+
+    threads: int
+    workflows: int
+
+
+def find_first_push(
+    store: Store, name: str | None, threads: Sequence[str] = ()
+) -> FirstPush | None:
+    """Return what a push to the remote *name* would send, if nothing was shared with it before.
+
+    None if the store is no project's repository, the remote has or had threads or workflows, or
+    there is nothing to send.
+
+    Raises:
+        Refused: a remote of the store is a mirror.
+        Refused, BadUsage: there is no remote to push to.
+        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
+    """
+    refuse_mirror(store.config)
+    remote = choose_remote(store.config, name)
+    if not is_project(store) or any(read_shared(store, remote).rows()):
+        return None
+    here = read_shared(store)
+    if threads:
+        ids = [resolve_thread(store, text) for text in threads]
+        here = restrict(here, with_branches(store, ids))
+    if not any(here.rows()):
+        return None
+    url = remote_url(store, remote, for_push=True)
+    names = here.threads.keys() | here.archive.keys()
+    return FirstPush(remote, url.shown, len(names), len(here.workflows))
+
+
+def is_project(store: Store) -> bool:
+    """Check whether the repository has a work tree."""
+    # git guesses the same where the config does not say.
+    is_bare = os.path.basename(store.path) != ".git"
+    return not store.config.get_flag("core.bare", default=is_bare)
+
+
+# Push batches: send many units at once, and fewer at a time when the remote refuses them.
+#
+# The changes of a unit are sent apart only to a remote without atomic pushes; then the archive is
+# created before the active ref is deleted. A hook that refuses one thread refuses the whole push,
+# so a refused push is halved until the refused unit is alone.
+
+
+class UnitResult(NamedTuple):
+    """The remote's answer for one unit."""
+
+    unit: PushUnit
+    reason: str | None
+    """Why it was refused; None if it was done."""
+
+    output: str
+    """What the remote's hooks printed."""
+
+
+class SendUnits(Protocol):
+    """Sends some units in one push."""
+
+    def __call__(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        """Push *units* at once."""
+
+
+FELL_WITH_OTHERS = "pre-receive: another part of the push was refused"
+"""The reason for a change that was refused because of another in the same push."""
+
+REF_MOVED = "incorrect old value provided"
+"""git's reason when a ref no longer has the value that the push expected."""
+
+# What git says of each change when it refused the whole push: a hook, `--atomic`, or a bad pack.
+_WHOLE_PUSH = ("pre-receive", "atomic", "unpack")
+
+NOT_MOVED = "unable to migrate objects"
+"""git's reason when a gc of the server has just removed a folder of objects: it is back now."""
+
+_MOST_TRIES = 3
+
+_UNREPORTED = "the remote did not report the result"
+_MOST_PUSHES = 64
+
+
+def single_units(units: Sequence[PushUnit]) -> list[PushUnit]:
+    """Return the units of one change, which need no atomic push."""
+    return [unit for unit in units if len(unit.changes) == 1]
+
+
+def send_units(send: SendUnits, units: Sequence[PushUnit], first: PushReport) -> list[UnitResult]:
+    """Return the result of each of *units*; send what the *first* push did not settle.
+
+    The first push held the single units.
+    """
+    batches = _Batches(send)
+    together = [unit for unit in units if len(unit.changes) > 1]
+    return [
+        *batches.settle(single_units(units), first, atomic=False),
+        *batches.send(together, atomic=True),
+    ]
+
+
+class _Batches:
+    """Sends batches, at most `_MOST_PUSHES` of them."""
+
+    def __init__(self, send: SendUnits) -> None:
+        self._send = send
+        self._left = _MOST_PUSHES
+        self._tries = _MOST_TRIES
+
+    def send(self, units: Sequence[PushUnit], *, atomic: bool) -> list[UnitResult]:
+        """Push *units* and return the result of each."""
+        if not units:
+            return []
+        self._left -= 1
+        report = self._send(units, atomic=atomic)
+        if not report.is_atomic:
+            return self._send_in_order(units)
+        return self.settle(units, report, atomic=atomic)
+
+    def settle(
+        self, units: Sequence[PushUnit], report: PushReport, *, atomic: bool
+    ) -> list[UnitResult]:
+        """Return the result of each of *units*; push again what was refused because of others."""
+        results = [_judge(unit, report) for unit in units]
+        if self._tries > 0 and any(NOT_MOVED in (each.reason or "") for each in results):
+            self._tries -= 1
+            return self.send(units, atomic=atomic)
+        suspects = [each.unit for each in results if each.reason and _is_whole_push(each.reason)]
+        if self._left <= 0 or not suspects or len(units) <= 1:
+            return results
+        if len(suspects) < len(units):
+            again = self.send(suspects, atomic=atomic)
+        else:
+            # The remote does not say which unit it refused: push each half alone.
+            middle = len(units) // 2
+            halves = (units[:middle], units[middle:])
+            again = []
+            for half in halves:
+                if self._left > 0:
+                    again += self.send(half, atomic=atomic)
+        later = {each.unit.name: each for each in again}
+        return [later.get(each.unit.name, each) for each in results]
+
+    def _send_in_order(self, units: Sequence[PushUnit]) -> list[UnitResult]:
+        """Push the first change of each unit, then the rest of those that were accepted."""
+        begun = self.send([unit._replace(changes=unit.changes[:1]) for unit in units], atomic=False)
+        rest = {unit.name: unit.changes[1:] for unit in units}
+        later = [
+            each.unit._replace(changes=rest[each.unit.name]) for each in begun if not each.reason
+        ]
+        ended = {each.unit.name: each for each in self.send(later, atomic=False)}
+        found = [ended.get(each.unit.name, each) for each in begun]
+        return [each._replace(unit=unit) for each, unit in zip(found, units, strict=True)]
+
+
+def _judge(unit: PushUnit, report: PushReport) -> UnitResult:
+    told = [report.statuses.get(change.ref, _UNREPORTED) for change in unit.changes]
+    reasons = [reason for reason in told if reason is not None]
+    # The change that caused the refusal has the more specific reason.
+    reasons.sort(key=_is_whole_push)
+    return UnitResult(unit, reasons[0] if reasons else None, report.output)
+
+
+def _is_whole_push(reason: str) -> bool:
+    return any(word in reason for word in _WHOLE_PUSH)
+
+
+# Push to a store on this machine when no git is installed to receive it.
+#
+# Does what `git receive-pack` and the pre-receive hook of a hub do, in their order: the rules of
+# a shared store judge the push as a whole before anything of it is stored. dulwich's own local
+# push runs no hooks and lets deletions through.
+
+_DECLINED = "the rules of a shared store do not allow it"
+
+
+def push_locally(
+    access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool
+) -> PushReport:
+    """Store the parcel that *pack* makes, out of *objects*, in the store of *access*.
+
+    Raises:
+        NotAStore, Refused: *access* leads to no store.
+        OSError: the store could not be written.
+    """
+    del atomic  # The push is judged as a whole in any case.
+    there = open_store(access.url.text, environ=without_local_variables(access.environ))
+    refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}
+    parcel = pack(refs)
+    updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
+    if not updates:
+        return PushReport({}, "")
+    with ExitStack() as until_moved, receive_objects(there) as incoming:
+        copy_objects(objects, parcel.objects, incoming)
+        refusals = check_received(there._replace(objects=incoming.objects), updates)
+        if refusals:
+            output = "\n".join(f"{each.name}: {each.message}" for each in refusals)
+            blamed = {each.name: _DECLINED for each in refusals}
+            statuses: dict[str, str | None] = {
+                each.name: blamed.get(each.name, FELL_WITH_OTHERS) for each in updates
+            }
+            return PushReport(statuses, output)
+        incoming.move_into_store(until_moved)
+        moved = there.refs.change({each.name: (each.old, each.new) for each in updates})
+        statuses = {each.name: None if each.name in moved else REF_MOVED for each in updates}
+    # Each push leaves a small pack, and nobody else may ever write there. The push is done.
+    with suppress(OSError):
+        unite_packs(there)
+    return PushReport(statuses, "")

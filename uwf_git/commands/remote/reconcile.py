@@ -16,10 +16,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple
 
-from uwf_git.commands.agent_run.check_idle import check_nothing_runs
-from uwf_git.commands.agent_run.runs import forget_run, is_finished
-from uwf_git.commands.remote.arrivals import Arrival, check_arrivals
-from uwf_git.commands.remote.limited import first_finding
+from uwf_git.commands.agent_run.runs import check_nothing_runs, forget_run, is_finished
+from uwf_git.commands.remote.arrivals import Arrival, check_arrivals, first_finding
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import Conflict, StoreDamaged

@@ -9,33 +9,44 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import check_result, sweep_held
-from uwf_git.commands.step.end_by_kill import finish_kill
-from uwf_git.commands.step.end_thread import end_thread
-from uwf_git.commands.step.left_work import find_begun_turn, keep_overtaken_work
-from uwf_git.commands.step.play_turn import play_turn, refuse_inputs
+from uwf_git.commands.step.branches import check_result, split_thread, step_branches, sweep_held
+from uwf_git.commands.step.ending import (
+    end_thread,
+    find_begun_turn,
+    finish_kill,
+    keep_overtaken_work,
+    play_turn,
+    refuse_inputs,
+)
 from uwf_git.commands.step.record_turn import (
     TriesUsedUp,
     TurnFailed,
     TurnInterrupted,
     WorkKept,
     record_turn,
+    wait_for_person,
 )
-from uwf_git.commands.step.split_thread import split_thread, step_branches
-from uwf_git.commands.step.transitions import wait_for_person
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
-from uwf_git.commands.turn.ancestors import BranchHeld, check_ancestors
-from uwf_git.commands.turn.choose_agent import Choice, choose_agent, is_person
-from uwf_git.commands.turn.choose_checks import choose_checks
+from uwf_git.commands.turn.bind_roles import check_next, check_roles
+from uwf_git.commands.turn.branches import (
+    AskedPlace,
+    BranchHeld,
+    check_ancestors,
+    choose_place,
+    existing_directory,
+    find_source,
+)
+from uwf_git.commands.turn.choose_agent import (
+    Choice,
+    choose_agent,
+    choose_checks,
+    is_person,
+    read_retry,
+)
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.isolated import AskedPlace, choose_place, find_source
-from uwf_git.commands.turn.keep import read_keep_rules
-from uwf_git.commands.turn.limits import check_limits
-from uwf_git.commands.turn.retries import read_retry
-from uwf_git.commands.turn.spending import read_spending
+from uwf_git.commands.turn.files import read_keep_rules
+from uwf_git.commands.turn.limits import check_limits, read_spending
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
-from uwf_git.commands.turn.typed_agents import check_next
-from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
@@ -195,8 +206,6 @@ def _step_branches(
 
     choice = request.choice
     if choice.agents and not request.is_driven:
-        from uwf_git.commands.turn.inner_roles import check_roles  # noqa: PLC0415 (few name agents)
-
         choice = choice._replace(others=check_roles(tip, None, choice.agents))
 
     def step(thread: ThreadId) -> ThreadResult:

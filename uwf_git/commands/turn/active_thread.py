@@ -1,6 +1,6 @@
 """Read an active thread, and the errors for one that cannot be stepped or steered."""
 
-from uwf_git.commands.turn.begin_branch import resolve_or_begin
+from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise, find_steered
 from uwf_git.errors import Refused
 from uwf_git.model.event_words import first_line

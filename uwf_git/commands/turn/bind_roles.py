@@ -1,17 +1,190 @@
-"""Bind roles to agents: `--agent`, the workflow's overrides, its default, the configured one."""
+"""Bind roles to agents: what is typed, what the workflow says, the configured one."""
 
-from collections.abc import Callable, Iterable
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.typed_agents import lay_over, leave_kept, read_typed
+from uwf_git.agents.command_line import (
+    ProgramMissing,
+    agent_name,
+    build_search_path,
+    resolve_program,
+    split_command,
+)
+from uwf_git.commands.turn.agent_words import CONFIG_NAME, KEPT_PROGRAMS, PERSON
+from uwf_git.errors import Refused
 from uwf_git.model.builtin import WORKFLOW
-from uwf_git.model.names import NodeHash
+from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.model.references import find_reference
+from uwf_git.model.workflow import END, Workflow, parse_flow_node, parse_role, parse_workflow
+from uwf_git.project_paths import find_above
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
+from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.trust import is_set_by_store, is_trusted
+
+# Agents that are typed: ``[ROLE=]CMD``, or ``[ROLE=]{…}`` with the settings of an agent.
+#
+# Source: seed 001 (``env``, ``timeout``).
+
+_ROLE_WORD = re.compile(r"[^\s/=\"'\\]+")
+_BEGINS_SETTINGS = "{"
+
+_Payload = dict[str, Any]
+
+
+def no_such_role(role: str, workflow: Workflow) -> Refused:
+    """Say that `--agent ROLE=CMD` names a role that the workflow does not have."""
+    return Refused(
+        f"workflow {workflow.name} has no role {role}",
+        code="no-such-role",
+        hint=f"its roles are {', '.join(workflow.roles)}",
+        role=role,
+        roles=list(workflow.roles),
+    )
+
+
+def role_not_next(thread: ThreadId, named: str, role: str) -> Refused:
+    """Say that `--agent ROLE=CMD` of one step names a role whose turn it is not."""
+    turn = "the workflow is at its end" if role == END else f"it is the turn of {role}"
+    return Refused(
+        f"role {named} is not next in thread {thread}: {turn}",
+        code="role-not-next",
+        hint=f"leave out --agent {named}=…; `uwf thread run {thread} --agent {named}=…` has it "
+        f"for every turn of {named} in that run, and `uwf thread amend` from now on",
+        thread=thread,
+        role=named,
+        next=None if role == END else role,
+    )
+
+
+class TypedAgent(NamedTuple):
+    """One value of ``--agent``."""
+
+    role: str | None
+    """The role that it names; None: it is for every role."""
+
+    settings: _Payload
+    """A JSON merge patch of an AgentConfig payload."""
+
+    @property
+    def is_bare_command(self) -> bool:
+        """Whether it is a command for every role."""
+        return self.role is None and "command" in self.settings
+
+    def is_for(self, role: str) -> bool:
+        """Check whether it is for *role*."""
+        return self.role is None or self.role == role
+
+
+def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
+    """Read values of ``--agent``; those for every role come first, so that others override them.
+
+    Raises:
+        Refused: one names a role that the workflow does not have.
+        BadCommand: a command cannot be split into words.
+        Refused: settings are invalid.
+    """
+    typed = [_read(text, workflow) for text in texts]
+    return sorted(typed, key=lambda each: each.role or "")
+
+
+def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[TypedAgent]:
+    """Return *typed* for *role*, without commands for every role if the file keeps it from them.
+
+    It does so where its ``agentOverrides`` bind a person, or a command that checks the work.
+    """
+    bound = workflow.agent_overrides.get(role)
+    if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
+        return typed
+    return [each for each in typed if not each.is_bare_command]
+
+
+def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:
+    """Check that the values of ``--agent`` name no other role than *role*, whose turn it is.
+
+    Raises:
+        Refused: one does.
+        What ``read_typed`` raises.
+    """
+    for each in read_typed(workflow, texts):
+        if not each.is_for(role):
+            raise role_not_next(thread, str(each.role), role)
+
+
+class LaidOver(NamedTuple):
+    """An agent after what was typed for its role."""
+
+    agent: _Payload
+    """The AgentConfig payload."""
+
+    is_own: bool
+    """Its command and its environment were typed, or belong to an agent that may run here."""
+
+
+def lay_over(
+    role: str, base: _Payload | None, typed: Iterable[TypedAgent], *, may_run: bool, keeps: bool
+) -> LaidOver:
+    """Lay what was *typed* for *role*, in this order, over its agent *base*.
+
+    A command replaces all of *base*, unless *keeps*: then only what is named changes. Settings
+    without a command always change *base*. *may_run*: *base* may run in this store.
+
+    Raises:
+        Refused: there is no command.
+    """
+    agent, own = base or {}, (base or {}) if may_run else {}
+    for each in typed:
+        if "command" in each.settings and not keeps:
+            agent, own = {}, {}
+        agent, own = _apply(agent, each.settings), _apply(own, each.settings)
+    if "command" not in agent:
+        raise Refused(
+            f"role {role} has no agent, and the settings for it name no command",
+            code="command-unnamed",
+            hint=f"""name one: --agent '{role}={{"command": "CMD", …}}'""",
+            role=role,
+        )
+    # An environment can make a harmless command harmful.
+    return LaidOver(agent, all(agent.get(part) == own.get(part) for part in ("command", "env")))
+
+
+def _apply(agent: _Payload, settings: _Payload) -> _Payload:
+    changed: _Payload = merge_patch(agent, settings)
+    if not changed.get("env", True):
+        # An agent has one name, whether its last variable was removed or it never had any.
+        del changed["env"]
+    return changed
+
+
+def _read(text: str, workflow: Workflow) -> TypedAgent:
+    role, agent = _split_role(text, workflow)
+    if not agent.lstrip().startswith(_BEGINS_SETTINGS):
+        split_command(agent)
+        return TypedAgent(role, {"command": agent})
+    from uwf_git.model.definition.agents import read_agent_settings  # noqa: PLC0415 (PyYAML: 30 ms, and few type settings)
+
+    name = "--agent" if role is None else f"--agent {role}"
+    return TypedAgent(role, read_agent_settings(agent, name=name))
+
+
+def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
+    """Read ``ROLE=CMD`` or ``CMD``; a command may contain ``=`` as well."""
+    word, equals, command = text.partition("=")
+    if not equals or text.lstrip().startswith(_BEGINS_SETTINGS):
+        return None, text
+    if word in workflow.roles:
+        return word, command
+    if _ROLE_WORD.fullmatch(word):
+        # No command begins like this (only a shell reads NAME=VALUE first): a role was meant.
+        raise no_such_role(word, workflow)
+    return None, text
+
+
+# Bind roles to agents: `--agent`, the workflow's overrides, its default, the configured one.
 
 
 class Bound(NamedTuple):
@@ -125,3 +298,128 @@ def bind_typed(
         if laid.is_own and laid.agent not in said:
             said.append(laid.agent)
     return Bound(agents, said, tuple(left))
+
+
+# The roles that a thread and its branches may come to: its workflow's, and of those in it.
+
+
+def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()) -> Workflow:
+    """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
+
+    Its nodes are among the *new* ones, or the thread at *snapshot* has them.
+
+    Raises:
+        MissingNode, DamagedNode: one of them cannot be read.
+    """
+    made = {node.hash: node for node in new}
+    found: dict[NodeHash, Node] = {}
+
+    def read(name: NodeHash) -> Node:
+        found[name] = made.get(name) or snapshot.get_node(name)
+        return found[name]
+
+    waiting = [workflow]
+    while waiting:
+        each = waiting.pop()
+        nodes = [parse_role(read(role)).workflow for role in each.roles.values()]
+        if each.flow is not None:
+            places = parse_flow_node(read(each.flow)).nodes.values()
+            nodes += [find_reference(node.fields.get("workflow")) for node in places]
+        waiting += [
+            parse_workflow(read(name)) for name in nodes if name is not None and name not in found
+        ]
+    return find_played(workflow, found.values())
+
+
+def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:
+    """Check that *until* and the values of ``--agent`` name roles of the thread or its branches.
+
+    Returns:
+        All these roles; none if nothing was named.
+
+    Raises:
+        Refused: one of them does not.
+        BadCommand, Refused: an agent is invalid.
+        MissingNode, DamagedNode: a workflow cannot be read.
+    """
+    if until is None and not agents:
+        return frozenset()
+    workflow = get_workflow(snapshot, snapshot.record.workflow)
+    everything = workflow._replace(roles=_collect(snapshot, workflow))
+    if until is not None and until not in everything.roles:
+        raise no_such_role(until, everything)
+    read_typed(everything, agents)
+    return frozenset(everything.roles)
+
+
+def _collect(snapshot: Snapshot, workflow: Workflow) -> dict[str, NodeHash]:
+    found = {workflow.hash: workflow}
+    waiting = [workflow]
+    roles: dict[str, NodeHash] = {}
+    while waiting:
+        each = waiting.pop()
+        roles = {**each.roles, **roles}
+        for name in _list_used(snapshot, each):
+            if name not in found:
+                found[name] = get_workflow(snapshot, name)
+                waiting.append(found[name])
+    return roles
+
+
+def _list_used(snapshot: Snapshot, workflow: Workflow) -> Iterator[NodeHash]:
+    if workflow.flow is None:
+        names = [get_role(snapshot, role).workflow for role in workflow.roles.values()]
+    else:
+        nodes = get_flow(snapshot, workflow.flow).nodes.values()
+        names = [find_reference(node.fields.get("workflow")) for node in nodes]
+    return (name for name in names if name is not None)
+
+
+# Look for the programs of agents before a thread is made; nothing runs.
+
+
+class MissingProgram(NamedTuple):
+    """A program that cannot be started here, and the roles that it would play."""
+
+    roles: tuple[str, ...]
+    error: ProgramMissing
+
+
+def agent_missing(missing: MissingProgram) -> Refused:
+    """Say that the program of an agent cannot be started here, and the thread is to run now."""
+    return Refused(
+        f"no thread was made: {missing.error.message}; it would play {', '.join(missing.roles)}",
+        code="agent-missing",
+        hint=missing.error.hint,
+        roles=list(missing.roles),
+        **missing.error.facts,
+    )
+
+
+def find_missing_programs(
+    agents: Mapping[str, dict[str, Any]], environ: Mapping[str, str], workdir: str
+) -> list[MissingProgram]:
+    """Return the programs of *agents*, by role, that a step in *workdir* would not find."""
+    missing: dict[str, MissingProgram] = {}
+    for role, agent in agents.items():
+        error = _find_problem(agent, environ, workdir)
+        if error is not None:
+            before = missing[error.message].roles if error.message in missing else ()
+            missing[error.message] = MissingProgram((*before, role), error)
+    return list(missing.values())
+
+
+def _find_problem(
+    agent: dict[str, Any], environ: Mapping[str, str], workdir: str
+) -> ProgramMissing | None:
+    command = agent["command"]
+    if command.strip() == PERSON:
+        return None
+    own: dict[str, str] = agent.get("env", {})
+    path = build_search_path(own.get("PATH", environ.get("PATH", os.defpath)))
+    try:
+        program = find_above(split_command(command), workdir=workdir)[0]
+        resolve_program(program, path=path, workdir=workdir)
+    except ProgramMissing as error:
+        return error
+    return None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.spending import find_limit
+from uwf_git.commands.turn.limits import find_limit
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
@@ -146,7 +146,7 @@ def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return why the threads around a branch do not let it go on; None if they do."""
     if snapshot.record.parent_thread is None:
         return None
-    from uwf_git.commands.turn.ancestors import (  # noqa: PLC0415 (few threads are branches)
+    from uwf_git.commands.turn.branches import (  # noqa: PLC0415 (few threads are branches)
         BranchHeld,
         check_ancestors,
     )
@@ -202,7 +202,7 @@ def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
 
 def _find_problem(store: Store, split: Sequence[Snapshot], *, is_at_end: bool) -> UwfError | None:
     """Return what holds up threads that have *split*, the outermost first: a join, or a limit."""
-    from uwf_git.commands.turn.joining import find_join_problem  # noqa: PLC0415 (few threads split)
+    from uwf_git.commands.turn.branches import find_join_problem  # noqa: PLC0415 (few threads split)
 
     problems = (find_join_problem(store, each) for each in split)
     problem = next((each for each in problems if each is not None), None)

@@ -1,15 +1,18 @@
-"""Build a workflow: the bytes of a file in, nodes or a list of its problems out.
+"""Build a workflow: the bytes of a file in, nodes or a list of its problems out; and put it."""
 
-`workflow put`, `workflow validate` and project-local files share these checks; nothing is written.
-"""
-
+import mmap
 import os
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
-from uwf_git.commands.workflow.checked_parts import CheckText, read_with_checks
-from uwf_git.commands.workflow.files import includes_beside
+from uwf_git.agents.limited_fork import RunLimits, run_limited
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.workflow.find import find_used, includes_beside
+from uwf_git.engine.expression import check_condition
+from uwf_git.engine.flow_text import check_flow_text
+from uwf_git.errors import Refused
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.append import (
     Addition,
@@ -18,15 +21,130 @@ from uwf_git.model.definition.append import (
     read_addition,
     read_flow_addition,
 )
-from uwf_git.model.definition.definition import Definition, FindUsed, Surroundings
+from uwf_git.model.definition.definition import Definition, FindUsed, FlowText, Surroundings
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.roles import CheckSchema, RolesFile
 from uwf_git.model.definition.source import read_definition
+from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
-from uwf_git.model.workflow import Graph, build_workflow
+from uwf_git.model.schema_check import check_schema
+from uwf_git.model.workflow import Graph, build_workflow, describe_check
+from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.model.yaml.include import BadYaml, Includes
 from uwf_git.model.yaml.reader import parse_yaml
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.store import Store
+from uwf_git.store.trust import trust_agents
+from uwf_git.store.workflows.registry import (
+    SourceFiles,
+    Version,
+    add_version,
+    find_version,
+    get_version_node,
+    list_names,
+    read_sources,
+)
+
+# Check all conditions and schemas of one workflow file in one limited child process.
+#
+# Hostile ones take for ever, and the file may hold any number of them. So the file is read twice:
+# first to collect them, then with the answers.
+
+MOST_CONDITIONS = 1_000
+
+LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
+_WHAT = "the check of the conditions and schemas"
+_TOO_MANY = f"is one condition too many: a workflow has at most {MOST_CONDITIONS:,} different ones"
+
+CheckText = Callable[[str | FlowText], str | None]
+"""Check a condition of a graph, or a text of a flow."""
+
+T = TypeVar("T")
+
+
+def read_with_checks(
+    read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
+) -> T:
+    """Return what *read* returns, given functions that check a condition and a schema.
+
+    *read* is called twice and has to ask the same both times. It raises as *read* does.
+    """
+    parts = _Parts()
+    with suppress(InvalidWorkflow):
+        # All problems are found below.
+        read(parts.collect_condition, parts.collect_schema)
+    parts.check(limits)
+    return read(parts.tell_condition, parts.tell_schema)
+
+
+class _Parts:
+    """The conditions and schemas of one file, and what is wrong with them."""
+
+    def __init__(self) -> None:
+        self._conditions: dict[str | FlowText, str | None] = {}
+        self._schemas: list[Any] = []
+        self._problems: list[list[Problem]] = []
+
+    def collect_condition(self, condition: str | FlowText) -> None:
+        if len(self._conditions) < MOST_CONDITIONS:
+            self._conditions[condition] = None
+
+    def collect_schema(self, schema: Any) -> list[Problem]:
+        self._schemas.append(schema)
+        return []
+
+    def tell_condition(self, condition: str | FlowText) -> str | None:
+        return self._conditions.get(condition, _TOO_MANY)
+
+    def tell_schema(self, _schema: Any) -> list[Problem]:
+        # In the order in which they were collected.
+        return self._problems.pop(0)
+
+    def check(self, limits: RunLimits) -> None:
+        """Check everything; if a limit is hit, that is the problem of what was checked then."""
+        conditions = list(self._conditions)
+        self._problems = [[] for _schema in self._schemas]
+        if not conditions and not self._schemas:
+            return
+        # Shared with the child, which does not answer once a limit ends it.
+        with mmap.mmap(-1, 8) as progress:
+
+            def check() -> list[Any]:
+                found: list[Any] = []
+                for number, condition in enumerate(conditions):
+                    progress[:] = number.to_bytes(8)
+                    found.append(_check(condition))
+                for number, schema in enumerate(self._schemas, len(conditions)):
+                    progress[:] = number.to_bytes(8)
+                    found.append([[each.path, each.message] for each in check_schema(schema)])
+                return found
+
+            try:
+                found = run_limited(check, limits=limits, what=_WHAT)
+            except Refused as error:
+                self._blame(int.from_bytes(progress[:]), error)
+                return
+        self._conditions = dict(zip(conditions, found, strict=False))
+        told = found[len(conditions) :]
+        self._problems = [[Problem(*each) for each in problems] for problems in told]
+
+    def _blame(self, number: int, error: Refused) -> None:
+        names = list(self._conditions)
+        if number < len(names):
+            self._conditions[names[number]] = error.message
+        else:
+            self._problems[number - len(names)].append(Problem("", error.message))
+
+
+def _check(condition: str | FlowText) -> str | None:
+    return check_condition(condition) if isinstance(condition, str) else check_flow_text(condition)
+
+
+# Build a workflow: the bytes of a file in, nodes or a list of its problems out.
+#
+# `workflow put`, `workflow validate` and project-local files share these checks; nothing is
+# written.
 
 NotBuilt = (BadYaml, InvalidWorkflow, NotCanonical)
 """The errors for an invalid file."""
@@ -191,3 +309,106 @@ def outside_of(path: str | None, find_used: FindUsed | None) -> Surroundings:
     stem = None if path is None else os.path.splitext(os.path.basename(path))[0]
     name = None if stem is None else unicodedata.normalize("NFC", stem)
     return Surroundings(name) if find_used is None else Surroundings(name, find_used=find_used)
+
+
+# `uwf workflow put`: build a file, and register it unless it is the newest version already.
+
+
+def list_commands(definition: Definition) -> list[dict[str, Any]]:
+    """List the payloads of the agents that a file names, and of the checks of its roles."""
+    default = [] if definition.default_agent is None else [definition.default_agent]
+    agents = [each.as_payload() for each in (*default, *definition.agent_overrides.values())]
+    roles = definition.roles.values()
+    return agents + [describe_check(command) for role in roles for command in role.checks]
+
+
+class PutWorkflow(NamedTuple):
+    """A registered workflow."""
+
+    name: str
+    workflow: NodeHash
+    version: str
+    """The commit of the version."""
+
+    changed: bool
+    """Whether this put added the version."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file, by line; *file* is that of an included file."""
+
+
+def put_workflow(
+    store: Store,
+    caller: Caller,
+    source: bytes,
+    *,
+    path: str | None = None,
+    workdir: str | None = None,
+) -> PutWorkflow:
+    """Register the workflow in the YAML file *source*; its agents are trusted from now on.
+
+    The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
+    the file's path, for its includes; without one it can include nothing. Putting the
+    same file again changes nothing; a changed file, or changed included files, add a version.
+
+    Raises:
+        BadYaml: it is not YAML.
+        BadIncludes: files cannot be included.
+        InvalidWorkflow: it has problems; the error lists all of them.
+        Refused: its name is taken in other case.
+        WorkflowMoved: another process put a version at the same time.
+    """
+    includes = includes_beside(path)
+    outside = outside_of(path, find_used(store, caller.cwd))
+    definition = read_workflow_source(source, includes, outside)
+    name = definition.name
+    _check_twins(store, name)
+    seen = find_version(store, name)
+    workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
+    directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
+    trust_agents(store, list_commands(definition), directory)
+    files = SourceFiles(source, includes.files)
+    if seen is not None:
+        if _is_same(store, seen, workflow, files):
+            return PutWorkflow(
+                name, seen.workflow, seen.commit.oid, changed=False, warnings=definition.warnings
+            )
+        closure = [_first_written(store, seen, node) for node in closure]
+        workflow = _first_written(store, seen, workflow)
+    version = add_version(
+        store,
+        seen,
+        added=(name, workflow, closure),
+        source=files,
+        signing=caller.signing(store),
+    )
+    return PutWorkflow(
+        name, version.workflow, version.commit.oid, changed=True, warnings=definition.warnings
+    )
+
+
+def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) -> bool:
+    if seen.is_removed or seen.workflow != workflow.hash:
+        return False
+    return read_sources(store.objects, seen.commit) == files
+
+
+def _check_twins(store: Store, name: str) -> None:
+    folded = fold_workflow_name(name)
+    for other in list_names(store):
+        if other != name and fold_workflow_name(other) == folded:
+            raise Refused(
+                f"workflow {name} differs from {other} only by case",
+                code="case-twin",
+                hint=f"choose another name, or put it as {other}",
+                workflow=name,
+                twin=other,
+            )
+
+
+def _first_written(store: Store, seen: Version, node: Node) -> Node:
+    """Return the node as the version before has it, so that equal content keeps its first blob."""
+    try:
+        return get_version_node(store, seen, node.hash)
+    except MissingNode:
+        return node

@@ -1,28 +1,24 @@
-"""Find a workflow: a file of the project, else a registered or shipped name, else a hash.
-
-A removed name is not found; the hashes of its versions still are.
-"""
+"""Find workflows: files of the project, registered and shipped names, hashes; and list them."""
 
 import difflib
+import os
+import shlex
+import stat
 import unicodedata
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.workflow.local import (
-    BadLocalWorkflow,
-    LocalFile,
-    build_local,
-    find_local,
-    list_local,
-)
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.frozen import freeze
 from uwf_git.model.names import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
+from uwf_git.model.problem import Problem
 from uwf_git.model.references import walk_closure
 from uwf_git.model.text import render_time
 from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.model.workflow_name import check_workflow_name
+from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude, Includes
 from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.byte_cache import ByteCache
@@ -40,7 +36,209 @@ from uwf_git.store.workflows.registry import (
 )
 
 if TYPE_CHECKING:
+    from uwf_git.commands.workflow.build import BuiltWorkflow
     from uwf_git.model.definition.definition import FindUsed
+
+
+# Read workflow files below a folder, and nothing outside it.
+#
+# No link leads out of the folder, even one that is created during the read; only plain files are
+# read, so that a pipe cannot block.
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a pipe without a writer would block.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def includes_beside(path: str | None) -> Includes:
+    """Return the includes of the workflow file at *path*: the files below its folder.
+
+    With None, as for standard input, nothing can be included.
+    """
+    if path is None:
+        return Includes(_no_folder)
+    folder, name = os.path.split(os.path.abspath(path))
+    return Includes(lambda inner: read_below(folder, inner), name=name)
+
+
+def read_below(folder: str, path: str) -> bytes:
+    """Return the file at *path* below *folder*, cut one byte above the limit for includes.
+
+    Raises:
+        CannotInclude: it does not exist, is outside the folder once links are followed, is no
+            plain file, or cannot be read.
+    """
+    try:
+        top = os.path.realpath(folder)
+        real = os.path.realpath(os.path.join(top, path))
+        if os.path.commonpath([top, real]) != top:
+            raise CannotInclude(f"it is a link that leads out of {folder}")
+        return _read(top, os.path.relpath(real, top).split(os.sep))
+    except (OSError, ValueError) as error:
+        # ValueError: the path holds a NUL.
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise CannotInclude(reason or str(error)) from None
+
+
+def _read(top: str, parts: list[str]) -> bytes:
+    """Read a file by a path without links; open folder by folder, so that no link can be added."""
+    folder = os.open(top, _FOLDER)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        descriptor = os.open(parts[-1], _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise CannotInclude("it is not a plain file")
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _no_folder(_path: str) -> bytes:
+    raise CannotInclude(
+        "standard input has no folder; name the file instead: `uwf workflow put FILE`"
+    )
+
+
+# Project-local workflows: files in `.workflows/` folders that need no registration.
+#
+# Nothing above the root of the git repository is read, nor, outside of one, above the current
+# directory, and no link leads out of it.
+
+FOLDER = ".workflows"
+
+_RENAME = "change it, or move it elsewhere: every .yaml file there is read as a workflow"
+
+# In order of precedence.
+_SUFFIXES = (".yaml", ".yml")
+
+
+class LocalFile(NamedTuple):
+    """A file of the project that should be a workflow."""
+
+    name: str
+    """Its file name without the suffix; the workflow must have the same name."""
+
+    path: str
+    root: str
+    """The project's root: no link of the file may lead out of it."""
+
+    is_shipped: bool = False
+    """It comes with uwf, whose tests have checked its conditions and schemas."""
+
+
+class BadLocalWorkflow(Refused):
+    """A file of the project is no valid workflow."""
+
+    code = "bad-local-workflow"
+
+    def __init__(
+        self,
+        file: LocalFile,
+        why: str,
+        *,
+        problems: Sequence[Problem] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(
+            f"{file.path}: {why}",
+            hint=hint or f"`uwf workflow validate {shlex.quote(file.path)}` checks it again",
+            path=file.path,
+            problems=[problem.as_document() for problem in problems],
+        )
+        self.why = why
+
+
+def list_local(cwd: str) -> list[LocalFile]:
+    """List the workflow files of the project around *cwd* by name; of each name the nearest."""
+    nearest: dict[str, LocalFile] = {}
+    root, folders = _folders(os.path.abspath(cwd))
+    for folder in folders:
+        for file in _files(folder, root):
+            nearest.setdefault(file.name, file)
+    return sorted(nearest.values())
+
+
+def find_local(cwd: str, name: str) -> LocalFile | None:
+    """Return the file of the project that *name* names, or None."""
+    if check_workflow_name(name) is not None:
+        return None
+    return next((file for file in list_local(cwd) if file.name == name), None)
+
+
+def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltWorkflow":
+    """Build the workflow in *file*; its nodes have the time of the file.
+
+    *find_used* finds the workflows that it uses; without it there are none.
+
+    Raises:
+        BadLocalWorkflow: it cannot be read, is invalid, or has another name inside.
+    """
+    # Each start of a thread imports this module, and few projects have such files: YAML, JSON
+    # Schema and JSONata take 200 ms to import.
+    from uwf_git.commands.workflow.build import (  # noqa: PLC0415 (see above)
+        NotBuilt,
+        build_source,
+        outside_of,
+        problems_of,
+    )
+
+    problem = check_workflow_name(file.name)
+    if problem is not None:
+        raise BadLocalWorkflow(
+            file, f"the file's name cannot be a workflow's: {problem}", hint=_RENAME
+        )
+    try:
+        source = read_below(file.root, os.path.relpath(file.path, file.root))
+        written_ms = max(os.stat(file.path).st_mtime_ns // 1_000_000, 0)
+        includes, outside = includes_beside(file.path), outside_of(file.path, find_used)
+        built = build_source(
+            source, includes, outside, timestamp=written_ms, is_checked=file.is_shipped
+        )
+    except CannotInclude as error:
+        raise BadLocalWorkflow(file, error.problem, hint=_RENAME) from None
+    except NotBuilt as error:
+        problems = problems_of(error, file.path)
+        raise BadLocalWorkflow(file, error.message, problems=problems) from error
+    if built.name != file.name:
+        hint = f"rename the file to {built.name}.yaml, or write `name: {file.name}`"
+        raise BadLocalWorkflow(file, f"its `name` is {built.name}", hint=hint)
+    return built
+
+
+def _folders(cwd: str) -> tuple[str, list[str]]:
+    """Return the project's root, and the folders that may hold its workflows, nearest first."""
+    passed = [cwd]
+    while not os.path.lexists(os.path.join(passed[-1], ".git")):
+        parent = os.path.dirname(passed[-1])
+        if parent == passed[-1]:
+            # Outside of a repository the project is the current directory.
+            passed = [cwd]
+            break
+        passed.append(parent)
+    return passed[-1], [os.path.join(each, FOLDER) for each in passed]
+
+
+def _files(folder: str, root: str) -> Iterator[LocalFile]:
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for suffix in _SUFFIXES:
+        for name in names:
+            stem = name.removesuffix(suffix)
+            if stem != name and not name.startswith("."):
+                yield LocalFile(
+                    unicodedata.normalize("NFC", stem), os.path.join(folder, name), root
+                )
+
+
+# Find a workflow: a file of the project, else a registered or shipped name, else a hash.
+#
+# A removed name is not found; the hashes of its versions still are.
 
 
 class WorkflowRemoved(Refused):
@@ -245,3 +443,74 @@ def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
     known.pop(text, None)
     near = difflib.get_close_matches(text, known, n=3)
     return no_such_workflow(text, near)
+
+
+# `uwf workflow list`: the files of the project, then the registered workflows, then the shipped.
+#
+# A damaged workflow is one row that says so.
+
+
+def list_workflows(
+    store: Store, *, cwd: str | None = None, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """List the workflows of the project around *cwd*, then the registered ones, newest first.
+
+    A registered workflow that a file of the project hides has no row of its own.
+    """
+    local = [] if cwd is None else list_local(cwd)
+    here = {file.name for file in local}
+    registered = [_row(store, name) for name in list_names(store) if name not in here]
+    rows = [row for row in registered if row is not None]
+    rows.sort(key=lambda row: (-int(row.get("lastUpdateTime", 0)), row["name"]))
+    return [*(_local_row(store, cwd, file) for file in local), *rows][:limit]
+
+
+def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> list[dict[str, Any]]:
+    """List what ``list_workflows`` does, then the shipped workflows, by name.
+
+    A shipped one has no row if the project or the registry has its name, or the registry had it.
+    """
+    rows = list_workflows(store, cwd=cwd)
+    taken = {*(row["name"] for row in rows), *list_names(store)}
+    shipped = [
+        LocalFile(*file, is_shipped=True) for file in list_shipped() if file.name not in taken
+    ]
+    return [*rows, *(_local_row(store, cwd, file) for file in shipped)][:limit]
+
+
+def _row(store: Store, name: str) -> dict[str, Any] | None:
+    try:
+        version = find_version(store, name)
+        if version is None:
+            return {"name": name, "error": "it was removed while the list was made"}
+        if version.is_removed:
+            return None
+        workflow = parse_workflow(get_version_node(store, version, version.workflow))
+    except StoreDamaged as error:
+        return {"name": name, "error": error.message}
+    return {
+        "name": name,
+        "workflow": version.workflow,
+        "description": workflow.description,
+        "roles": list(workflow.roles),
+        "lastUpdateTime": version.commit.time_s * 1000,
+    }
+
+
+def _local_row(store: Store, cwd: str | None, file: LocalFile) -> dict[str, Any]:
+    try:
+        built = build_local(file, find_used(store, cwd, file.name))
+    except BadLocalWorkflow as error:
+        row: dict[str, Any] = {"name": file.name, "error": error.why}
+    else:
+        workflow = parse_workflow(built.node)
+        row = {
+            "name": file.name,
+            "workflow": workflow.hash,
+            "description": workflow.description,
+            "roles": list(workflow.roles),
+            "lastUpdateTime": built.node.timestamp,
+        }
+    row["file"] = file.path
+    shadowed = find_shadowed(store, file.name)
+    return row if shadowed is None else {**row, "shadows": shadowed}

@@ -1,26 +1,36 @@
-"""The user's repository, as git itself sees it: its state, a new worktree, a tree out of one.
-
-No hook of the repository runs either: it may refuse a commit, and then an edit would be lost.
-"""
+"""The user's repository, as git itself sees it, and what is in a work tree, written as a tree."""
 
 import os
+import re
 import shlex
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 from uwf_git.agents.tool import ToolRequest, run_tool
+from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
+from uwf_git.model.names import ThreadId
+from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.git.fenced import (
+    LINK,
     NOTHING_KEPT,
     Kept,
     Place,
     fenced,
     find_common_dir,
+    find_inner,
     find_place,
+    list_links,
     list_uncommitted,
     run_fenced,
 )
 from uwf_git.store.git.program import ProgramFailed, Ran
+
+# The user's repository, as git itself sees it: its state, a new worktree, a tree out of one.
+#
+# No hook of the repository runs either: it may refuse a commit, and then an edit would be lost.
 
 _NAME, _ADDRESS, _ROLES = "uwf", "uwf@uwf", ("AUTHOR", "COMMITTER")
 _SHOWN = 3
@@ -157,3 +167,276 @@ def commit_tree(
     nobody |= {f"GIT_{role}_EMAIL": _ADDRESS for role in _ROLES}
     git = git._replace(environ={**git.environ, **nobody, **dates})
     return git.ask("commit-tree", "--no-gpg-sign", *named, "-m", message, tree)
+
+
+# Keep what only a repository inside a worktree has: a checked out submodule, or another.
+#
+# Of such a repository a tree has only the name of a commit. What is in none of its remotes
+# becomes one commit, and is fetched into a repository that outlives the worktree.
+
+# git refuses these dots in the name of a ref.
+_BAD_DOT = re.compile(r"(?<![\w-])\.|\.(?![\w-])|\.(?=lock(/|$))")
+_LFS = ("lfs", "objects")
+_FETCH = (
+    *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
+    *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"),
+)
+
+
+class State(NamedTuple):
+    """What is in a repository."""
+
+    git: Git
+    head: str | None
+    tree: str
+    """Everything in its work tree but what is ignored."""
+
+    known: str | None
+    """The commit of it that the worktree had at its beginning."""
+
+
+def name_inner(thread: ThreadId) -> str:
+    """Return what the refs begin with that have what repositories inside a worktree had."""
+    return f"refs/uwf/inner/{thread}/"
+
+
+def spell_name(path: str) -> str:
+    """Return *path* as a part of the name of a ref."""
+    return _BAD_DOT.sub("%2E", quote(os.fsencode(path)).replace("~", "%7E"))
+
+
+def keep_state(
+    environ: Mapping[str, str], worktree: Worktree, state: State, ref: str
+) -> tuple[str | None, str | None]:
+    """Keep at *ref* what only this repository inside *worktree* has.
+
+    Returns:
+        The commit that stands for it, None if nothing is in it; and the git directory that has
+        *ref*, None if there was nothing to keep.
+
+    Raises:
+        ProgramFailed: git is missing, or failed.
+    """
+    ends = _list_ends(worktree, state)
+    has_changed = state.tree != _read_tree(state.git, state.head)
+    if not has_changed and not ends:
+        return state.head, None
+    git_dir = state.git.place.git_dir
+    repository = _choose_repository(worktree, git_dir)
+    to = git_of(environ, repository)
+    parents = tuple(dict.fromkeys([*filter(None, [state.head]), *ends]))
+    if not has_changed and parents == (state.head,):
+        commit = parents[0]
+    else:
+        commit = _unite(state, parents, to, ref, worktree)
+    if not _fetch(to, state.git, commit, ref):
+        # A shallow repository gives its commits only to one that has the same ones.
+        parents = tuple(_cut(state.git, each) for each in parents)
+        commit = _unite(state, parents, to, ref, worktree)
+        if not _fetch(to, state.git, commit, ref):
+            raise ProgramFailed("git", f"could not fetch {commit} from {git_dir}")
+    _copy_large_files(git_dir, repository)
+    return commit, repository
+
+
+def _list_ends(worktree: Worktree, state: State) -> list[str]:
+    """List the newest commits that neither a remote of the repository has, nor its beginning."""
+    git = state.git
+    known = ["--not", "--remotes", *filter(None, [find_commit(git, state.known)])]
+    if _goes(worktree, find_common_dir(git.place.git_dir)):
+        stashed = git.ask("stash", "list", "--format=%H").split()
+        asked = ["--all", *stashed, *known]
+    elif state.head is not None:
+        # Of a worktree within the worktree the branches stay.
+        asked = [state.head, *known, "--branches", "--tags"]
+    else:
+        return []
+    lines = [line.split() for line in git.ask("rev-list", "--parents", *asked).split("\n") if line]
+    parents = {parent for _, *parents in lines for parent in parents}
+    return sorted(commit for commit, *_ in lines if commit not in parents)
+
+
+def _goes(worktree: Worktree, git_dir: str) -> bool:
+    """Check whether *git_dir* goes with the worktree."""
+    places = (os.path.realpath(worktree.path), worktree.git_dir)
+    return f"{git_dir}{os.sep}".startswith(tuple(place + os.sep for place in places))
+
+
+def _choose_repository(worktree: Worktree, git_dir: str) -> str:
+    """Return the project's own repository of the submodule *git_dir*; the project's for others."""
+    own = os.path.join(worktree.git_dir, "modules") + os.sep
+    found = os.path.join(worktree.repository, "modules", git_dir.removeprefix(own))
+    return found if git_dir.startswith(own) and os.path.isdir(found) else worktree.repository
+
+
+def _unite(state: State, parents: tuple[str, ...], to: Git, ref: str, worktree: Worktree) -> str:
+    """Return a commit of everything in the work tree and *parents*; that of *ref*, if it is it."""
+    made = find_commit(to, ref)
+    if made is not None:
+        told = to.ask("rev-parse", f"{made}^{{tree}}", f"{made}^@")
+        if told.split() == [state.tree, *parents]:
+            return made
+    return commit_tree(state.git, state.tree, parents, describe_work(worktree))
+
+
+def _cut(git: Git, commit: str) -> str:
+    """Return a commit with what *commit* has, without parents; always the same one."""
+    date = git.ask("show", "--no-patch", "--format=%ct +0000", commit)
+    message = f"{commit}, of a repository without its history"
+    return commit_tree(git, _read_tree(git, commit), (), message, date=date)
+
+
+def _read_tree(git: Git, commit: str | None) -> str:
+    """Return the tree of *commit*, or the empty one."""
+    if commit is None:
+        return git.ask("hash-object", "-t", "tree", os.devnull)
+    return git.ask("rev-parse", f"{commit}^{{tree}}")
+
+
+def _copy_large_files(git_dir: str, repository: str) -> None:
+    """Copy what git-lfs keeps beside the objects; each file is named by its content."""
+    kept, to = os.path.join(git_dir, *_LFS), os.path.join(repository, *_LFS)
+    if os.path.isdir(kept):
+        shutil.copytree(kept, to, dirs_exist_ok=True)
+
+
+def _fetch(to: Git, origin: Git, commit: str, ref: str) -> bool:
+    """Fetch *commit* to *ref*; return whether it is there."""
+    if find_commit(to, ref) != commit:
+        # The other git, which sends it, reads the config of where it is fetched from.
+        with fenced(origin.environ, origin.place) as there:
+            to.run(*_FETCH, there["GIT_DIR"], f"+{commit}:{ref}")
+    return find_commit(to, ref) == commit
+
+
+# Write what is in a work tree as a tree; what repositories inside it have is kept as commits.
+
+
+class _Place(NamedTuple):
+    """A work tree, the outermost one or one inside it."""
+
+    path: str
+    git_dir: str
+    begun: str | None
+    """The commit at which it began."""
+
+    copy: str
+    """Where its index is copied to."""
+
+    name: str
+    """Its path below the outermost one, and /; empty for that."""
+
+    ref: str
+    """What the refs begin with that keep what is inside it."""
+
+
+def name_index(path: str) -> str:
+    """Return the path of the copy of the index of the worktree *path*, while that is written."""
+    return path + ".index"
+
+
+def write_tree(
+    environ: Mapping[str, str],
+    worktree: Worktree,
+    *,
+    git_dir: str,
+    head: str,
+    settings: Kept = NOTHING_KEPT,
+) -> tuple[str, tuple[Inner, ...]]:
+    """Write everything in a worktree, whose index is in *git_dir*, but what is ignored.
+
+    Returns:
+        The tree, and the repositories in it that had what was nowhere else: that is kept now.
+
+    Raises:
+        ProgramFailed: git is missing, or failed.
+    """
+    writer = _Writer(environ, worktree, settings, [])
+    index, names = name_index(worktree.path), name_inner(worktree.thread)
+    place = _Place(worktree.path, git_dir, worktree.base, index, "", names)
+    tree = writer.write(place, head)
+    return tree, tuple(sorted(writer.kept))
+
+
+class _Writer(NamedTuple):
+    """Writes the trees of a worktree and of all repositories inside it."""
+
+    environ: Mapping[str, str]
+    worktree: Worktree
+    settings: Kept
+    kept: list[Inner]
+
+    def write(self, place: _Place, head: str | None) -> str:
+        """Write everything in *place*, whose newest commit is *head*, but what is ignored."""
+        at = Place(place.git_dir, place.path, place.copy, self.settings)
+        git = Git(self.environ, at)
+        # Not its own index: a killed agent may have left that locked, or in the middle of a merge.
+        own = os.path.join(place.git_dir, "index")
+        try:
+            remove_file(place.copy + ".lock")
+            if place.git_dir != self.worktree.repository and os.path.isfile(own):
+                # With its times: by them git knows which files it has to read.
+                shutil.copy2(own, place.copy)
+            elif head is not None:
+                git.ask("read-tree", head)
+            links = list_links(self.environ, at)
+            inner = _list_inner(git, place, links)
+            # Without them: git would start another git in each that has a repository.
+            _stage(git, {name: "0" * len(commit) for name, commit in links.items()}, mode="0")
+            left_out = (f":(exclude,top,literal){name}" for name in inner)
+            git.ask("add", "--all", "--", ".", *left_out)
+            here = {name: commit for name, commit in links.items() if _is_folder(place, name)}
+            kept = {name: self._keep(place, name) or links.get(name) for name in inner}
+            _stage(git, {name: commit for name, commit in (here | kept).items() if commit})
+            return git.ask("write-tree")
+        finally:
+            remove_file(place.copy)
+
+    def _keep(self, outer: _Place, name: str) -> str | None:
+        """Return the commit that stands for the repository *name*; None if nothing is in it."""
+        path = os.path.join(outer.path, name)
+        found = find_inner(self.environ, path)
+        if found is None:
+            raise ProgramFailed("git", f"takes {path} for no repository")
+        git = git_of(self.environ, found.git_dir, worktree=path)
+        head = find_commit(git, "HEAD")
+        whole, ref = outer.name + name, outer.ref + spell_name(name)
+        # What is inside it begins at what it names now.
+        copy = outer.copy + ".inner"
+        place = _Place(path, found.git_dir, head, copy, whole + "/", ref + "%2F")
+        tree = self.write(place, head)
+        known = _find_link(git_of(self.environ, outer.git_dir), outer.begun, name)
+        state = State(git, head, tree, known)
+        commit, repository = keep_state(self.environ, self.worktree, state, ref)
+        if repository is not None and commit is not None:
+            self.kept.append(Inner(whole, ref, commit, repository))
+        return commit
+
+
+def _stage(git: Git, links: Mapping[str, str], *, mode: str = LINK) -> None:
+    """Let the index have these commits for repositories inside; with the mode 0 it has nothing."""
+    rows = "".join(f"{mode} {commit}\t{name}\0" for name, commit in links.items())
+    if rows:
+        git.ask("update-index", "--replace", "-z", "--index-info", given=os.fsencode(rows))
+
+
+def _is_folder(place: _Place, name: str) -> bool:
+    path = os.path.join(place.path, name)
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _list_inner(git: Git, place: _Place, links: Iterable[str]) -> list[str]:
+    """List the repositories in a work tree, by their paths; not those that are ignored."""
+    words = ("--others", "--exclude-standard", "-z")
+    others = git.ask("ls-files", *words).split("\0")
+    # Of all else git lists the files, of repositories the folder.
+    found = {*links, *(each.rstrip("/") for each in others if each.endswith("/"))}
+    return sorted(each for each in found if os.path.lexists(os.path.join(place.path, each, ".git")))
+
+
+def _find_link(git: Git, commit: str | None, name: str) -> str | None:
+    """Return the commit that *commit* names for the repository *name* in it."""
+    if commit is None:
+        return None
+    about, _, _ = git.ask("ls-tree", "-z", "--full-tree", commit, "--", name).partition("\t")
+    return about.rpartition(" ")[2] if about.startswith(LINK) else None

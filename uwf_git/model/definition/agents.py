@@ -29,7 +29,7 @@ _PROTOCOLS = ("positional", "flags")
 # Longer ones overflow the system calls that wait.
 _LONGEST_TIMEOUT_S = 365 * 24 * 3600
 
-# The longest wait between two attempts (commands/turn/retries.py).
+# The longest wait between two attempts (commands/turn/choose_agent.py).
 _LONGEST_BACKOFF_S = 3600
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -12,9 +12,13 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.bind_roles import bind_roles, find_played
 from uwf_git.commands.turn.choose_agent import may_run
-from uwf_git.commands.workflow.find import FoundWorkflow, find_shipped_workflow, find_workflow
-from uwf_git.commands.workflow.graph import view_moves
-from uwf_git.commands.workflow.list import list_workflows
+from uwf_git.commands.workflow.find import (
+    FoundWorkflow,
+    find_shipped_workflow,
+    find_workflow,
+    list_workflows,
+)
+from uwf_git.commands.workflow.show import view_moves
 from uwf_git.errors import Refused
 from uwf_git.library.agents import to_agent_words
 from uwf_git.library.handle import TaskHandle

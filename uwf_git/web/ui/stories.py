@@ -3,9 +3,8 @@
 import threading
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.entries import EntryReader
 from uwf_git.commands.inspect.excerpt import Mask
-from uwf_git.commands.inspect.thread_report import walk_entries
+from uwf_git.commands.inspect.thread_report import EntryReader, walk_entries
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

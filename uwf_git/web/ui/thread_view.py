@@ -7,13 +7,9 @@ from uwf_git.commands.control.answer import read_question
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.excerpt import CONTENT_BYTES, cut_text
 from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.list import name_damage
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.standing import name_damage
-from uwf_git.commands.inspect.thread_report import (
-    add_up,
-    find_problems,
-    view_present,
-)
+from uwf_git.commands.inspect.thread_report import add_up, find_problems, view_present
 from uwf_git.engine.form import list_questions
 from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.draw import lay_out, make_plan

@@ -1,0 +1,322 @@
+"""The plans of a work directory: find their thread, begin, show and end it."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.split.family import Family
+from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.path_below import check_path_below
+from uwf_git.model.thread import ENDED
+from uwf_git.plan.phases import (
+    IDLE,
+    ListedPlan,
+    PlanState,
+    build_state_document,
+    fold_story,
+    list_plan_rows,
+)
+from uwf_git.plan.plan_files import find_plans, list_plan_problems
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
+from uwf_git.plan.state_file import read_state, write_state
+from uwf_git.plan.story import read_story
+from uwf_git.plan.whole_file import keep_out_of_git
+from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head, get_head, list_threads
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.lock import find_driver
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Which thread carries out the plans of a work directory.
+
+WORKFLOW = "plan-execute"
+"""The name of the workflow; each of its threads has a directory of its own."""
+
+
+def find_plan_thread(
+    store: Store, workdir: str, settings: PlanSettings = DEFAULTS
+) -> Snapshot | None:
+    """Return the newest commit of the plan thread of *workdir*; None if it has none.
+
+    The thread that its state file names comes first, then the newest that has not ended. An ended
+    one is found by the state file alone.
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    hint = read_state(workdir, state_file=settings.state_file).get("thread")
+    named = None
+    if isinstance(hint, str) and is_thread_id(hint):
+        named = _read_plan_thread(store, ThreadId(hint), workdir)
+    if named is not None and named.record.status not in ENDED:
+        return named
+    threads = list_threads(store, archived=False)
+    found = (_read_plan_thread(store, thread, workdir) for thread in threads)
+    return next((each for each in found if each and each.record.status not in ENDED), named)
+
+
+def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
+    """Return the plan directory that a thread's state names, or the usual one."""
+    named = None if found is None else found.get_present().state.get("planDir")
+    return named if isinstance(named, str) and named.strip() else settings.plan_dir
+
+
+def find_status_file(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
+    """Return the file in which the agents of a thread leave their reports, or the usual one.
+
+    What no role may name as its file is not it either.
+    """
+    named = None if found is None else found.get_present().state.get("statusFile")
+    if isinstance(named, str) and not check_path_below(named):
+        return named
+    return settings.status_file
+
+
+def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
+    """Return the tip of *thread* if it is one of the workflow, in this directory.
+
+    The directory of an ended thread is not known any more.
+    """
+    known = find_workdir(store, thread)
+    if known is not None and os.path.realpath(known) != os.path.realpath(workdir):
+        return None
+    head = find_head(store, thread)
+    if head is None or (known is None and not head.archived):
+        return None
+    tip = read_snapshot(store, head.commit)
+    return tip if tip.record.workflow_name == WORKFLOW else None
+
+
+# Whether somebody is at work on the plans of a directory.
+
+
+class PlansAtWork(Conflict):
+    """An agent, or whoever drives, is at work on the plans of the directory."""
+
+    code = "plans-at-work"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} is at work on the plans of this directory",
+            hint=f"`uwf thread wait {thread}` waits for it, `uwf thread kill {thread}` ends it; "
+            "`uwf plan status` tells more",
+            thread=thread,
+        )
+
+
+def require_rest(store: Store, thread: ThreadId) -> None:
+    """Check that nobody is at work on *thread*.
+
+    Raises:
+        PlansAtWork: somebody is.
+    """
+    if is_any_at_work(store, Family(store, thread)):
+        raise PlansAtWork(thread)
+
+
+def require_no_driver(store: Store, thread: ThreadId) -> None:
+    """Check that no process drives *thread*; an agent may have outlived its driver.
+
+    Raises:
+        PlansAtWork: one does.
+    """
+    if find_driver(store, thread) is not None:
+        raise PlansAtWork(thread)
+
+
+@contextmanager
+def hold_plans(store: Store) -> Iterator[None]:
+    """Let no other process begin plans in *store*, or write their views, meanwhile."""
+    with hold_lock(store.local_path("locks", "plans"), wait=True):
+        yield
+
+
+# `uwf plan status` and `uwf plan plans`: where the thread of a directory stands, and its plans.
+
+
+def read_plan_status(
+    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
+) -> dict[str, Any]:
+    """Return where the plan thread of *workdir* stands, in the form of the state file.
+
+    A state file that was deleted comes back while the thread lives, and one that is not true any
+    more, since somebody else drove or the driver was killed, is mended. *store* is None if there
+    is no store yet.
+
+    Raises:
+        StoreDamaged: the thread cannot be read.
+    """
+    found = None if store is None else find_plan_thread(store, workdir, settings)
+    if store is None or found is None:
+        return build_state_document(IDLE, {})
+    state = _read_state_of(store, found)
+    thread = found.record.thread
+    where = find_where(store, workdir, thread, settings)
+    if "port" in where or found.record.status not in ENDED:
+        # Where nothing can be written, it can still be told.
+        with suppress(OSError), hold_plans(store):
+            # Whoever drives may have written something newer.
+            if get_head(store, thread).commit == found.commit.oid:
+                where = find_where(store, workdir, thread, settings)
+                write_state(workdir, state, where, state_file=settings.state_file)
+    return build_state_document(state, where)
+
+
+def find_where(
+    store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
+) -> dict[str, Any]:
+    """Return the thread and the store, and where its state file says that its driver listens."""
+    known = read_state(workdir, state_file=settings.state_file)
+    listens = {"address": known.get("address"), "port": known.get("port")}
+    is_known = known.get("thread") == thread
+    return {"thread": thread, "repo": store.path} | (listens if is_known else {})
+
+
+def read_plan_rows(
+    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
+) -> list[dict[str, Any]]:
+    """List the plans of *workdir* with their status, by number.
+
+    Raises:
+        BadUsage: the plan directory is not below *workdir*.
+        StoreDamaged: the thread cannot be read.
+        OSError: the plan directory cannot be listed.
+    """
+    found = None if store is None else find_plan_thread(store, workdir, settings)
+    state = IDLE if store is None or found is None else _read_state_of(store, found)
+    on_disk = find_plans(workdir, find_plan_dir(found, settings)).plans
+    return list_plan_rows(state, [ListedPlan(*plan) for plan in on_disk])
+
+
+def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
+    return fold_story(read_story(store, tip.commit.oid))
+
+
+# `uwf plan run`: whether plans may be begun in a directory, and the folders that they need.
+
+
+class PlansUnfinished(Refused):
+    """The directory has a workflow that has not ended."""
+
+    code = "plans-unfinished"
+
+    def __init__(self, thread: ThreadId) -> None:
+        super().__init__(
+            f"thread {thread} has not ended the plans of this directory",
+            hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
+            thread=thread,
+        )
+
+
+def prepare_plans(
+    store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
+) -> None:
+    """Check that plans may be begun in *workdir*, and make the folders that they need.
+
+    With *has_plans* the plan files that lie there are to be carried out as they are.
+
+    Raises:
+        PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
+        Refused: it has plan files.
+        Refused: those that are to be taken as they are cannot be carried out.
+        BadUsage: a link leads out of it.
+        OSError: a folder cannot be made.
+    """
+    found = find_plan_thread(store, workdir, settings)
+    if found is not None and found.record.status not in ENDED:
+        require_rest(store, found.record.thread)
+        raise PlansUnfinished(found.record.thread)
+    there = find_plans(workdir, settings.plan_dir)
+    problems = list_plan_problems(workdir, there) if has_plans else []
+    if problems:
+        raise Refused(
+            "the plan files cannot be carried out",
+            code="bad-plans",
+            hint=f"plan files are {settings.plan_dir}/NNN-name.md; without --plans an agent "
+            "writes them",
+            problems=list(problems),
+        )
+    if there.plans and not has_plans:
+        names = [plan.file for plan in there.plans]
+        raise Refused(
+            f"there are plan files already: {name_some(names, most=3)}",
+            code="plans-there",
+            hint="--plans takes them as they are; `uwf plan clean --all` removes them",
+            files=names,
+        )
+    for folder in (settings.plan_dir, settings.memory_dir):
+        os.makedirs(os.path.join(workdir, folder), exist_ok=True)
+    keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))
+
+
+# `uwf plan clean`: end the unfinished thread of a directory and remove what it left there.
+
+_REASON = "cleaned"
+
+
+class Cleaned(NamedTuple):
+    """What `uwf plan clean` has done."""
+
+    ended: ThreadId | None
+    """The thread that was ended; None if there was none to end."""
+
+    removed: list[str]
+    """The files, by their paths from the work directory."""
+
+
+def clean_plans(
+    store: Store | None,
+    caller: Caller,
+    workdir: str,
+    settings: PlanSettings = DEFAULTS,
+    *,
+    with_plans: bool = False,
+) -> Cleaned:
+    """End the unfinished thread of *workdir* and remove its state files.
+
+    With *with_plans* also the plan files, and nothing else; no link is followed.
+
+    Raises:
+        PlansAtWork: the thread is at work; nothing has changed.
+        Refused, BadUsage: a folder is behind a link; nothing has changed.
+        OSError: a file cannot be removed.
+    """
+    found = None if store is None else find_plan_thread(store, workdir, settings)
+    thread = None if found is None else found.record.thread
+    if store is not None and thread is not None:
+        require_rest(store, thread)
+    state_files = dict.fromkeys((settings.state_file, find_status_file(found, settings)))
+    files = [path for path in state_files if _is_plain_file(workdir, path)]
+    if with_plans:
+        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
+        files += [plan.file for plan in plans if _is_plain_file(workdir, plan.file)]
+    is_open = found is not None and found.record.status not in ENDED
+    if store is not None and thread is not None and is_open:
+        kill_thread(store, caller, thread, reason=_REASON)
+    for path in files:
+        os.unlink(os.path.join(workdir, path))
+    return Cleaned(thread if is_open else None, files)
+
+
+def _is_plain_file(workdir: str, path: str) -> bool:
+    """Check whether *path* is a regular file there; a link is none."""
+    folder = os.path.dirname(path)
+    root = os.path.realpath(workdir)
+    if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
+        raise Refused(
+            f"{folder} is a link, or lies behind one; nothing was removed",
+            code="behind-link",
+            hint="remove its files by hand, if they are yours",
+            folder=folder,
+        )
+    try:
+        return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
+    except OSError:
+        return False

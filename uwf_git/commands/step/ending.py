@@ -1,0 +1,410 @@
+"""End a thread, by its last step or by a kill, and take up or record what dead engines left."""
+
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
+
+from uwf_git.agents.run_files import RunAlive, RunDirUnusable, RunNotStarted
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.run_checks import leave_unchecked
+from uwf_git.commands.agent_run.runs import (
+    BegunTurn,
+    check_nothing_runs,
+    forget_recorded_runs,
+    forget_run,
+    list_finished_runs,
+    lock_stopped,
+    read_begun_turn,
+    read_state,
+)
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
+from uwf_git.commands.split.trunk import find_isolation, find_owner
+from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
+from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
+from uwf_git.commands.turn.check_meta import check_reply
+from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent, read_retry
+from uwf_git.commands.turn.decide import find_turn_place
+from uwf_git.commands.turn.files import KIND, read_input_files, read_keep_rules
+from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.worktree.record import list_worktrees
+from uwf_git.debug_log import debug
+from uwf_git.errors import UwfError, name_some
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import CONTROLS
+from uwf_git.model.names import ThreadId
+from uwf_git.model.node import Node
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
+from uwf_git.store.threads.heads import Head, HeadMoved, archive_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, forget_workdir
+from uwf_git.store.threads.lock import (
+    find_kill_request,
+    forget_kill_request,
+    forget_lock,
+    is_being_stopped,
+    lock_stop,
+    write_kill_request,
+)
+from uwf_git.store.threads.record import build_next, read_standing, record_next
+from uwf_git.store.threads.run_dir import get_run_dir
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+
+# End a thread: its last commit, then its move to the archive, then its local files.
+#
+# The last commit adds no node; the head of the chain stays.
+
+
+def end_thread(
+    store: Store,
+    caller: Caller,
+    seen: tuple[Head, Snapshot],
+    *,
+    event: Literal["end", "kill"],
+    body: str = "",
+) -> ThreadResult:
+    """End a thread whose lock the caller holds; *body* is the reason, if there is one.
+
+    Raises:
+        HeadMoved: another process moved the head.
+        ProgramFailed: what a branch left in its worktree cannot be committed; a kill ends it so.
+    """
+    head, snapshot = seen
+    work = _keep_work(store, caller, snapshot, is_killed=event == "kill")
+    new = build_next(read_standing(snapshot), event, Cause(note=body))
+    commit = record_next(store, snapshot, new, caller.signing(store))
+    archive_head(store, head, commit)
+    # A run that could not be recorded stays readable until gc finds it old.
+    forget_recorded_runs(store, head.thread)
+    forget_workdir(store, head.thread)
+    _remove_worktrees(store, caller, snapshot, is_kept=work is not None)
+    sweep_worktrees_of(store, caller, head.thread)
+    forget_lock(store, head.thread)
+    return build_thread_result(new.record, said=new.said, commit=commit)._replace(work=work)
+
+
+def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None:
+    """Remove what is left of branches of *threads* that have ended: their worktrees.
+
+    Of a process that was killed between the two, or that another one kept from it.
+    """
+    if any(list_worktrees(store, thread) for thread in threads):
+        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
+
+        # The next sweep removes what cannot be removed now.
+        with suppress(UwfError, OSError):
+            sweep_worktrees(store, caller.environ, threads)
+
+
+def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: bool) -> str | None:
+    """Commit what a branch left in its worktree; return the ref of the commit."""
+    if find_isolation(snapshot) is None:
+        return None
+    from uwf_git.commands.worktree.retire import keep_work  # noqa: PLC0415 (few branches work apart)
+
+    try:
+        return keep_work(store, caller.environ, snapshot)
+    except UwfError:
+        # A kill ends the thread all the same; its worktree stays until it can be committed.
+        if not is_killed:
+            raise
+        return None
+
+
+def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_kept: bool) -> None:
+    """Remove the worktree of a branch that has ended, and those that waited for it to end."""
+    if find_owner(store, snapshot) is None:
+        return
+    from uwf_git.commands.worktree.retire import remove_ended  # noqa: PLC0415 (few branches work apart)
+
+    # The next sweep removes what cannot be removed now.
+    with suppress(UwfError, OSError):
+        remove_ended(store, caller.environ, snapshot, is_kept=is_kept)
+
+
+# Play a turn: the agent answers, and the schema and the checks of its role check that.
+
+
+def refuse_inputs(turn: Turn) -> Played | None:
+    """Return the failed turn of an agent whose input files are not all there; None: they are."""
+    files = read_input_files(
+        turn.snapshot, turn.present, turn.place, turn.asked, workdir=turn.workdir
+    )
+    bad = [f"{each.path} {each.problem}" for each in files if each.problem is not None]
+    if not bad:
+        return None
+    return Played(
+        reply=None,
+        started_ms=turn.snapshot.commit.time_s * 1000,
+        duration_ms=0,
+        error={"kind": KIND, "message": f"its inputFiles: {name_some(bad)}"},
+        hint="inputFiles are texts below the work directory, up to 1 MiB each; no agent has run",
+    )
+
+
+def play_turn(turn: Turn, play: Player) -> Played:
+    """Play *turn* by *play*, and check the answer; a refused one is a failed turn."""
+    played = answer_turn(turn, play)
+    if played.reply is None or not turn.asked.checks:
+        return played
+    return play(turn._replace(answered=played))
+
+
+def answer_turn(turn: Turn, play: Player) -> Played:
+    """Play *turn* by *play*, and check the meta; the checks of its role do not run."""
+    workflow = get_workflow(turn.snapshot, turn.present.workflow)
+    return check_reply(turn, workflow, play(turn))
+
+
+def without_checks(turn: Turn, played: Played) -> Played:
+    """Return an answer that comes too late to be checked: refused if its role has checks."""
+    if played.reply is None or not turn.asked.checks:
+        return played
+    return leave_unchecked(played, "the thread has moved on, or ends")
+
+
+# Work of dead engines: take up the turn that is under way, keep turns that were overtaken.
+#
+# A run directory names the role and the agent of its turn, so that no later decision (a patch of
+# the state, another binding) can lead to another turn in its place. Law 8: nothing is paid for
+# twice.
+
+_TIMES = {"startedAt", "durationMs"}
+# What checks printed, and how they ended.
+_OF_CHECKS = {"stderr", "error", "exitCode"}
+_NO_CHOICE = Choice()
+
+
+def find_begun_turn(
+    store: Store, caller: Caller, snapshot: Snapshot, *, choice: Choice = _NO_CHOICE
+) -> Turn | None:
+    """Return the turn that a dead engine began at this place of a thread; None if there is none.
+
+    Its agent is at work, has ended or was lost. A *choice* of another agent than the one at work
+    is not overruled: playing that turn says that the other one works.
+    """
+    base = snapshot.turn_start
+    run = get_run_dir(store, snapshot.record.thread, base)
+    # Most steps find no folder, and then create no lock file either.
+    state = read_state(run) if os.path.isdir(run.path) else RunNotStarted()
+    if isinstance(state, RunNotStarted):
+        return None
+    turn = _rebuild_turn(store, caller, snapshot, base)
+    if turn is None or not (choice.agents and isinstance(state, RunAlive)):
+        return turn
+    chosen = choose_agent(store, snapshot, turn.present, role=turn.role, choice=choice)
+    return turn if chosen.hash == turn.agent.hash else None
+
+
+def _rebuild_turn(store: Store, caller: Caller, snapshot: Snapshot, base: Oid) -> Turn | None:
+    """Return the turn that began after *base*; None if its run does not say which it was."""
+    begun = read_begun_turn(get_run_dir(store, snapshot.record.thread, base))
+    agent = None if begun is None else _find_agent(snapshot, begun)
+    present = snapshot.get_present()
+    workflow = get_workflow(snapshot, present.workflow)
+    if begun is None or agent is None or begun.role not in workflow.roles:
+        return None
+    place = find_turn_place(snapshot, begun.at)
+    if (place is None) != (begun.at is None) or (place is not None and place.role != begun.role):
+        # The workflow was changed, and has no such place.
+        return None
+    return Turn(
+        store,
+        snapshot,
+        present.begin_tries(begun.at),
+        base,
+        begun.role,
+        agent,
+        caller.environ,
+        # It has run, or runs: its work directory was chosen when it began.
+        find_workdir(store, snapshot.record.thread) or caller.cwd,
+        retry=read_retry(store.config, agent.payload, place),
+        keep=read_keep_rules(store.config),
+        place=place,
+    )
+
+
+def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:
+    with suppress(UwfError):
+        return get_typed(snapshot, begun.agent, AGENT_CONFIG)
+    agent = build_agent(dict(begun.payload), timestamp=snapshot.commit.time_s * 1000)
+    return agent if agent.hash == begun.agent else None
+
+
+def record_before_end(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
+) -> bool:
+    """Record or keep what finished agents left, before the thread ends; return if the head moved.
+
+    The caller holds the lock, and no agent is at work.
+    """
+    head, snapshot = seen
+    _keep_all_overtaken_work(store, caller, seen, play)
+    turn = find_begun_turn(store, caller, snapshot)
+    if turn is None:
+        return False
+    # What cannot be read stays on disk, and does not keep the thread alive.
+    with suppress(TurnFailed, RunDirUnusable):
+        record_turn(caller, head, turn, without_checks(turn, answer_turn(turn, play)))
+    return True
+
+
+def _keep_all_overtaken_work(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
+) -> None:
+    while True:
+        # Each call keeps one finished step, and forgets its run.
+        try:
+            keep_overtaken_work(store, caller, seen, play)
+        except WorkKept:
+            continue
+        return
+
+
+def keep_overtaken_work(
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
+) -> None:
+    """Keep finished runs of dead engines that began after a commit other than the head.
+
+    The thread was moved without its lock meanwhile, as by a plain `git push` into this store.
+
+    Raises:
+        WorkKept: there was such a run; the next step is free of it.
+    """
+    head, snapshot = seen
+    base = snapshot.turn_start
+    for tip in list_finished_runs(store, head.thread):
+        if tip == base:
+            continue
+        try:
+            turn = _rebuild_turn(store, caller, read_snapshot(store, tip), tip)
+        except UwfError:
+            turn = None
+        if turn is None:
+            # The run stays on disk until the thread has ended.
+            continue
+        try:
+            answered = answer_turn(turn, play)
+        except RunDirUnusable:
+            # Half of the run is gone: its engine died while it removed what it had recorded.
+            forget_run(store, head.thread, tip)
+            continue
+        played = without_checks(turn, answered)
+        # An engine that died after it recorded the turn had its checks run.
+        results = [played] if played is answered else [played, answered]
+        may_be = [build_turn(turn, each).nodes[0] for each in results]
+        if not _is_recorded(store, head, may_be, after=tip):
+            with suppress(HeadMoved):
+                record_turn(caller, Head(head.thread, tip, archived=False), turn, played)
+        forget_run(store, head.thread, tip)
+
+
+def _is_recorded(store: Store, head: Head, new: Sequence[Node], *, after: Oid) -> bool:
+    """Check whether the thread has one of the nodes *new* after the commit *after*.
+
+    An engine may have died after it moved the ref and before it removed the run.
+    """
+    next_move: Snapshot | None = None
+    for snapshot in walk_history(store, head.commit):
+        if snapshot.record.event not in CONTROLS:
+            next_move = snapshot
+        if snapshot.commit.parents[:1] == (after,):
+            break
+    else:
+        return False
+    if next_move is None:
+        return False
+    name = next_move.get_present().last_attempt or next_move.record.node
+    # The dead engine took the times from its clock; here they come from the run's files.
+    ignored = _TIMES | (_OF_CHECKS if len(new) > 1 else set())
+    recorded = _without(next_move.get_node(name), ignored)
+    return any(_without(each, ignored) == recorded for each in new)
+
+
+def _without(node: Node, names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in node.payload.items() if name not in names}
+
+
+# End a thread by a kill: stop its agents, record what they left, archive the thread.
+#
+# A kill that an agent asks for may end with that agent, whose descendant it is. So the request is
+# written down first, and the step that records the agent ends the thread in its place.
+
+_MOST_TRIES = 1000
+
+_TICK_S = 0.01
+
+# Longer than a kill waits for an engine.
+_PATIENCE_S = 60.0
+
+
+def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) -> ThreadResult:
+    """End an active thread and archive it; stop its agents first.
+
+    If this process is ended together with an agent, ``finish_kill`` goes on.
+
+    Raises:
+        ThreadNotActive: it has ended.
+        ThreadBusy: another process is ending the thread, or the engine does not end.
+        EndedElsewhere: the thread has ended at a remote, without the commits made here.
+        AgentLeftRunning: an agent cannot be stopped from here.
+        HeadMoved: other processes moved the head at every try.
+    """
+    with (
+        lock_stop(store, thread, since_ms=caller.now_ms()),
+        _withdrawn_on_failure(store, thread),
+        lock_stopped(
+            store,
+            caller,
+            thread,
+            reason=reason or "the thread was killed",
+            before=lambda: write_kill_request(store, thread, reason),
+        ),
+    ):
+        fast_forward_from_tracking(store, thread)
+        for _ in range(_MOST_TRIES):
+            seen = read_active(store, thread)
+            check_nothing_runs(store, seen[1])
+            with suppress(HeadMoved):
+                if record_before_end(store, caller, seen, agent_player(None)):
+                    seen = read_active(store, thread)
+                return end_thread(store, caller, seen, event="kill", body=reason)
+        raise HeadMoved(thread)
+
+
+def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
+    """End *thread* if a kill of it was cut short; a killer that lives is waited for.
+
+    Return whether it has ended so. The caller does not hold the thread's lock.
+
+    Raises:
+        What ``end_by_kill`` raises, but for ``ThreadNotActive``.
+    """
+    if find_kill_request(store, thread) is None:
+        return False
+    deadline = time.monotonic() + _PATIENCE_S
+    while is_being_stopped(store, thread) and time.monotonic() < deadline:
+        time.sleep(_TICK_S)
+    reason = find_kill_request(store, thread)
+    if reason is None:
+        # The killer has ended the thread, or could not.
+        return False
+    debug("K6R0V3TD", "unfinished kill found", thread=thread)
+    with suppress(ThreadNotActive):
+        end_by_kill(store, caller, thread, reason=reason)
+    return True
+
+
+@contextmanager
+def _withdrawn_on_failure(store: Store, thread: ThreadId) -> Iterator[None]:
+    """Withdraw the request if the kill fails; a signal leaves it in force."""
+    try:
+        yield
+    except Exception:
+        forget_kill_request(store, thread)
+        raise

@@ -1,0 +1,381 @@
+"""Branches at a turn: whether they may go on, where they work, whether they can be joined."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from uwf_git.commands.split.ending import find_split, plan_ending
+from uwf_git.commands.split.remake import ReadSplit, read_split
+from uwf_git.commands.split.trunk import find_owner
+from uwf_git.commands.turn.check_meta import find_role_problem
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.debug_log import debug
+from uwf_git.engine.flow_state import find_state_problem
+from uwf_git.errors import Refused, StoreDamaged, UwfError
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ENDED
+from uwf_git.model.workflow import END
+from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
+from uwf_git.store.threads.heads import (
+    BranchNotBegun,
+    Head,
+    ThreadExists,
+    create_head,
+    find_head,
+    get_head,
+    resolve_head,
+)
+from uwf_git.store.threads.history import read_trunk
+from uwf_git.store.threads.local_files import find_workdir, give_workdir, set_workdir
+from uwf_git.store.threads.lock import is_being_stopped
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.split.derived import Ending
+
+
+# The threads above a branch: whether they let it go on.
+
+
+class BranchHeld(Refused):
+    """The thread is a branch, and the thread that it belongs to keeps it from going on."""
+
+    code = "branch-held"
+
+    def __init__(
+        self, thread: ThreadId, parent: ThreadId, status: str, *, problem: str, hint: str
+    ) -> None:
+        super().__init__(
+            f"thread {thread} is a branch of {parent}, which {problem}",
+            hint=hint.format(thread=thread, parent=parent),
+            thread=thread,
+            parent=parent,
+            status=status,
+        )
+
+
+def check_ancestors(store: Store, snapshot: Snapshot) -> None:
+    """Check that no thread of which this one is a branch keeps it from going on.
+
+    Raises:
+        BranchHeld: one is paused, has ended or is being ended, or has joined its branches.
+    """
+    while (parent := snapshot.get_trunk()) is not None:
+        thread = snapshot.record.thread
+        head = find_head(store, parent)
+        if head is None:
+            # The branch alone was fetched.
+            return
+        snapshot = read_snapshot(store, head.commit)
+        status = str(snapshot.record.status)
+        if status in ENDED or is_being_stopped(store, parent):
+            told = status if status in ENDED else "being ended"
+            hint = "`uwf thread show {parent}` tells by whom"
+            raise BranchHeld(thread, parent, "killed", problem=f"is {told}", hint=hint)
+        if status == "paused":
+            hint = "`uwf thread resume {parent}` lets its branches go on"
+            raise BranchHeld(thread, parent, status, problem="is paused", hint=hint)
+        found = snapshot.get_present().split
+        if found is None or thread not in {child.thread for child in found.children}:
+            hint = "`uwf thread fork {thread}` continues it in a new thread"
+            raise BranchHeld(thread, parent, "joined", problem="goes on without it", hint=hint)
+
+
+# Begin branches of a thread that has split: by whoever first steps or steers one.
+#
+# The first commit of a branch is derived, so it does not matter who makes it, or how often.
+
+
+def resolve_or_begin(store: Store, text: str) -> Head:
+    """Return the head of the thread that *text* names; a branch that has not begun here begins.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
+        StoreDamaged: the split of the branch cannot be read.
+    """
+    try:
+        return resolve_head(store, text)
+    except BranchNotBegun as error:
+        tip = read_snapshot(store, get_head(store, error.parent).commit)
+        found = read_split(find_split(tip))
+        return get_head(store, begin_in(store, found, found.numbers[error.thread]))
+
+
+def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
+    """Begin branch *number* of the thread at *tip*, unless it has begun.
+
+    Raises:
+        SplitRefused, StoreDamaged: the split cannot be read.
+    """
+    return begin_in(store, read_split(find_split(tip)), number)
+
+
+def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
+    """Begin branch *number* of the split *found*, unless it has begun.
+
+    Raises:
+        StoreDamaged: the split cannot be read.
+    """
+    derived = found.draft_start(number)
+    thread = derived.new.record.thread
+    share_workdir(store, found.split.record.thread, thread)
+    try:
+        create_head(store, thread, derived.write(store))
+    except ThreadExists:
+        debug("M8V5T2QZ", "branch had begun", thread=thread)
+    return thread
+
+
+def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
+    """Let the agents of *branch* run where those of *trunk* do, unless it has its own place."""
+    workdir = find_workdir(store, trunk)
+    if workdir is not None and find_workdir(store, branch) is None:
+        set_workdir(store, branch, workdir)
+
+
+# Work directories: where the agents of a step run. A thread from elsewhere needs one set.
+
+
+def workdir_unknown(thread: ThreadId) -> Refused:
+    """Say that the thread has no work directory on this machine."""
+    return Refused(
+        f"thread {thread} came from elsewhere and has no work directory here",
+        code="workdir-unknown",
+        hint=f"say where its agents may work: `uwf thread step {thread} --workdir PATH`",
+        thread=thread,
+    )
+
+
+class NotADirectory(Refused):
+    """The work directory is missing or not a directory."""
+
+    code = "not-a-directory"
+
+    def __init__(self, path: str) -> None:
+        problem = "is not a directory" if os.path.lexists(path) else "is not there"
+        super().__init__(
+            f"the work directory {path} {problem}",
+            hint="make it, or name another with --workdir PATH",
+            path=path,
+        )
+
+
+def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str:
+    """Return the directory in which the agents of *thread* run; remember *named*.
+
+    Raises:
+        Refused: none was ever set here.
+        NotADirectory: it does not exist.
+    """
+    known = find_workdir(store, thread)
+    if named is not None:
+        path = existing_directory(named, cwd)
+        (give_workdir if known is None else set_workdir)(store, thread, path)
+        return path
+    if known is None:
+        raise workdir_unknown(thread)
+    return existing_directory(known, cwd)
+
+
+def existing_directory(path: str, cwd: str) -> str:
+    """Return *path* as an absolute path, or raise ``NotADirectory``."""
+    absolute = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))
+    if not os.path.isdir(absolute):
+        raise NotADirectory(absolute)
+    return absolute
+
+
+# Where a branch works: in its trunk's work directory, or apart in a worktree of its own.
+
+
+class AskedPlace(NamedTuple):
+    """What a step says of where its agents run."""
+
+    environ: Mapping[str, str]
+    cwd: str
+    named: str | None
+    """``--workdir``."""
+
+
+def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
+    """Return the directory in which the agents of a thread run; make its worktree if it has one.
+
+    A named directory is remembered, or is the one from which the worktree is made.
+
+    Raises:
+        Refused: there is none here.
+        NotADirectory: it does not exist.
+        Refused: somebody removed the worktree; a named directory makes it again.
+        Refused, ProgramFailed: no worktree can be made.
+    """
+    thread = snapshot.record.thread
+    owner = find_owner(store, snapshot)
+    if owner is None:
+        return choose_workdir(store, thread, asked.cwd, named=asked.named)
+    path = _open_worktree(store, owner, asked)
+    if find_workdir(store, thread) != path:
+        set_workdir(store, thread, path)
+    return path
+
+
+def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
+    from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
+        find_own_worktree,
+        make_worktree,
+        worktree_gone,
+    )
+
+    known = find_own_worktree(store, owner)
+    if known is not None and known.git_dir:
+        if os.path.isdir(known.workdir):
+            return known.workdir
+        if asked.named is None:
+            raise worktree_gone(known)
+    trunk = read_trunk(store, owner)
+    if trunk is not None and find_owner(store, trunk) is not None:
+        source = choose_place(store, trunk, asked)
+    elif asked.named is not None:
+        source = existing_directory(asked.named, asked.cwd)
+    else:
+        found = find_source(store, owner)
+        if found is None:
+            raise workdir_unknown(owner.record.thread)
+        source = existing_directory(found, asked.cwd)
+    return make_worktree(store, asked.environ, owner, source=source).workdir
+
+
+def find_source(store: Store, snapshot: Snapshot) -> str | None:
+    """Return the user's directory for a thread: its own, or that of which its worktree was made.
+
+    What its agents' commands mean is asked there, since a worktree is at another path each time.
+    """
+    owner = find_owner(store, snapshot)
+    if owner is None:
+        return find_workdir(store, snapshot.record.thread)
+    from uwf_git.commands.worktree.make import find_own_worktree  # noqa: PLC0415 (see above)
+
+    trunk = read_trunk(store, owner)
+    above = None if trunk is None else find_source(store, trunk)
+    known = find_own_worktree(store, owner)
+    return above or (None if known is None else known.source)
+
+
+# Whether the result of a workflow that plays a role of a graph fits it, and what to do if not.
+
+_AGAIN = "`uwf thread poke {thread} -m '…'` has the last step taken again"
+_ANEW = "`uwf thread fork {parent}` begins a thread in which the role is played anew"
+_OTHERWISE = (
+    "no agent took its last step, so none can take it again: `uwf thread fork {parent}` begins a "
+    "thread before the role's turn, and `uwf thread amend` can give that one another workflow"
+)
+
+
+class MetaUnfit(Refused):
+    """A workflow plays a role of a graph, and its result does not fit the role."""
+
+    code = "meta-unfit"
+
+    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
+        super().__init__(
+            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
+            hint=hint.format(thread=thread, parent=parent),
+            thread=thread,
+            parent=parent,
+        )
+
+
+def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> MetaUnfit | None:
+    """Return why the graph at *tip* cannot have *meta*, the result of *branch*; None if it can."""
+    problem = find_role_problem(tip, meta)
+    if problem is None:
+        return None
+    hint = _AGAIN if branch.record.depth else _OTHERWISE
+    if branch.record.status == "killed":
+        hint = _ANEW
+    elif branch.record.depth and "branches" in branch.get_head_node().payload:
+        hint = _OTHERWISE
+    return MetaUnfit(branch.record.thread, tip.record.thread, problem, hint)
+
+
+def read_result(branch: Snapshot) -> Any:
+    """Return the meta with which *branch* ends; None if it took no step."""
+    return branch.get_head_node().payload.get("meta") if branch.record.depth else None
+
+
+def find_unfit_end(store: Store, tip: Snapshot) -> MetaUnfit | None:
+    """Return why the branch that plays a role of the graph at *tip*, and is at its end, cannot end.
+
+    None if it can, or takes steps still, and where no role is played.
+    """
+    split = tip.get_present().split
+    if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
+        return None
+    head = find_head(store, split.children[0].thread)
+    if head is None:
+        return None
+    branch = read_snapshot(store, head.commit)
+    return find_unfit(tip, branch, read_result(branch)) if _is_at_its_end(branch) else None
+
+
+def _is_at_its_end(branch: Snapshot) -> bool:
+    if branch.record.status != "ready":
+        return False
+    present = branch.get_present()
+    try:
+        return decide_next(branch, present, get_workflow(branch, present.workflow)).role == END
+    except UwfError:
+        return False
+
+
+# Whether the branches of a thread can be joined, and what they came to.
+
+
+def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
+    """Return what the branches that ended at *tips* came to, for the thread at *tip*.
+
+    Raises:
+        MergeConflict: they changed the same part of the state.
+        Refused: the state would have more than 1 MiB.
+        MetaUnfit: they play a role of a graph, which asks for another result.
+        What ``plan_ending`` raises.
+    """
+    thread = tip.record.thread
+    ending = plan_ending(tip, tips)
+    problem = find_state_problem(ending.state)
+    if problem is not None:
+        raise Refused(
+            f"the branches of {ending.label} cannot be joined: {problem}",
+            code="state-too-large",
+            hint=f"""`uwf thread patch {thread} '{{"KEY": null}}'` leaves out their KEY""",
+            thread=thread,
+        )
+    unfit = find_unfit(tip, tips[0], ending.meta) if tips else None
+    if unfit is not None:
+        raise unfit
+    return ending
+
+
+def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
+    """Return why the branches of the thread at *tip* cannot end or be joined.
+
+    None if they can, if one has not come to its end, and if the thread has not split.
+
+    Raises:
+        StoreDamaged: what they did cannot be read.
+    """
+    if tip.record.status != "split":
+        return None
+    from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
+
+    branches = list_branches(store, tip)
+    if not all(branch.has_ended for branch in branches):
+        return find_unfit_end(store, tip)
+    heads = [branch.head for branch in branches if branch.head is not None]
+    try:
+        plan_join(tip, [read_snapshot(store, head.commit) for head in heads])
+    except StoreDamaged:
+        raise
+    except UwfError as problem:
+        return problem
+    return None

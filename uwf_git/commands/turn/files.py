@@ -1,0 +1,222 @@
+"""Files of a turn: those that it is given, those that its role names, and what is kept of it."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from uwf_git.agents.files import BadFileBelow, find_below, read_below
+from uwf_git.engine.masking import MASK, find_secrets, is_secret_name, mask
+from uwf_git.errors import Refused, UwfError
+from uwf_git.model.path_below import check_path_below
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.workflow import Role
+from uwf_git.store.git.config import GitConfig, parse_size
+from uwf_git.store.threads.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.turn.flow import FlowPlace
+
+
+# The files that a role names, at a turn: their templates filled with the state of the thread.
+
+
+def find_output_path(
+    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+) -> str | None:
+    """Return the path of the file in which *role* may leave its meta; None if it names none.
+
+    Raises:
+        BadFileBelow: its template has no value, or that is no path below the work directory.
+    """
+    if role.output_file is None:
+        return None
+    [path] = fill_paths(snapshot, present, place, (role.output_file,), of=role)
+    return path
+
+
+def fill_paths(
+    snapshot: Snapshot,
+    present: ThreadState,
+    place: "FlowPlace | None",
+    templates: Sequence[str],
+    *,
+    of: Role,
+) -> list[str]:
+    """Return the paths that *templates* of a role come to at a turn.
+
+    Raises:
+        BadFileBelow: one has no value, or that is no path below the work directory.
+    """
+    paths: list[str] = []
+    for template in templates:
+        try:
+            path = _fill(snapshot, present, place, template, of)
+        except UwfError as error:
+            raise BadFileBelow(template, f"has no value: {error.message}") from error
+        if not isinstance(path, str):
+            raise BadFileBelow(template, f"is {path!r:.60}, and no path")
+        problem = check_path_below(path)
+        if problem is not None:
+            raise BadFileBelow(path, problem)
+        paths.append(path)
+    return paths
+
+
+def _fill(
+    snapshot: Snapshot,
+    present: ThreadState,
+    place: "FlowPlace | None",
+    template: str,
+    role: Role,
+) -> Any:
+    if "${" not in template:
+        return template
+    if place is not None:
+        from uwf_git.commands.turn.flow import fill_template  # noqa: PLC0415 (flows only)
+
+        return fill_template(snapshot, present, place, template)
+    from uwf_git.engine.flow_words import FlowWords  # noqa: PLC0415 (few roles of graphs need it)
+
+    prompt = snapshot.get_start().payload["prompt"]
+    words = FlowWords("javascript", present.state, prompt, present.depth)
+    return words.fill_here(template, present.visits.get(role.name, 0))
+
+
+# The files that a turn is given (``inputFiles``), read as they are now.
+
+KIND = "input-file"
+"""The kind of a failed attempt whose agent did not start, since a file is missing."""
+
+MAX_BYTES = 1024 * 1024
+MAX_ALL_BYTES = 8 * MAX_BYTES
+MAX_FILES = 200
+
+
+class InputFile(NamedTuple):
+    """A file that a turn is given, or a pattern that comes to none."""
+
+    path: str
+    """Below the work directory."""
+
+    content: str = ""
+    problem: str | None = None
+    """Why there is no content; None: there is."""
+
+
+def read_input_files(
+    snapshot: Snapshot,
+    present: ThreadState,
+    place: "FlowPlace | None",
+    role: Role,
+    *,
+    workdir: str | None,
+) -> list[InputFile]:
+    """Return the files that *role* is given at a turn, in the order of its patterns."""
+    try:
+        patterns = list_patterns(snapshot, present, place, role)
+    except BadFileBelow as error:
+        return [InputFile(str(error.facts["path"]), "", error.problem)]
+    if workdir is None:
+        return [InputFile(each, "", "has no work directory here") for each in patterns]
+    return read_files(workdir, patterns)
+
+
+def list_patterns(
+    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
+) -> list[str]:
+    """Return the patterns of the files that *role* and its node are given, with templates filled.
+
+    Raises:
+        BadFileBelow: a template has no value, or that is no path below the work directory.
+    """
+    patterns = (*role.input_files, *(() if place is None else place.input_files))
+    return fill_paths(snapshot, present, place, patterns, of=role)
+
+
+def read_files(workdir: str, patterns: Sequence[str]) -> list[InputFile]:
+    """Return the files below *workdir* that *patterns* name, each once."""
+    files: dict[str, InputFile] = {}
+    left = MAX_ALL_BYTES
+    for pattern in patterns:
+        try:
+            paths = find_below(workdir, pattern)
+        except BadFileBelow as error:
+            files[pattern] = InputFile(pattern, "", error.problem)
+            continue
+        if not paths:
+            files[pattern] = InputFile(pattern, "", "is not there")
+        for path in paths:
+            if path in files:
+                continue
+            files[path] = _read(workdir, path)
+            left -= len(files[path].content)
+            if len(files) > MAX_FILES or left < 0:
+                limits = f"{MAX_FILES} files and {MAX_ALL_BYTES // MAX_BYTES} MiB"
+                return [InputFile(pattern, "", f"comes to more than {limits}")]
+    return list(files.values())
+
+
+def _read(workdir: str, path: str) -> InputFile:
+    try:
+        content = read_below(workdir, path, most_bytes=MAX_BYTES, follows_links=True)
+        if content is None:
+            return InputFile(path, "", "is not there")
+        return InputFile(path, content.decode("utf-8-sig"))
+    except BadFileBelow as error:
+        return InputFile(path, "", error.problem)
+    except UnicodeDecodeError:
+        return InputFile(path, "", "is not UTF-8")
+
+
+# What a step keeps besides its result: the end of its agent's log, and named variables.
+#
+# A value that may be a secret is masked, and a variable whose name is that of a secret always is.
+# Source: seed 000, AgentExecContext: an environment can be recorded for an audit, not by default.
+
+KEEP_LOGS = "uwf.keepLogs"
+RECORD_ENV = "uwf.recordEnv"
+
+DEFAULT_LOG_BYTES = 64 * 1024
+
+
+def _bad_keep_setting(name: str, value: str) -> Refused:
+    return Refused(
+        f"{name} is {value[:40]!r}, not a size such as 64k",
+        code="bad-keep-setting",
+        hint=f"set it anew: `uwf config set {name} 64k`; 0 keeps no logs",
+        setting=name,
+    )
+
+
+class KeepRules(NamedTuple):
+    """What a step keeps."""
+
+    log_bytes: int = DEFAULT_LOG_BYTES
+    """The most bytes of the agent's log; 0 keeps none."""
+
+    env: tuple[str, ...] = ()
+    """The names of the variables; ``*`` in one stands for anything."""
+
+
+def read_keep_rules(config: GitConfig) -> KeepRules:
+    """Return the rules in git config.
+
+    Raises:
+        Refused: a setting has a wrong value.
+    """
+    text = config.get(KEEP_LOGS)
+    size = parse_size(text) if text else DEFAULT_LOG_BYTES
+    if size is None:
+        raise _bad_keep_setting(KEEP_LOGS, text or "")
+    names = (config.get(RECORD_ENV) or "").replace(",", " ").split()
+    return KeepRules(size, tuple(names))
+
+
+def record_env(environment: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the variables of *environment* that *names* name, with secrets masked."""
+    secrets = find_secrets(environment)
+    return {
+        name: MASK if value and is_secret_name(name) else mask(value, secrets)
+        for name, value in sorted(environment.items())
+        if any(fnmatchcase(name, pattern) for pattern in names)
+    }
