@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 61_700, TESTS: 97_950}
+CODE_LINES = {PACKAGE: 61_400, TESTS: 97_950}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -384,24 +384,29 @@ def _comments(text: str) -> dict[int, tuple[str, str]]:
 
 
 def rooms_have_tests(root: Path) -> list[str]:
-    """Test uwf_git/x/y.py in the folder tests/x, so that nobody has to search."""
+    """Test uwf_git/x/y.py in the folder tests/x, so that nobody has to search.
+
+    A verb of the command line has a test of its name, or a folder for all of its module's.
+    """
     complaints = [
         f"{path}: exempt from having tests, but not there"
         for path in WITHOUT_TESTS
         if not (root / path).exists()
     ]
-    for path, _ in _texts(root, PACKAGE):
+    for path, text in _texts(root, PACKAGE):
         module = Path(path).relative_to(PACKAGE)
         room = Path(TESTS) / module.parent
         if module.name.startswith("__") or path in WITHOUT_TESTS:
             continue
-        if not any(_is_test_of(module, test) for test in (root / room).glob("**/test_*.py")):
+        verbs = re.findall(r"^def (\w+)_command\(", text, re.MULTILINE)
+        tests = (root / room).glob("**/test_*.py")
+        if not any(test.stem[5:] in verbs or _is_test_of(module, test) for test in tests):
             complaints.append(f"{path}: no test in {room.as_posix()} imports it")
     return complaints
 
 
 def _is_test_of(module: Path, test: Path) -> bool:
-    if test.name == f"test_{module.name}":
+    if test.name == f"test_{module.name}" or test.parent.name == module.stem:
         return True
     package, _, name = ".".join((PACKAGE, *module.with_suffix("").parts)).rpartition(".")
     imported = re.compile(rf"\b{re.escape(package)}(?:\.| import (?:\w+, )*){name}\b")

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from uwf_git.library.drafting import TaskDraft
     from uwf_git.library.events import TaskEvent
     from uwf_git.library.handle import TaskHandle
-    from uwf_git.library.limits import Limits
     from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep
     from uwf_git.library.players import PlayerResult
     from uwf_git.library.runtime import TaskFilter, TaskRuntime
+    from uwf_git.library.starting import Limits
     from uwf_git.library.status import TaskBranch, TaskStatus, TaskWaiting
 
 __all__ = [
@@ -78,7 +78,7 @@ _HOMES = {
     "uwf_git.library.drafting": ("TaskDraft",),
     "uwf_git.library.events": ("TaskEvent",),
     "uwf_git.library.handle": ("TaskHandle",),
-    "uwf_git.library.limits": ("Limits",),
+    "uwf_git.library.starting": ("Limits",),
     "uwf_git.library.outcomes": ("BackgroundRun", "TaskRun", "TaskStep"),
     "uwf_git.library.players": ("PlayerResult",),
     "uwf_git.library.runtime": ("TaskFilter", "TaskRuntime"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import display_width
 
 STEP = ["node:enter", "node:exit", "workflow:progress"]
 

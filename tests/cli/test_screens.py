@@ -13,7 +13,7 @@ import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import display_width
 from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import display_width
 
 SETUP = """
 uwf init "$UWF_REPO"; uwf workflow put demo.yaml

@@ -4,8 +4,8 @@ import pytest
 from refusing import refuses
 
 from uwf_git import AgentContext, TaskRuntime
-from uwf_git.library.agents import to_agent_words
 from uwf_git.library.players import PlayerFunction
+from uwf_git.library.starting import to_agent_words
 
 INNER = """\
 name: inner

@@ -2,7 +2,7 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import Limits, Refused, TaskRuntime
-from uwf_git.library.limits import to_limit_names
+from uwf_git.library.starting import to_limit_names
 from uwf_git.model.thread import LIMITS
 
 

@@ -4,7 +4,7 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git import BadUsage, Refused, TaskRuntime
-from uwf_git.library.sources import SourceText, find_source, read_source
+from uwf_git.library.starting import SourceText, find_source, read_source
 from uwf_git.model.yaml.reader import parse_yaml
 
 

@@ -6,21 +6,21 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.agent_option import read_agent_option
+from uwf_git.cli.app.agent_options import read_agent_option
 from uwf_git.cli.app.parameters import read_prompt
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.cli.thread.driving import (
+from uwf_git.cli.thread.next_line import stop_after, tell_stop
+from uwf_git.cli.thread.run import (
     DriveOptions,
     Driving,
     drive_and_tell,
     drive_shown,
     raise_if_failed,
 )
-from uwf_git.cli.thread.next_line import stop_after, tell_stop
 from uwf_git.commands.draft.draft import (
     DRAFTER,
     Draft,

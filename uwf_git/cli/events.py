@@ -8,11 +8,11 @@ import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import limit_option
-from uwf_git.cli.output.event_lines import EventLines
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import screen_of
+from uwf_git.cli.output.step_lines import EventLines
+from uwf_git.cli.output.table import limit_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, wait_for_reader, write_stdout
 from uwf_git.commands.events.commit_events import EventOptions

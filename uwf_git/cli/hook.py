@@ -11,7 +11,7 @@ from uwf_git.cli.app.parameters import Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.commands.receive.rules import (
+from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
     RefUpdate,
     Refusal,

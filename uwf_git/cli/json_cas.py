@@ -12,11 +12,13 @@ from uwf_git.cli.session.streams import leave
 SCHEMA = LazyGroup(
     "schema",
     {
-        "put": LazyCommand("uwf_git.cli.cas.schema_put:command", "Store a JSON Schema as a node"),
-        "get": LazyCommand("uwf_git.cli.cas.schema_get:command", "Print a JSON Schema"),
-        "list": LazyCommand("uwf_git.cli.cas.schema_list:command", "List the schemas"),
+        "put": LazyCommand(
+            "uwf_git.cli.cas.schema:schema_put_command", "Store a JSON Schema as a node"
+        ),
+        "get": LazyCommand("uwf_git.cli.cas.schema:schema_get_command", "Print a JSON Schema"),
+        "list": LazyCommand("uwf_git.cli.cas.schema:schema_list_command", "List the schemas"),
         "validate": LazyCommand(
-            "uwf_git.cli.cas.schema_validate:command", "Check a node against its schema"
+            "uwf_git.cli.cas.schema:schema_validate_command", "Check a node against its schema"
         ),
     },
     help_text="Store and inspect schemas, the types of nodes.",
@@ -26,22 +28,30 @@ SCHEMA = LazyGroup(
 JSON_CAS = LazyGroup(
     "json-cas",
     {
-        "init": LazyCommand("uwf_git.cli.cas.init:command", "Create a store"),
-        "bootstrap": LazyCommand("uwf_git.cli.cas.bootstrap:command", "Store the built-in schemas"),
+        "init": LazyCommand("uwf_git.cli.cas.store:init_command", "Create a store"),
+        "bootstrap": LazyCommand(
+            "uwf_git.cli.cas.store:bootstrap_command", "Store the built-in schemas"
+        ),
         "schema": SCHEMA,
-        "put": LazyCommand("uwf_git.cli.cas.put:command", "Store a JSON value as a node"),
-        "get": LazyCommand("uwf_git.cli.cas.get:command", "Print a node"),
-        "has": LazyCommand("uwf_git.cli.cas.has:command", "Check whether a node is in the store"),
+        "put": LazyCommand("uwf_git.cli.cas.nodes:put_command", "Store a JSON value as a node"),
+        "get": LazyCommand("uwf_git.cli.cas.nodes:get_command", "Print a node"),
+        "has": LazyCommand(
+            "uwf_git.cli.cas.nodes:has_command", "Check whether a node is in the store"
+        ),
         "hash": LazyCommand(
-            "uwf_git.cli.cas.hash:command",
+            "uwf_git.cli.cas.nodes:hash_command",
             "Print the hash that a value would have, storing nothing",
         ),
-        "cat": LazyCommand("uwf_git.cli.cas.cat:command", "Print only the payload of a node"),
-        "refs": LazyCommand("uwf_git.cli.cas.refs:command", "List the nodes that a node refers to"),
-        "walk": LazyCommand(
-            "uwf_git.cli.cas.walk:command", "List every node that can be reached from a node"
+        "cat": LazyCommand("uwf_git.cli.cas.nodes:cat_command", "Print only the payload of a node"),
+        "refs": LazyCommand(
+            "uwf_git.cli.cas.nodes:refs_command", "List the nodes that a node refers to"
         ),
-        "verify": LazyCommand("uwf_git.cli.cas.verify:command", "Check nodes against their names"),
+        "walk": LazyCommand(
+            "uwf_git.cli.cas.nodes:walk_command", "List every node that can be reached from a node"
+        ),
+        "verify": LazyCommand(
+            "uwf_git.cli.cas.store:verify_command", "Check nodes against their names"
+        ),
     },
     help_text="Store and read content-addressed JSON nodes, in the store that uwf uses.\n\n"
     "A node's name is a hash of its type and its content; any unique beginning of it is enough.",

@@ -5,10 +5,10 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.moments import tell_seconds
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
+from uwf_git.cli.output.times import tell_seconds
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.inspect.logs import find_last_log_line

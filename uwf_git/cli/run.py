@@ -4,24 +4,13 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.agent_option import agents_option
-from uwf_git.cli.app.limit_options import limit_options
+from uwf_git.cli.app.agent_options import agents_option, limit_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.begin import Task, begin_thread, task_options
-from uwf_git.cli.thread.driving import (
-    DRIVE_EXITS,
-    DriveOptions,
-    Driving,
-    drive_and_tell,
-    drive_options,
-)
-from uwf_git.cli.thread.start import (
-    note_found,
-    workdir_option,
-)
-from uwf_git.cli.workflow.argument import name_workflow
+from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
+from uwf_git.cli.thread.start import Task, begin_thread, note_found, task_options, workdir_option
+from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.lifecycle.start import StartRequest
 
 

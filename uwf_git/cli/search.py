@@ -8,10 +8,9 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import limit_option
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.table import limit_option, shorten
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.list import check_workflow_known

@@ -13,14 +13,14 @@ THREAD = LazyGroup(
     "thread",
     {
         "start": LazyCommand(
-            "uwf_git.cli.thread.start:command", "Create a thread without running a step"
+            "uwf_git.cli.thread.start:start_command", "Create a thread without running a step"
         ),
-        "step": LazyCommand("uwf_git.cli.thread.step:command", "Run one step of a thread"),
+        "step": LazyCommand("uwf_git.cli.thread.step:step_command", "Run one step of a thread"),
         "run": LazyCommand(
-            "uwf_git.cli.thread.run:command", "Drive a thread, step after step, until it stops"
+            "uwf_git.cli.thread.run:run_command", "Drive a thread, step after step, until it stops"
         ),
         "wait": LazyCommand(
-            "uwf_git.cli.thread.wait:command", "Wait until no process works on the threads"
+            "uwf_git.cli.thread.run:wait_command", "Wait until no process works on the threads"
         ),
         "show": LazyCommand("uwf_git.cli.thread.show:command", "Show the state of a thread"),
         "graph": LazyCommand(
@@ -46,14 +46,16 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"
         ),
         "pause": LazyCommand(
-            "uwf_git.cli.thread.pause:command",
+            "uwf_git.cli.thread.steer:pause_command",
             "Pause a thread: no further step until it is resumed",
         ),
-        "resume": LazyCommand("uwf_git.cli.thread.resume:command", "Resume a paused thread"),
-        "retry": LazyCommand("uwf_git.cli.thread.retry:command", "Retry a failed thread"),
-        "poke": LazyCommand("uwf_git.cli.thread.poke:command", "Redo the newest step of a thread"),
+        "resume": LazyCommand("uwf_git.cli.thread.steer:resume_command", "Resume a paused thread"),
+        "retry": LazyCommand("uwf_git.cli.thread.steer:retry_command", "Retry a failed thread"),
+        "poke": LazyCommand(
+            "uwf_git.cli.thread.step:poke_command", "Redo the newest step of a thread"
+        ),
         "patch": LazyCommand(
-            "uwf_git.cli.thread.patch:command", "Change the state of a thread by hand"
+            "uwf_git.cli.thread.steer:patch_command", "Change the state of a thread by hand"
         ),
         "amend": LazyCommand(
             "uwf_git.cli.thread.amend:command",
@@ -64,9 +66,10 @@ THREAD = LazyGroup(
             "Add roles and transitions, or nodes, to one thread",
         ),
         "fork": LazyCommand(
-            "uwf_git.cli.thread.fork:command", "Fork a thread: start a new one at a step of another"
+            "uwf_git.cli.thread.start:fork_command",
+            "Fork a thread: start a new one at a step of another",
         ),
-        "kill": LazyCommand("uwf_git.cli.thread.kill:command", "End a thread and archive it"),
+        "kill": LazyCommand("uwf_git.cli.thread.steer:kill_command", "End a thread and archive it"),
         "rm": LazyCommand(
             "uwf_git.cli.thread.rm:command",
             "Remove archived threads from this store, and their branches",
@@ -98,29 +101,31 @@ WORKFLOW = LazyGroup(
     "workflow",
     {
         "put": LazyCommand(
-            "uwf_git.cli.workflow.put:command", "Register a workflow from a YAML file"
+            "uwf_git.cli.workflow.put:put_command", "Register a workflow from a YAML file"
         ),
-        "show": LazyCommand("uwf_git.cli.workflow.show:command", "Show a workflow"),
-        "graph": LazyCommand("uwf_git.cli.workflow.graph:command", "Draw a workflow"),
+        "show": LazyCommand("uwf_git.cli.workflow.show:show_command", "Show a workflow"),
+        "graph": LazyCommand("uwf_git.cli.workflow.show:graph_command", "Draw a workflow"),
         "list": LazyCommand(
-            "uwf_git.cli.workflow.list:command", "List the workflows that can be started here"
+            "uwf_git.cli.workflow.show:list_command", "List the workflows that can be started here"
         ),
         "history": LazyCommand(
-            "uwf_git.cli.workflow.history:command", "List the versions of a workflow"
+            "uwf_git.cli.workflow.versions:history_command", "List the versions of a workflow"
         ),
         "rollback": LazyCommand(
-            "uwf_git.cli.workflow.rollback:command",
+            "uwf_git.cli.workflow.versions:rollback_command",
             "Restore an older version of a workflow",
         ),
         "remove": LazyCommand(
-            "uwf_git.cli.workflow.remove:command", "Remove a workflow from the registry"
+            "uwf_git.cli.workflow.versions:remove_command", "Remove a workflow from the registry"
         ),
-        "validate": LazyCommand("uwf_git.cli.workflow.validate:command", "Check a workflow file"),
+        "validate": LazyCommand(
+            "uwf_git.cli.workflow.put:validate_command", "Check a workflow file"
+        ),
         "draft": LazyCommand(
             "uwf_git.cli.draft:command", "Have an agent write a workflow for a wish"
         ),
         "judge": LazyCommand(
-            "uwf_git.cli.workflow.judge:command",
+            "uwf_git.cli.workflow.put:judge_command",
             "Judge the newest draft of a thread, and answer as an agent does",
             hidden=True,
         ),
@@ -134,26 +139,26 @@ PLAN = LazyGroup(
     "plan",
     {
         "run": LazyCommand(
-            "uwf_git.cli.plan.run:command",
+            "uwf_git.cli.plan.run:run_command",
             "Split a task into plan files, carry them out in order, and have each phase verified",
         ),
         "resume": LazyCommand(
-            "uwf_git.cli.plan.resume:command",
+            "uwf_git.cli.plan.run:resume_command",
             "Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries",
         ),
         "status": LazyCommand(
-            "uwf_git.cli.plan.status:command", "Show where the plans of a directory stand"
+            "uwf_git.cli.plan.look:status_command", "Show where the plans of a directory stand"
         ),
         "plans": LazyCommand(
-            "uwf_git.cli.plan.plans:command",
+            "uwf_git.cli.plan.look:plans_command",
             "List the plan files of a directory, with their status",
         ),
         "clean": LazyCommand(
-            "uwf_git.cli.plan.clean:command",
+            "uwf_git.cli.plan.look:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
         "plugin": LazyCommand(
-            "uwf_git.cli.plan.plugin:command",
+            "uwf_git.cli.plan.look:plugin_command",
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },
@@ -166,10 +171,10 @@ PLAN = LazyGroup(
 CONFIG = LazyGroup(
     "config",
     {
-        "get": LazyCommand("uwf_git.cli.config.get:command", "Print a setting"),
-        "set": LazyCommand("uwf_git.cli.config.set:command", "Change a setting"),
-        "unset": LazyCommand("uwf_git.cli.config.unset:command", "Remove a setting"),
-        "list": LazyCommand("uwf_git.cli.config.list:command", "List the settings"),
+        "get": LazyCommand("uwf_git.cli.config:get_command", "Print a setting"),
+        "set": LazyCommand("uwf_git.cli.config:set_command", "Change a setting"),
+        "unset": LazyCommand("uwf_git.cli.config:unset_command", "Remove a setting"),
+        "list": LazyCommand("uwf_git.cli.config:list_command", "List the settings"),
     },
     help_text="Read and change the settings of the store.\n\n"
     "They are in its git config, so `git config` works as well.",
@@ -179,10 +184,10 @@ CONFIG = LazyGroup(
 REMOTE = LazyGroup(
     "remote",
     {
-        "add": LazyCommand("uwf_git.cli.remote.add:command", "Add a remote"),
-        "list": LazyCommand("uwf_git.cli.remote.list:command", "List the remotes"),
-        "remove": LazyCommand("uwf_git.cli.remote.remove:command", "Remove a remote"),
-        "repair": LazyCommand("uwf_git.cli.remote.repair:command", "Make a mirror safe to use"),
+        "add": LazyCommand("uwf_git.cli.remote:add_command", "Add a remote"),
+        "list": LazyCommand("uwf_git.cli.remote:list_command", "List the remotes"),
+        "remove": LazyCommand("uwf_git.cli.remote:remove_command", "Remove a remote"),
+        "repair": LazyCommand("uwf_git.cli.remote:repair_command", "Make a mirror safe to use"),
     },
     help_text="Name the repositories that this store shares with.\n\n"
     "They are in its git config, so `git fetch` and `git push` know them as well.",
@@ -193,19 +198,19 @@ AGENT = LazyGroup(
     "agent",
     {
         "list": LazyCommand(
-            "uwf_git.cli.agent.list:command", "List the known agents, and which are installed"
+            "uwf_git.cli.agent:list_command", "List the known agents, and which are installed"
         ),
         "check": LazyCommand(
-            "uwf_git.cli.agent.check:command", "Test an agent with one small step"
+            "uwf_git.cli.agent:check_command", "Test an agent with one small step"
         ),
         "trust": LazyCommand(
-            "uwf_git.cli.agent.trust:command", "Let an agent command run in this store"
+            "uwf_git.cli.agent:trust_command", "Let an agent command run in this store"
         ),
         "untrust": LazyCommand(
-            "uwf_git.cli.agent.untrust:command", "Stop trusting an agent command"
+            "uwf_git.cli.agent:untrust_command", "Stop trusting an agent command"
         ),
         "trusted": LazyCommand(
-            "uwf_git.cli.agent.trusted:command", "List the agent commands that may run here"
+            "uwf_git.cli.agent:trusted_command", "List the agent commands that may run here"
         ),
     },
     help_text="List and test the agents of this machine, and trust commands.\n\n"
@@ -234,10 +239,10 @@ UWF = LazyGroup(
         "gc": LazyCommand("uwf_git.cli.gc:command", "Pack the store"),
         "push": LazyCommand("uwf_git.cli.push:command", "Push threads and workflows to a remote"),
         "fetch": LazyCommand(
-            "uwf_git.cli.fetch:command", "Fetch threads and workflows from a remote"
+            "uwf_git.cli.fetch:fetch_command", "Fetch threads and workflows from a remote"
         ),
         "clone": LazyCommand(
-            "uwf_git.cli.clone:command", "Clone the threads and workflows of another store"
+            "uwf_git.cli.fetch:clone_command", "Clone the threads and workflows of another store"
         ),
         "remote": REMOTE,
         "setup": LazyCommand(

@@ -7,21 +7,15 @@ import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.full_screen import full_screen
 from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.live import full_screen
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import screen_of
 from uwf_git.cli.output.spending import describe_usage
-from uwf_git.cli.output.table import Cell, Column, render_columns
-from uwf_git.cli.output.text_width import shorten
-from uwf_git.cli.session.interrupt_signals import sigterm_as_interrupt
+from uwf_git.cli.output.table import Cell, Column, render_columns, shorten
+from uwf_git.cli.session.caller import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import (
-    stdout_is_utf8,
-    stdout_size,
-    wait_for_reader,
-    write_stdout,
-)
+from uwf_git.cli.session.streams import stdout_is_utf8, stdout_size, wait_for_reader, write_stdout
 from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line

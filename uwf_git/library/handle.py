@@ -23,12 +23,9 @@ from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.library.agents import AgentsByRole, new_agents, to_agent_words
 from uwf_git.library.arguments import check_arguments, check_number
-from uwf_git.library.background import start_background
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.fields import TaskFields
-from uwf_git.library.limits import Limits, to_limit_names
 from uwf_git.library.outcomes import (
     BackgroundRun,
     OnStep,
@@ -41,8 +38,19 @@ from uwf_git.library.outcomes import (
 )
 from uwf_git.library.place import Place, to_path
 from uwf_git.library.players import RolePlayer
-from uwf_git.library.sources import AppendedSource, WorkflowSource, read_source
-from uwf_git.library.starting import new_task_id, put_if_source
+from uwf_git.library.starting import (
+    AgentsByRole,
+    AppendedSource,
+    Limits,
+    WorkflowSource,
+    new_agents,
+    new_task_id,
+    put_if_source,
+    read_source,
+    start_background,
+    to_agent_words,
+    to_limit_names,
+)
 from uwf_git.library.status import TaskStatus
 from uwf_git.store.store import Store
 

@@ -13,11 +13,9 @@ from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
 from uwf_git.commands.turn.branches import resolve_or_begin
-from uwf_git.library.agents import AgentsByRole
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
 from uwf_git.library.events import EventQuery, TaskEvent, walk_events
 from uwf_git.library.handle import TaskHandle
-from uwf_git.library.limits import Limits
 from uwf_git.library.outcomes import OnStep, TaskRun, TaskStep
 from uwf_git.library.place import (
     KeptStore,
@@ -28,8 +26,15 @@ from uwf_git.library.place import (
     to_path,
 )
 from uwf_git.library.players import PlayerFunction
-from uwf_git.library.sources import AppendedSource, WorkflowSource
-from uwf_git.library.starting import TaskRequest, put_source, start_task
+from uwf_git.library.starting import (
+    AgentsByRole,
+    AppendedSource,
+    Limits,
+    TaskRequest,
+    WorkflowSource,
+    put_source,
+    start_task,
+)
 from uwf_git.library.status import TaskStatus
 from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES

@@ -1,18 +1,184 @@
-"""Start a task: register its workflow, bind its agents, make its id."""
+"""Start a task: read its workflow, bind its agents, make its id, and drive it in the background."""
 
+import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from uwf_git.commands.drive.background import DriverRequest, start_driver
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.library.agents import AgentsByRole, list_player_words, to_agent_words
-from uwf_git.library.limits import Limits, to_limit_names
+from uwf_git.commands.turn.bind_roles import find_played
+from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.library.outcomes import BackgroundRun
 from uwf_git.library.place import Place
-from uwf_git.library.sources import WorkflowSource, find_source, read_source
+from uwf_git.library.players import PREFIX
+from uwf_git.model.canonical import canonical
 from uwf_git.model.names import ALPHABET, ThreadId
+from uwf_git.model.yaml.render import render_yaml
 
 if TYPE_CHECKING:
     from uwf_git.commands.workflow.build import PutWorkflow
+
+
+# Agents of tasks: what a caller may give, as `--agent` takes it, and functions as agents.
+
+AgentsByRole = Mapping[str, str | Mapping[str, Any]]
+"""A command by role, or settings: ``{"command": …, "protocol": …, "timeout": s, "env": {…}}``."""
+
+
+def to_agent_words(agents: AgentsByRole | str | None) -> tuple[str, ...]:
+    """Return agents as `--agent` takes them: a command for every role, or ROLE=… for some.
+
+    Raises:
+        BadUsage: settings cannot be written as JSON.
+    """
+    if agents is None:
+        return ()
+    if isinstance(agents, str):
+        return (agents,)
+    return tuple(
+        f"{role}={agent if isinstance(agent, str) else _write_settings(role, agent)}"
+        for role, agent in agents.items()
+    )
+
+
+def _write_settings(role: str, settings: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(settings), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadUsage(
+            f"the agent of {role} cannot be written as JSON: {error!s}",
+            code="bad-settings",
+            hint='give a command, or a dict such as {"command": "uwf-claude", "timeout": 60}',
+            role=role,
+        ) from None
+
+
+def new_agents(place: Place) -> tuple[str | None, dict[str, str]]:
+    """Return who plays roles that a task gets later: the default agent, and each function."""
+    return place.agent, _list_players(place)
+
+
+def _list_players(place: Place) -> dict[str, str]:
+    return {name: PREFIX + name for name in place.players}
+
+
+def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
+    """Bind the functions to the roles of their names; later words for a role override these."""
+    if not place.players:
+        return ()
+    found = find_workflow(place.open(), workflow, cwd=place.cwd)
+    roles = find_played(found.workflow, found.closure).roles
+    agents = _list_players(place)
+    return tuple(f"{role}={agents[role]}" for role in roles if role in agents)
+
+
+# The limits of a task under their Python names; engine/limits.py counts.
+
+
+class Limits(TypedDict, total=False):
+    """What a task may use up; None removes a limit, and a missing key keeps it."""
+
+    max_steps: int | None
+    max_execution_time: int | None
+    """Milliseconds that agents run."""
+
+    max_tokens: int | None
+    max_cost: float | None
+    """In the currency that the agents report."""
+
+
+_NAMES = {
+    "max_steps": "maxSteps",
+    "max_execution_time": "maxExecutionTime",
+    "max_tokens": "maxTokens",
+    "max_cost": "maxCost",
+}
+
+
+def to_limit_names(limits: Limits | None) -> dict[str, Any]:
+    """Return *limits* under the names of a StartNode; an unknown name is refused later."""
+    given: Mapping[str, Any] = limits or {}
+    return {_NAMES.get(name, name): value for name, value in given.items()}
+
+
+# Workflow sources: tell a workflow's name from a file, YAML text or a definition in Python.
+
+WorkflowSource = str | bytes | os.PathLike[str] | Mapping[str, Any]
+"""YAML (bytes, or a text of several lines), the path of such a file, or a definition as a dict.
+
+A text of one line is a path if it holds a slash or ends in .yaml or .yml, as on the command line.
+"""
+
+AppendedSource = WorkflowSource | Sequence[Mapping[str, Any]]
+"""What can be appended: the same, or a list of the nodes of a flow."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+# Far more than a workflow may have, so that the workflow reader refuses a larger one.
+_MOST_BYTES = 2**26
+
+
+class SourceText(NamedTuple):
+    """A workflow in YAML."""
+
+    text: bytes
+    path: str | None
+    """The path of its file, for its includes; None: it can include nothing."""
+
+
+def find_source(given: AppendedSource, cwd: str) -> SourceText | None:
+    """Read the workflow *given*; None if it is a name or a hash.
+
+    Raises:
+        NotCanonical: a definition holds a value that JSON lacks.
+        Refused: the file cannot be read.
+    """
+    if isinstance(given, bytes):
+        return SourceText(given, None)
+    if isinstance(given, Mapping):
+        return SourceText(render_yaml(canonical(dict(given))).encode(), None)
+    if not isinstance(given, str | os.PathLike):
+        return SourceText(render_yaml(canonical({"nodes": list(given)})).encode(), None)
+    text = os.fspath(given)
+    if isinstance(given, str):
+        if "\n" in text:
+            return SourceText(text.encode(errors="surrogatepass"), None)
+        if os.sep not in text and not text.endswith(_SUFFIXES):
+            return None
+    path = os.path.join(cwd, text)
+    try:
+        with open(path, "rb") as file:
+            return SourceText(file.read(_MOST_BYTES), path)
+    except OSError as error:
+        raise Refused(
+            f"{path[:300]!r} cannot be read: {(error.strerror or str(error))}",
+            code="unreadable-source",
+            hint="a relative path begins at the runtime's cwd; `ls -l` shows who may read it",
+            path=path,
+        ) from error
+
+
+def read_source(given: AppendedSource, cwd: str) -> SourceText:
+    """Read the workflow *given*, as ``find_source``.
+
+    Raises:
+        BadUsage: it is a name.
+    """
+    source = find_source(given, cwd)
+    if source is None:
+        raise BadUsage(
+            f"{str(given)[:60]!r} is neither YAML nor the path of a file",
+            code="not-a-source",
+            hint="a path holds a slash or ends in .yaml; YAML has several lines, or is bytes",
+        )
+    return source
+
+
+# Start a task: register its workflow, bind its agents, make its id.
 
 _RANDOM_BITS = 80
 _ULID_BITS = 130
@@ -79,3 +245,45 @@ def new_task_id(place: Place) -> ThreadId:
     number = place.now_ms() << _RANDOM_BITS | random
     shifts = range(_ULID_BITS - 5, -1, -5)
     return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in shifts))
+
+
+# Start a background process that drives a task.
+
+
+def start_background(
+    place: Place, task_id: str, *, until: str | None, max_steps: int | None, wait: bool
+) -> BackgroundRun:
+    """Start a process that drives the task; it holds the task when this returns.
+
+    Raises:
+        Refused: a Python function plays a role.
+    """
+    store = place.open()
+    agents = show_thread(store, task_id)["agents"]
+    bound = [role for role, command in agents.items() if command.startswith(PREFIX)]
+    if bound:
+        raise Refused(
+            f"task {task_id} cannot run in the background: Python functions of this process play "
+            f"{', '.join(bound)}",
+            code="players-stay-here",
+            hint="run it in this process, or bind those roles to programs: amend(agents={…})",
+            thread=task_id,
+            roles=list(bound),
+        )
+    words = [*(["--wait"] if wait else [])]
+    if until is not None:
+        words.append(f"--until={until}")
+    if max_steps is not None:
+        words.append(f"--max-steps={max_steps}")
+    environ = dict(place.environ)
+    if place.agent is not None:
+        environ["UWF_AGENT"] = place.agent
+
+    def argv(thread: ThreadId) -> Sequence[str]:
+        # -P: import nothing from the agents' directory.
+        command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread]
+        return [*command, "--timestamps", "--format=text", *words]
+
+    caller = place.caller._replace(environ=environ)
+    driver = start_driver(store, caller, DriverRequest(task_id, argv, until, wait))
+    return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)

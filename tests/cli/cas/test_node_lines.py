@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.cli.cas.node_lines import payload_text, problem_document, row_document, row_words
+from uwf_git.cli.cas.nodes import payload_text, problem_document, row_document, row_words
 from uwf_git.commands.cas.read import NodeRow
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.problem import Problem

@@ -6,7 +6,7 @@ from cli.ran import Ran
 from refusing import refuses
 
 from uwf_git.cli.app.parameters import Input
-from uwf_git.cli.cas.typed_payload import TypedPayload, read_exact_text
+from uwf_git.cli.cas.nodes import TypedPayload, read_exact_text
 
 Cas = Callable[..., Ran]
 

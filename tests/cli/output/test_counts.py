@@ -2,7 +2,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from uwf_git.cli.output.counts import Count, limit_option
+from uwf_git.cli.output.table import Count, limit_option
 
 
 @click.command()

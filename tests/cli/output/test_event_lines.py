@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from uwf_git.cli.output.event_lines import EventLines
 from uwf_git.cli.output.screen import Screen
+from uwf_git.cli.output.step_lines import EventLines
 from uwf_git.cli.session.settings import Session
 from uwf_git.store.store import create_store
 

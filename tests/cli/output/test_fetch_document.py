@@ -1,4 +1,4 @@
-from uwf_git.cli.output.fetch_document import fetch_document, fetch_text
+from uwf_git.cli.fetch import fetch_document, fetch_text
 from uwf_git.commands.remote.fetch import Fetched
 from uwf_git.commands.remote.reconcile import Reconciled
 from uwf_git.commands.verify.finding import Finding

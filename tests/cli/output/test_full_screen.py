@@ -6,7 +6,7 @@ import signal
 import pytest
 from cli.terminal import Terminal
 
-from uwf_git.cli.output.full_screen import full_screen
+from uwf_git.cli.output.live import full_screen
 
 Captured = pytest.CaptureFixture[str]
 

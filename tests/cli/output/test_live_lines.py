@@ -7,7 +7,7 @@ from cli.terminal import Terminal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.live_lines import LiveLines
+from uwf_git.cli.output.live import LiveLines
 from uwf_git.cli.session.streams import write_stderr
 
 Captured = pytest.CaptureFixture[str]

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.render_text import render_table, render_text
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import display_width, render_table, render_text
 
 KEYS = st.sampled_from(["id", "startTime", "a\nb", "日本"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(st.characters())

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.step_lines import StepLines
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import display_width
 
 
 def lines_of(columns: int | None, **screen: bool) -> StepLines:

@@ -2,8 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.cli.output.screen import Screen, Styled
-from uwf_git.cli.output.table import Cell, Column, render_columns
-from uwf_git.cli.output.text_width import display_width
+from uwf_git.cli.output.table import Cell, Column, display_width, render_columns
 
 COLUMNS = (
     Column("id", "ID"),

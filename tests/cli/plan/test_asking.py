@@ -5,7 +5,7 @@ from cli.program import Uwf
 from plan.stories import NO, Story
 from refusing import refuses
 
-from uwf_git.cli.plan.asking import Decision, ask_person, tell_failures
+from uwf_git.cli.plan.carry_out import Decision, ask_person, tell_failures
 from uwf_git.cli.session.settings import Session
 from uwf_git.plan.phases import fold_story
 

@@ -7,10 +7,10 @@ import pytest
 from cli.program import Uwf
 from plan.played import start_task
 
-from uwf_git.cli.plan import clean, directory, plans, plugin, status
+from uwf_git.cli.plan import carry_out, look
 from uwf_git.plan.hook_forms import TOOLS
 
-MODULES = (clean, directory, plans, plugin, status)
+MODULES = (look, carry_out, look, look, look)
 
 
 @pytest.fixture

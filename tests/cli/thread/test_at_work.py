@@ -9,7 +9,7 @@ import pytest
 from cli.terminal import Terminal
 
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.cli.thread.at_work import AtWork, tell_elapsed
+from uwf_git.cli.thread.progress import AtWork, tell_elapsed
 from uwf_git.model.names import ThreadId
 
 Captured = pytest.CaptureFixture[str]

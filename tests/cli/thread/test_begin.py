@@ -5,7 +5,7 @@ import pytest
 from cli.program import Uwf
 from click.testing import CliRunner
 
-from uwf_git.cli.thread.begin import Task, task_options
+from uwf_git.cli.thread.start import Task, task_options
 
 
 def read(*words: str) -> Task:

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from uwf_git.cli.thread.driving import DriveOptions, drive_options, waiting_document
+from uwf_git.cli.thread.run import DriveOptions, drive_options, waiting_document
 from uwf_git.model.thread import Waiting
 
 

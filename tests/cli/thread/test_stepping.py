@@ -2,7 +2,7 @@ import click
 from cli.program import Uwf
 from click.testing import CliRunner
 
-from uwf_git.cli.thread.stepping import Stepping, step_options
+from uwf_git.cli.thread.step import Stepping, step_options
 
 
 def test_options_become_one_value() -> None:

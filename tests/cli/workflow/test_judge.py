@@ -3,7 +3,7 @@ import json
 from cli.program import Uwf
 from commands.draft.test_judge import GOOD, spoiled
 
-from uwf_git.cli.workflow.judge import command
+from uwf_git.cli.workflow.put import judge_command
 
 
 def drafted(uwf: Uwf, text: str) -> str:
@@ -37,5 +37,5 @@ def test_thread_without_a_draft_is_refused(uwf: Uwf) -> None:
 
 
 def test_verb_is_for_agents_and_not_in_the_help(uwf: Uwf) -> None:
-    assert command.examples == ("uwf workflow judge 01J7K9M2XNPQR5VWBCDF8G3H4T",)
+    assert judge_command.examples == ("uwf workflow judge 01J7K9M2XNPQR5VWBCDF8G3H4T",)
     assert "judge" not in uwf("workflow", "--help").out

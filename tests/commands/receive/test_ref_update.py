@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.commands.receive.rules import (
+from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
     BadHookInput,
     RefUpdate,

@@ -13,7 +13,8 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.receive.rules import check_received
 from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.family import (

@@ -8,7 +8,7 @@ from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied
 from refusing import refuses
 
-from uwf_git.cli.thread import patch as patch_verb
+from uwf_git.cli.thread import steer as patch_verb
 from uwf_git.commands.control.answer import (
     AnswerRefused,
     PersonAnswer,

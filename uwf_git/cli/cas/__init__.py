@@ -1,1 +1,1 @@
-"""`json-cas ...`: one file per verb; `json_cas.py` lists them."""
+"""`json-cas ...`; `json_cas.py` lists them."""

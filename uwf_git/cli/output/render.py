@@ -49,7 +49,7 @@ def _render(session: Session, document: Any, text: Callable[[Any], str] | None) 
     if text is not None:
         told = text(document)
         return _ended(told if isinstance(told, Painted) else visible_block(told))
-    from uwf_git.cli.output.render_text import render_text  # noqa: PLC0415 (see above)
+    from uwf_git.cli.output.table import render_text  # noqa: PLC0415 (see above)
 
     return render_text(document, width=session.text_width())
 

@@ -6,10 +6,9 @@ No colour says what no mark or word says.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from uwf_git.cli.output.moments import tell_moment, tell_when
-from uwf_git.cli.session.colour import wants_colour
+from uwf_git.cli.output.times import tell_moment, tell_when
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import stdout_is_utf8
+from uwf_git.cli.session.streams import stdout_is_utf8, wants_colour
 from uwf_git.model.text import render_time
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from uwf_git.cli.output.render import note
-from uwf_git.cli.output.render_text import render_text
+from uwf_git.cli.output.table import render_text
 from uwf_git.commands.verify.signatures import SignedCommit
 
 _ABBREVIATED = 12

@@ -1,16 +1,92 @@
-"""Tables that fit: low columns are left out before words are cut, and ids are never cut.
+"""Tables that fit the terminal, and documents as text for people."""
 
-A row is one line, and nothing in a cell can move the cursor.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.screen import Screen, Styled
-from uwf_git.cli.output.text_width import display_width, shorten
-from uwf_git.model.text import visible_line
+from uwf_git.cli.session.streams import stdout_is_utf8
+from uwf_git.model.text import visible_block, visible_line
+
+# Width of text on a terminal, in columns: the only use of wcwidth.
+
+_ELLIPSIS = "…"
+
+
+def display_width(text: str) -> int:
+    """Count the columns that *text* takes; it must hold no control characters."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import width  # noqa: PLC0415 (start-up: most output is ASCII)
+
+    return width(text)
+
+
+def shorten(text: str, width: int, *, end: str = _ELLIPSIS) -> str:
+    """Cut *text* to at most *width* columns, between characters, with *end* at the cut."""
+    if display_width(text) <= width:
+        return text
+    room = width - 1
+    shown: list[str] = []
+    for character in _characters(text):
+        room -= display_width(character)
+        if room < 0:
+            break
+        shown.append(character)
+    return "".join(shown) + end
+
+
+def _characters(text: str) -> Iterator[str]:
+    """Return the characters as people count them: with combining marks, a joined emoji as one."""
+    if text.isascii():
+        return iter(text)
+    from wcwidth import iter_graphemes  # noqa: PLC0415 (start-up: most output is ASCII)
+
+    return iter_graphemes(text)
+
+
+# Counts of rows, events and lines, as in `--limit`; one that is too large means all.
+
+_MOST = 2**48
+"""More than a disk holds, and the sum of two is still a size to Python."""
+
+
+class Count(click.IntRange):
+    """The type of an option that takes a count, *least* or more."""
+
+    def __init__(self, least: int = 1) -> None:
+        super().__init__(min=least)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse the number."""
+        return min(super().convert(value, param, ctx), _MOST)
+
+
+def limit_option(
+    words: str = "The most rows to print.", *, default: int | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the argument ``limit: int`` to a verb; without *default* it may be None."""
+    return click.option(
+        "--limit",
+        type=Count(),
+        metavar="N",
+        default=default,
+        show_default=default is not None,
+        help=words,
+    )
+
+
+def count_by_status(counts: dict[str, int]) -> str:
+    """Return the numbers of branches in words: ``2 running, 1 failed``."""
+    return ", ".join(f"{number} {status}" for status, number in counts.items())
+
+
+# Tables that fit: low columns are left out before words are cut, and ids are never cut.
+#
+# A row is one line, and nothing in a cell can move the cursor.
 
 NOTHING = "-"
 _GAP = "  "
@@ -123,3 +199,119 @@ def _line(
         padding = "" if is_last else " " * (widths[column.key] - display_width(text)) + _GAP
         line += screen.paint(text, cell.style) + padding
     return line
+
+
+# Documents as text for people: tables, `key: value` lines, indentation.
+#
+# None is `-`, true is `yes`; a table row is one line, and nothing in a value can move the cursor.
+
+_INDENT = "  "
+# What people copy from tables: ids of threads, nodes and commits.
+_ID = re.compile("-|[0-9A-Z]{13}|[0-9A-Z]{26}|[0-9a-f]{40}")
+_NARROWEST = 10
+# Deeper indentation is unreadable; hostile documents may be 500 levels deep.
+_DEEPEST = 12
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def render_text(document: Any, *, width: int | None = None) -> str:
+    """Format *document*, which must be JSON, for people; "" for None or an empty list.
+
+    *width* is the terminal's: table cells are shortened to fit. None shortens nothing.
+    """
+    if document is None or document in ([], {}):
+        return ""
+    return "".join(f"{line}\n" for line in _block(document, width, 0))
+
+
+def render_table(
+    rows: list[dict[str, Any]],
+    *,
+    width: int | None = None,
+    cell: Callable[[Any], str] | None = None,
+) -> list[str]:
+    """Format *rows* as the lines of an aligned table; a key that a row lacks is `-`.
+
+    *cell* formats a value instead of the default.
+    """
+    show = cell or _cell_render_text
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [{key: show(row.get(key)) for key in keys} for row in rows]
+    columns = [_column(key, rank, [row[key] for row in cells]) for rank, key in enumerate(keys)]
+    screen = Screen(width, is_utf8=width is None or stdout_is_utf8())
+    return render_columns(cells, columns, screen)
+
+
+def _column(key: str, rank: int, cells: list[str]) -> Column:
+    """Return the column of a key of any document: the first ones count most, ids are not cut."""
+    title = _HUMP.sub(" ", visible_line(key)).upper()
+    is_id = all(_ID.fullmatch(cell) for cell in cells)
+    return Column(key, title, rank, None if is_id else min(len(title), _NARROWEST))
+
+
+def _block(value: Any, width: int | None, depth: int) -> list[str]:
+    if _is_inline(value):
+        return [_inline(value)]
+    if isinstance(value, str):
+        return visible_block(value).removesuffix("\n").split("\n")
+    if depth >= _DEEPEST:
+        return [_compact(value)]
+    inner = None if width is None else max(width - len(_INDENT), 1)
+    if isinstance(value, dict):
+        return _fields(value, inner, depth + 1)
+    if all(isinstance(item, dict) and item for item in value):
+        return render_table(value, width=width)
+    return _items(value, inner, depth + 1)
+
+
+def _fields(fields: dict[str, Any], width: int | None, depth: int) -> list[str]:
+    lines: list[str] = []
+    for key, value in fields.items():
+        name = visible_line(key)
+        if _is_inline(value):
+            lines.append(f"{name}: {_inline(value)}".rstrip())
+        else:
+            lines.append(f"{name}:")
+            lines += [f"{_INDENT}{line}".rstrip() for line in _block(value, width, depth)]
+    return lines
+
+
+def _items(items: list[Any], width: int | None, depth: int) -> list[str]:
+    if all(_is_inline(item) for item in items):
+        return [_inline(item) for item in items]
+    lines: list[str] = []
+    for item in items:
+        first, *others = _block(item, width, depth)
+        lines.append(f"- {first}".rstrip())
+        lines += [f"{_INDENT}{line}".rstrip() for line in others]
+    return lines
+
+
+def _is_inline(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\n" not in value
+    return not isinstance(value, dict | list | tuple) or not value
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, str):
+        return visible_line(value)
+    if value is None or isinstance(value, dict | list | tuple):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _cell_render_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if _is_inline(value):
+        return _inline(value)
+    if not isinstance(value, dict) and all(_is_inline(item) for item in value):
+        return ", ".join(_inline(item) for item in value)
+    return _compact(value)
+
+
+def _compact(value: Any) -> str:
+    return visible_line(render_json(value).removesuffix("\n"))

@@ -1,32 +1,195 @@
-"""What `uwf plan run` and `uwf plan resume` share: driving the thread, its views, its end."""
+"""What `uwf plan run` and `uwf plan resume` share: the directory, the server, the drive."""
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.plan.asking import ask_person, tell_failures
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.driving import DriveOptions, Driving, drive_shown
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.commands.control.steer import kill_thread, patch_thread, resume_thread, retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.plan.plans import find_where, hold_plans, read_plan_status
 from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.turn import Player
-from uwf_git.errors import AgentFailed, Refused
+from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.plan.phases import PlanState
+from uwf_git.model.text import visible_line
+from uwf_git.plan.phases import PlanState, list_failures
 from uwf_git.plan.plugin import find_plugin, write_plugin
-from uwf_git.plan.settings import DEFAULTS, PlanSettings
+from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings, read_plan_settings
+from uwf_git.plan.stop_server import ADDRESS, PORT, CannotListen
 from uwf_git.plan.views import Views
-from uwf_git.store.store import Store
+from uwf_git.store.store import NotAStore, Store
 from uwf_git.store.threads.heads import get_head
+
+if TYPE_CHECKING:
+    from uwf_git.plan.settings import PlanSettings
+    from uwf_git.store.store import Store
+
+
+# The work directory of `uwf plan`, and the store that knows its thread.
+
+
+class NotADirectory(BadUsage):
+    """`-d` names no directory."""
+
+    code = "no-such-directory"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is not a directory", hint="name that of the project with -d", path=path
+        )
+
+
+def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``directory`` to a verb."""
+    return click.option(
+        "-d", "--dir", "directory", metavar="DIR", help="The work directory.  [default: this one]"
+    )(function)
+
+
+def find_directory(session: Session, directory: str | None) -> str:
+    """Return the work directory, absolute.
+
+    Raises:
+        NotADirectory: it is not there.
+    """
+    path = os.path.normpath(os.path.join(session.cwd, directory or ""))
+    if not os.path.isdir(path):
+        raise NotADirectory(directory or path)
+    return path
+
+
+def find_store_of(session: Session, workdir: str) -> "Store | None":
+    """Open the store that a command in *workdir* would use; None if there is none yet.
+
+    Raises:
+        NotAStore: the one that was named is not there.
+    """
+    try:
+        return session._replace(cwd=workdir).open_store()
+    except NotAStore:
+        if session.repo:
+            raise
+        return None
+
+
+def read_settings_of(session: Session, store: "Store | None", workdir: str) -> "PlanSettings":
+    """Return the settings that count in *workdir*; without a store those of the user.
+
+    Raises:
+        Refused: one has a wrong value.
+        Refused: the store's own config sets one that needs trust.
+    """
+    from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (as above)
+
+    if store is None:
+        return read_plan_settings(read_user_config(session.environ))
+    return load_plan_settings(store, workdir)
+
+
+# The stop server of `uwf plan run` and `uwf plan resume`.
+
+
+def port_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``port`` to a verb."""
+    return click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="P",
+        help=f"Where AI tools tell that they have stopped.  [default: {PORT}, or a free one]",
+    )(function)
+
+
+@contextmanager
+def listening(
+    settings: PlanSettings, port: int | None, *, elsewhere: bool
+) -> Iterator[StopWatch | None]:
+    """Listen for stop notices; yield None if that is not possible here, and nobody asked for it.
+
+    If another process is to listen, *elsewhere*, only find out whether it can.
+
+    Raises:
+        CannotListen: the address that is set, or the *port* that was typed, is not to be had.
+    """
+    try:
+        watch = StopWatch(settings, port=port)
+    except CannotListen as problem:
+        if port is not None or settings.address != ADDRESS:
+            raise
+        note(f"warning: {problem.message}; a tool that never exits has to be ended by hand")
+        yield None
+        return
+    with watch:
+        if not elsewhere:
+            if not watch.is_local:
+                note(
+                    f"warning: other machines may reach {settings.address}: a forged stop notice "
+                    "can end a program that has left its report"
+                )
+            yield watch
+            return
+    yield None
+
+
+# What a person is told, and at a terminal asked, when the tries of a phase are used up.
+
+
+class Decision(NamedTuple):
+    """What the person wants."""
+
+    goes_on: bool
+    hint: str = ""
+    """For the next try."""
+
+
+def tell_failures(state: PlanState) -> None:
+    """Note which phase has failed, and why each of its tries did."""
+    what = "the planning" if state.stage == "planning" else "the execution"
+    if state.current is not None:
+        what += f" of {state.current.file}"
+    note(f"{visible_line(what)} has failed:")
+    for line in list_failures(state):
+        note(f"  {visible_line(line)}")
+
+
+def ask_person(session: Session) -> Decision | None:
+    """Ask whether to go on; None if nobody is at a terminal.
+
+    Raises:
+        KeyboardInterrupt: the person has left, by Ctrl-C or the end of the input.
+        Refused: the hint is not valid text.
+    """
+    if not (session.stdin_is_tty and session.stderr_is_tty):
+        return None
+    while True:
+        write_stderr("Continue with fresh tries (c), or stop (s)? ")
+        answer = _read_line()
+        if answer in {"s", "stop"}:
+            return Decision(goes_on=False)
+        if answer in {"c", "continue"}:
+            write_stderr("A hint for the next try (Enter: none): ")
+            return Decision(goes_on=True, hint=text_argument(_read_line(), "the hint"))
+
+
+def _read_line() -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.strip()
+
+
+# What `uwf plan run` and `uwf plan resume` share: driving the thread, its views, its end.
 
 PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
 STOPPED = "stopped"

@@ -1,4 +1,4 @@
-"""`uwf plan run`."""
+"""`uwf plan run` and `uwf plan resume`."""
 
 import shlex
 from typing import Any
@@ -8,15 +8,30 @@ import click
 from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
-from uwf_git.cli.plan.carry_out import PLAN_EXITS, PlanDriver, background_option
-from uwf_git.cli.plan.directory import directory_option, find_directory, read_settings_of
-from uwf_git.cli.plan.listening import listening, port_option
+from uwf_git.cli.plan.carry_out import (
+    PLAN_EXITS,
+    PlanDriver,
+    background_option,
+    directory_option,
+    find_directory,
+    find_store_of,
+    listening,
+    port_option,
+    read_settings_of,
+)
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.begin import begin_thread
+from uwf_git.cli.thread.start import begin_thread
 from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.plan.plans import WORKFLOW, hold_plans, prepare_plans
+from uwf_git.commands.plan.plans import (
+    WORKFLOW,
+    find_plan_thread,
+    hold_plans,
+    prepare_plans,
+    require_no_driver,
+)
 from uwf_git.commands.turn.known_agents import name_agent
-from uwf_git.errors import BadUsage
+from uwf_git.errors import BadUsage, Refused
+from uwf_git.model.thread import ENDED
 from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 
@@ -55,7 +70,7 @@ def _two_agents(names: str) -> BadUsage:
 @click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
 @click.option("--verifier", metavar="CMD", help="Who verifies.  [default: the agent]")
 @click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT.")
-def command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
     task: str | None,
@@ -145,3 +160,82 @@ def _name_agents(
 def _name(agent: str, option: str) -> str:
     text = text_argument(agent, option)
     return text if text.lstrip().startswith("{") else name_agent(text)
+
+
+def _nothing_to_resume(workdir: str) -> Refused:
+    return Refused(
+        f"there are no unfinished plans in {workdir}",
+        code="nothing-to-resume",
+        hint="`uwf plan run TASK` begins",
+    )
+
+
+@verb(
+    "uwf plan resume",
+    "uwf plan resume --continue -m 'the tests go into spec/'",
+    "uwf plan resume --stop",
+    exits=PLAN_EXITS,
+)
+@directory_option
+@click.option("--continue/--stop", "choice", default=None, help="Give fresh tries, or end it.")
+@click.option("-m", "--message", default="", metavar="HINT", help="For the next try, or why.")
+@click.option(
+    "--max-retries", type=click.IntRange(min=1), metavar="N", help="The tries in all from now on."
+)
+@port_option
+@background_option
+def resume_command(
+    session: Session,
+    *,
+    directory: str | None,
+    choice: bool | None,
+    message: str,
+    max_retries: int | None,
+    port: int | None,
+    background: bool,
+) -> None:
+    """Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries.
+
+    Where all tries are used up you are asked at a terminal; elsewhere --continue or --stop decides,
+    and without one of them nothing happens but that the state is told.
+    """
+    hint = text_argument(message, "the message")
+    workdir = find_directory(session, directory)
+    store = find_store_of(session, workdir)
+    settings = read_settings_of(session, store, workdir)
+    found = None if store is None else find_plan_thread(store, workdir, settings)
+    if store is None or found is None:
+        raise _nothing_to_resume(workdir)
+    thread = found.record.thread
+    driver = PlanDriver(session, store, workdir, thread, settings)
+    # Also of a thread that has ended: its last driver may have been killed before it told so.
+    driver.update()
+    if found.record.status in ENDED:
+        raise _nothing_to_resume(workdir)
+    if choice is False:
+        driver.stop(hint)
+        driver.tell_end()
+        return
+    require_no_driver(store, thread)
+    # Before anything is changed: the port may be taken.
+    with listening(settings, port, elsewhere=background) as watch:
+        if max_retries is not None:
+            driver.allow_tries(max_retries)
+        if _make_ready(driver, hint, choice=choice):
+            driver.drive(watch, port=port, background=background)
+        else:
+            driver.tell_end()
+
+
+def _make_ready(driver: PlanDriver, hint: str, *, choice: bool | None) -> bool:
+    """End what the plans wait for; return whether they may be driven then."""
+    while driver.state.is_paused or driver.state.until_ms is not None:
+        driver.end_pause(hint)
+    if driver.state.is_stuck:
+        if choice is None:
+            return driver.ask()
+        driver.go_on(hint)
+        return True
+    if choice and hint:
+        note("note: no phase has failed, so no agent is told the hint")
+    return driver.state.phase != "waiting_human"

@@ -1,14 +1,19 @@
-"""Callers: who runs a command, and at which terminal agents can find that person (UWF_TTY).
-
-Agents run in a session of their own, without a terminal. A terminal is named only while this
-process is in its foreground: two readers would take each other's lines.
-"""
+"""Callers: who runs a command, at which terminal, and which signals end it."""
 
 import os
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from uwf_git.cli.session.settings import FORMAT_VARIABLE, Session
 from uwf_git.commands.caller import Caller
+
+# Callers: who runs a command, and at which terminal agents can find that person (UWF_TTY).
+#
+# Agents run in a session of their own, without a terminal. A terminal is named only while this
+# process is in its foreground: two readers would take each other's lines.
 
 
 def caller_of(session: Session) -> Caller:
@@ -47,3 +52,29 @@ def without_password_prompt(session: Session) -> Caller:
     if session.stdin_is_tty and session.stderr_is_tty:
         return caller
     return caller._replace(environ={**caller.environ, "GIT_TERMINAL_PROMPT": "0"})
+
+
+# Treat SIGTERM and SIGHUP as Ctrl-C while an agent runs.
+#
+# Python would die at once: the agent would go on alone, and its attempt would not be recorded. A
+# signal that is ignored (`nohup`) stays ignored; only the main thread handles signals.
+
+_ASKED = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt for SIGTERM and SIGHUP."""
+    is_main = threading.current_thread() is threading.main_thread()
+    mine = [each for each in _ASKED if is_main and signal.getsignal(each) is signal.SIG_DFL]
+    for each in mine:
+        signal.signal(each, _interrupt)
+    try:
+        yield
+    finally:
+        for each in mine:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

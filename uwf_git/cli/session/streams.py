@@ -1,8 +1,4 @@
-"""The three standard streams: the only writes to standard output and error.
-
-No text fails to be written for its characters. After standard output is gone nothing is written to
-it, not even by the interpreter at its end.
-"""
+"""The three standard streams, and whether they get colours."""
 
 import contextlib
 import io
@@ -12,8 +8,24 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
-from uwf_git.cli.session.colour import wants_colour
 from uwf_git.errors import UwfError
+
+# Whether a stream gets colours. Sources: https://no-color.org, https://force-color.org.
+
+
+def wants_colour(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Return whether a stream gets colours; NO_COLOR counts before FORCE_COLOR, as in Python."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and environ.get("TERM") != "dumb"
+
+
+# The three standard streams: the only writes to standard output and error.
+#
+# No text fails to be written for its characters. After standard output is gone nothing is written
+# to it, not even by the interpreter at its end.
 
 _COLUMNS, _LINES = 80, 24
 _STDOUT, _STDERR = 1, 2

@@ -1,1 +1,1 @@
-"""`uwf thread ...`: one file per verb; `uwf.py` lists them."""
+"""`uwf thread ...`; `uwf.py` lists them."""

@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.agent_option import agents_option
-from uwf_git.cli.app.limit_options import limit_options
+from uwf_git.cli.app.agent_options import agents_option, limit_options
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
@@ -13,8 +12,8 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.start import note_left
-from uwf_git.cli.thread.steered import reason_option
-from uwf_git.cli.workflow.argument import name_workflow
+from uwf_git.cli.thread.steer import reason_option
+from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
 
 

@@ -6,14 +6,13 @@ from typing import Any
 import click
 
 from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
-from uwf_git.cli.app.json_argument import read_json_argument
-from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.parameters import INPUT, Input, read_json_argument, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
-from uwf_git.cli.thread.stepping import emit_step
+from uwf_git.cli.thread.step import emit_step
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.answer import (
     PersonAnswer,

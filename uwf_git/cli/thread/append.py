@@ -11,7 +11,7 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.amend import amended_document, note_amended
 from uwf_git.cli.thread.next_line import note_next
-from uwf_git.cli.thread.steered import reason_option
+from uwf_git.cli.thread.steer import reason_option
 from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings, render_unwarned
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.workflow.build import in_file

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt

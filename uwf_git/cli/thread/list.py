@@ -5,11 +5,18 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import Count, count_by_status, limit_option
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import Painted, screen_of
-from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
-from uwf_git.cli.output.time_words import MOMENT
+from uwf_git.cli.output.table import (
+    Cell,
+    Column,
+    Count,
+    count_by_status,
+    limit_option,
+    render_columns,
+    wide_option,
+)
+from uwf_git.cli.output.times import MOMENT
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import (

@@ -7,9 +7,9 @@ import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.render import note
+from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.agent_run.inside import refuse_inside

@@ -1,23 +1,22 @@
-"""Progress of a drive on standard error.
-
-A terminal gets a live line for each role at work. Elsewhere only whole lines are written: one per
-step, and for a long step now and then one that shows it is still running. Branches are stepped at
-once, in threads of Python; lines about one begin with its name.
-"""
+"""Progress of a drive: lines of its steps, and below them who is at work."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from threading import RLock
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.moments import tell_local
+from uwf_git.cli.output.live import LiveLines
 from uwf_git.cli.output.render import note
 from uwf_git.cli.output.screen import Screen
+from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.output.step_lines import StepLines
-from uwf_git.cli.output.text_width import shorten
+from uwf_git.cli.output.table import shorten
+from uwf_git.cli.output.times import tell_local
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import (
     stderr_columns,
@@ -25,21 +24,129 @@ from uwf_git.cli.session.streams import (
     wants_stderr_colour,
     write_stderr,
 )
-from uwf_git.cli.thread.at_work import Account, AtWork, tell_elapsed
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.step_dir import ReportedUsage
 from uwf_git.commands.drive.drive_thread import Watcher
 from uwf_git.commands.inspect.logs import LastLine
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.model.text import render_time, visible_line
-from uwf_git.model.thread import Waiting
+from uwf_git.model.text import render_duration, render_time, visible_line
+from uwf_git.model.thread import Waiting, add_usage
 from uwf_git.store.store import Store
 
-_MS = 1000
+# Live lines of a drive: one for each role at work, below the lines of the steps that are done.
+
+_MINUTE_S, _MS = 60, 1000
+
+# From here on, in columns, lines have room for tokens too.
+_WIDE = 100
+
+# Each agent at work ticks 20 times a second.
+_PAUSE_S = 0.1
+
+
+class _Line(NamedTuple):
+    numbers: list[int]
+    describe: Callable[[], str]
+
+
+class AtWork:
+    """The live lines of one drive; without *is_live* nothing is shown."""
+
+    def __init__(self, *, is_live: bool) -> None:
+        self._is_live = is_live
+        self._live = LiveLines()
+        self._lock = RLock()
+        self._lines: dict[ThreadId, _Line] = {}
+        self._hidden = 0
+        self._drawn_s = float("-inf")
+
+    @contextmanager
+    def above(self) -> Iterator[None]:
+        """Let the block write whole lines above the live ones."""
+        with self._lock:
+            self._live.clear()
+            yield
+            self._draw()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Show nothing while an agent uses the terminal."""
+        with self._lock:
+            self._hidden += 1
+            self._live.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hidden -= 1
+
+    @contextmanager
+    def shown(self, thread: ThreadId, name: str, describe: Callable[[], str]) -> Iterator[None]:
+        """Show a line for *thread* during the block; *describe* makes it at each look.
+
+        *name* is that of a branch: ``2.0 tester`` stands before ``10.0 tester``.
+        """
+        with self._lock:
+            numbers = name.partition(" ")[0].split(".") if name else []
+            self._lines[thread] = _Line([int(each) for each in numbers], describe)
+            self._draw()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._lines[thread]
+                self._draw()
+
+    def tick(self) -> None:
+        """Draw the lines again, some times a second at most."""
+        with self._lock:
+            if time.monotonic() - self._drawn_s >= _PAUSE_S:
+                self._draw()
+
+    def _draw(self) -> None:
+        if self._is_live and not self._hidden:
+            self._drawn_s = time.monotonic()
+            lines = sorted(self._lines.values(), key=lambda line: line.numbers)
+            self._live.show([line.describe() for line in lines])
+
+
+class Account:
+    """What is said of a turn at work: how long, which attempt, tokens and cost."""
+
+    def __init__(self, turn: Turn, now_ms: Callable[[], int], since_ms: int) -> None:
+        self._turn, self._now_ms, self._since_ms = turn, now_ms, since_ms
+        self._reported = ReportedUsage(turn.run_dir.step_dir)
+
+    def tell(self) -> str:
+        """Return what the turn has taken by now; tokens and cost are those of the thread.
+
+        Where lines are short the cost alone, if it is known: the log needs the room.
+        """
+        seconds = (self._now_ms() - self._since_ms) // _MS
+        parts = [tell_elapsed(seconds), f"attempt {self._turn.attempt}"]
+        spent: dict[str, Any] = dict(self._turn.present.usage)
+        told = describe_usage(add_usage(spent, self._reported.read()), short=True)
+        told = told if stderr_columns() >= _WIDE else told[-1:]
+        return ", ".join([*parts, *(["so far " + ", ".join(told)] if told else [])])
+
+
+def tell_elapsed(seconds: int) -> str:
+    """Return a duration without tenths: it is drawn anew each second."""
+    return f"{seconds} s" if seconds < _MINUTE_S else render_duration(seconds * _MS)
+
+
+# Progress of a drive on standard error.
+#
+# A terminal gets a live line for each role at work. Elsewhere only whole lines are written: one
+# per step, and for a long step now and then one that shows it is still running. Branches are
+# stepped at once, in threads of Python; lines about one begin with its name.
+
+_PROGRESS_MS = 1000
 _TIME = "2026-11-22T14:25:05Z"
 
 # The agent of the kit that asks at the terminal itself.
@@ -143,7 +250,7 @@ class Progress:
             yield log.add, self._at_work.tick
 
     def _on_step(self, stepped: ThreadResult) -> None:
-        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
+        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _PROGRESS_MS
         line = _describe_step(stepped, seconds)
         if line and self._steps is not None:
             self._tell_step(self._format_step(self._steps, stepped, seconds))
@@ -191,7 +298,7 @@ class Progress:
         follow_up_noted(self._store, self._session.environ, self._note)
 
     def _time(self) -> str:
-        moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
+        moment = datetime.fromtimestamp(self._session.now_ms() / _PROGRESS_MS, tz=UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

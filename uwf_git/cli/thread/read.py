@@ -6,9 +6,9 @@ from itertools import chain
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.counts import Count
 from uwf_git.cli.output.paging import paged
 from uwf_git.cli.output.screen import Screen, screen_of
+from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.read import render_thread

@@ -1,17 +1,309 @@
-"""`uwf thread run`."""
+"""`uwf thread run` and `uwf thread wait`, and what `uwf run` shares with them."""
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from functools import update_wrapper
+from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.agent_option import agents_option
+from uwf_git.cli.app.agent_options import agents_option
+from uwf_git.cli.app.follow_up import follow_up_noted
+from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.driving import (
-    DRIVE_EXITS,
-    DriveOptions,
-    Driving,
-    drive_and_tell,
-    drive_options,
+from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
+from uwf_git.cli.thread.progress import Progress
+from uwf_git.cli.thread.step import jobs_option
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, hold_drive
+from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
+from uwf_git.commands.inspect.show import Stop
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Player
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import render_duration, visible_line
+from uwf_git.model.thread import Waiting
+from uwf_git.store.store import Store
+from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.snapshot import read_snapshot
+
+# What `uwf run` and `uwf thread run` share: options, the drive itself, its result.
+#
+# Whatever stopped a drive, the document says where the thread stands; the exit status is 0 unless
+# an agent failed or the thread was killed.
+
+DRIVE_EXITS = {
+    1: "it cannot be driven, or was killed",
+    3: "an agent failed, with its retries if it has any: `uwf thread retry`",
+    4: "another process works on the thread",
+}
+
+
+class DriveOptions(NamedTuple):
+    """The options of a drive."""
+
+    until: str | None
+    trust: bool
+    wait: bool
+    stream: bool
+    background: bool
+    timestamps: bool
+    jobs: int = 4
+    """How many branches are at work at once."""
+
+    def words(self) -> list[str]:
+        """Return the arguments that mean the same to another process, without --background."""
+        flags = {
+            "--trust": self.trust,
+            "--wait": self.wait,
+            "--stream": self.stream,
+        }
+        words = [f"--jobs={self.jobs}", *(flag for flag, is_on in flags.items() if is_on)]
+        return words if self.until is None else [*words, f"--until={self.until}"]
+
+
+def drive_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ``how: DriveOptions`` to a verb, from its options."""
+
+    def with_how(*args: Any, until: str | None, **others: Any) -> Any:
+        flags = {name: others.pop(name) for name in DriveOptions._fields if name in others}
+        if until is not None:
+            text_argument(until, "--until")
+        return function(*args, how=DriveOptions(until, **flags), **others)
+
+    wrapped: Any = update_wrapper(with_how, function)
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    made: Callable[..., Any] = wrapped
+    return made
+
+
+_OPTIONS = (
+    jobs_option,
+    click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
+    click.option(
+        "--wait", is_flag=True, help="Sleep until the end of a usage limit that an agent hits."
+    ),
+    click.option("--trust", is_flag=True, help="Let the thread's own commands run in this store."),
+    click.option(
+        "--stream", is_flag=True, help="Show what the agents print, on standard error, as it comes."
+    ),
+    click.option(
+        "--background",
+        is_flag=True,
+        help="Return at once; see `uwf thread wait` and `uwf thread logs`.",
+    ),
+    click.option(
+        "--timestamps", is_flag=True, help="Begin each line of progress with the time (UTC)."
+    ),
 )
+
+
+class Driving(NamedTuple):
+    """A thread that is to be driven."""
+
+    thread: str
+    how: DriveOptions
+    agents: tuple[str, ...] = ()
+    workdir: str | None = None
+    max_steps: int | None = None
+    """How many steps this drive may take."""
+
+
+def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
+    """Drive a thread here, or in the background, and print where it stands then.
+
+    Raises:
+        TurnFailed: an agent failed; the document is printed all the same.
+        Refused: it was killed; the document is printed all the same.
+    """
+    if driving.how.background:
+        _start(session, store, driving)
+        return
+    driven = drive_shown(session, store, driving)
+    stop = stop_after(session, store, driven.last)
+
+    def render(_document: dict[str, object]) -> str:
+        return describe_end(session, store, driven)
+
+    emit(session, _document(driven, stop), text=render if session.is_screen else None)
+    raise_if_failed(driven)
+    if driven.stopped != "end":
+        # What reads a thread that has ended stands above.
+        tell_stop(session, stop)
+
+
+def drive_shown(
+    session: Session,
+    store: Store,
+    driving: Driving,
+    *,
+    on_change: Callable[[], None] = lambda: None,
+    attend: Callable[[Player], Player] = lambda play: play,
+) -> Driven:
+    """Drive a thread here, and show its progress; what ended the drive is not yet raised.
+
+    *on_change* is called after each step, failed try and wait that another one follows. *attend*
+    makes of the player of its turns another one.
+    """
+    how = driving.how
+    progress = Progress(session, store, stream=how.stream, timestamps=how.timestamps)
+    choice = Choice(driving.agents, session.agent, how.trust)
+    step = StepRequest(driving.thread, attend(progress.play), choice, driving.workdir, how.jobs)
+    # Report the start before the first step.
+    follow_up_noted(store, session.environ)
+    request = DriveRequest(step, driving.max_steps, how.until, how.wait)
+    drive = hold_drive(
+        store, terminal_caller(session), request, watcher=_also(progress.watcher, on_change)
+    )
+    with ExitStack() as own, sigterm_as_interrupt():
+        # Held until a failure was reported: when `uwf thread wait` returns, it is in the log.
+        driven = (session.held or own).enter_context(drive).run()
+    if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
+        # The final failure is reported as an error, which has no time.
+        progress.tell(driven.failure.message)
+    if not session.is_screen:
+        _tell_end(progress, store, driven)
+    return driven
+
+
+def _also(watcher: Watcher, on_change: Callable[[], None]) -> Watcher:
+    def after(told: Callable[..., None]) -> Callable[..., None]:
+        def tell(*what: Any) -> None:
+            told(*what)
+            on_change()
+
+        return tell
+
+    return Watcher(*(after(each) for each in watcher))
+
+
+def raise_if_failed(driven: Driven) -> None:
+    """Raise what ended a drive.
+
+    Raises:
+        TurnFailed: an agent failed.
+        Refused: the thread was killed.
+    """
+    if driven.stopped == "failed" and driven.failure is not None:
+        raise driven.failure
+    if driven.stopped == "killed":
+        thread = driven.last.thread
+        by, reason = driven.steered or ("", "")
+        raise Refused(
+            f"thread {thread} was killed while it ran, by {by}"
+            + (f": {first_line(reason)}" if reason else ""),
+            code="thread-killed",
+            hint=f"`uwf thread fork {thread}` continues it in a new thread",
+            thread=thread,
+            by=by,
+        )
+
+
+def _start(session: Session, store: Store, driving: Driving) -> None:
+    from uwf_git.commands.drive.background import (  # noqa: PLC0415 (drivers need not know how they are started)
+        DriverRequest,
+        start_driver,
+    )
+
+    def argv(thread: ThreadId) -> Sequence[str]:
+        # -P: modules in the working directory of the agents are not imported.
+        return [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread, *_words(driving)]
+
+    how = driving.how
+    request = DriverRequest(driving.thread, argv, how.until, how.wait, driving.agents)
+    driver = start_driver(store, caller_of(session), request)
+    emit(session, driver._asdict())
+    thread = driver.thread
+    note(
+        f"next: `uwf thread wait {thread}` waits until it stops; `uwf thread logs {thread}` shows "
+        "its output"
+    )
+
+
+def _words(driving: Driving) -> list[str]:
+    words = ["--timestamps", "--format=text", *driving.how.words()]
+    words += [f"--agent={agent}" for agent in driving.agents]
+    if driving.workdir is not None:
+        words.append(f"--workdir={driving.workdir}")
+    if driving.max_steps is not None:
+        words.append(f"--max-steps={driving.max_steps}")
+    return words
+
+
+def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
+    """Return how a drive ended, as a person reads it: status, steps, time, tokens and cost."""
+    screen, last = screen_of(session), driven.last
+    mark = screen.name_status(last.status)
+    told = _describe_extent(store, driven)
+    if driven.steered is not None:
+        reason = first_line(driven.steered.reason)
+        told = f"by {driven.steered.by}" + (f": {reason}, " if reason else " ") + told
+    with suppress(StoreDamaged):
+        present = read_snapshot(store, last.commit).get_present()
+        told += f" in {render_duration(present.execution_ms)}"
+        told += "".join(f" · {part}" for part in describe_usage(present.usage, short=True))
+    thread = read_short_ids(store).shorten(last.thread)
+    where = f"  uwf thread read {thread}    uwf thread graph {thread}"
+    return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
+
+
+def _describe_extent(store: Store, driven: Driven) -> str:
+    """Return how far a thread has come; of one that has split how its branches stand."""
+    if driven.last.status != "split":
+        return f"after {count_steps(driven.last.depth)}"
+    from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
+    from uwf_git.commands.inspect.list import count_branches  # noqa: PLC0415 (as above)
+
+    with suppress(StoreDamaged):
+        tip = read_snapshot(store, driven.last.commit)
+        counts = count_by_status(count_branches(store, tip))
+        return f"({counts}) after {count_steps(driven.steps)} of this run"
+    return f"after {count_steps(driven.steps)} of this run"
+
+
+def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
+    last = driven.last
+    who = ""
+    if driven.steered is not None:
+        reason = first_line(driven.steered.reason)
+        who = f" by {driven.steered.by}" + (f": {reason}," if reason else "")
+    progress.tell(f"{last.status}{who} {_describe_extent(store, driven)}; look at it with")
+    place = "archive" if last.status in {"completed", "killed"} else "threads"
+    note(f"uwf thread read {last.thread}")
+    note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")
+
+
+def _document(driven: Driven, stop: Stop) -> dict[str, object]:
+    last = driven.last
+    document: dict[str, object] = {
+        "workflow": last.workflow,
+        "thread": last.thread,
+        "head": last.head,
+        "status": last.status,
+        "role": last.role,
+        "next": stop.next,
+        "steps": driven.steps,
+        "stopped": driven.stopped,
+    }
+    if driven.waiting is not None:
+        document["waiting"] = waiting_document(driven.waiting)
+    return document
+
+
+def waiting_document(waiting: Waiting) -> dict[str, object]:
+    """Return what a thread waits for as a document; no ``until`` if a person is to answer."""
+    until = {} if waiting.until is None else {"until": waiting.until}
+    return {"role": waiting.role, **until}
 
 
 @verb(
@@ -33,7 +325,7 @@ from uwf_git.cli.thread.driving import (
     help="Stop after this many steps of this run; one that was stopped counts as well.",
 )
 @drive_options
-def command(
+def run_command(
     session: Session,
     *,
     thread: str,
@@ -55,3 +347,63 @@ def command(
     """
     store = session.open_store()
     drive_and_tell(session, store, Driving(thread, how, agents, workdir, max_steps))
+
+
+# If threads end differently, the first in this list decides the exit status.
+_STATUSES = (("failed", 3), ("killed", 1))
+
+
+@verb(
+    "uwf thread wait 01J7K9M2",
+    "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
+    exits={
+        0: "all have stopped, and none failed or was killed",
+        1: "one was killed, does not exist, or waits for this command itself",
+        3: "an agent failed, with its retries if it has any; of a branch as well",
+        4: "the timeout is over, and one is still running",
+    },
+)
+@click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="The longest time to wait.  [default: no limit]",
+)
+def wait_command(session: Session, threads: tuple[str, ...], timeout: float | None) -> None:
+    """Wait until no process works on the threads.
+
+    That is when a thread has ended, waits for a person, is paused or has failed, or when it is
+    ready and not being driven or stepped. An agent whose engine was killed is a process at work,
+    and so is whatever works on a branch of the thread.
+    The result has a row for each, in the order in which they stopped; on a timeout, for those that
+    did. Of a thread that has split it counts the branches by their status.
+    """
+    rows: list[AtRest] = []
+    store = session.open_store()
+    try:
+        request = WaitRequest(threads, timeout, session.environ)
+        wait_for_threads(store, request, on_rest=rows.append)
+    finally:
+        if rows:
+            emit(session, [_row(row) for row in rows])
+        for row in rows:
+            note_next(session, store, row.thread, is_called=True)
+    # A branch that was killed was given up: its thread goes on.
+    ends = {"failed" if "failed" in row.branches else row.status for row in rows}
+    for status, exit_status in _STATUSES:
+        if status in ends:
+            raise click.exceptions.Exit(exit_status)
+
+
+def _row(rest: AtRest) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "workflow": rest.workflow,
+        "thread": rest.thread,
+        "head": rest.head,
+        "status": rest.status,
+    }
+    if rest.branches:
+        row["branches"] = dict(rest.branches)
+    waiting = {} if rest.waiting is None else {"waiting": waiting_document(rest.waiting)}
+    return row | waiting

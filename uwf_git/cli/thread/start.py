@@ -1,18 +1,76 @@
-"""`uwf thread start`."""
+"""`uwf thread start` and `uwf thread fork`: a thread begins."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.agent_option import agents_option
-from uwf_git.cli.app.limit_options import limit_options
+from uwf_git.cli.app.agent_options import agents_option, limit_options
+from uwf_git.cli.app.parameters import (
+    no_prompt,
+    not_json,
+    prompt_options,
+    read_json_argument,
+    text_argument,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.begin import Task, begin_thread, task_options
 from uwf_git.cli.thread.next_line import note_next
-from uwf_git.cli.workflow.local import note_local
-from uwf_git.commands.lifecycle.start import Started, StartRequest
+from uwf_git.cli.workflow.show import note_local
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
+from uwf_git.errors import BadUsage
+from uwf_git.store.store import Store
+
+# What `uwf thread start` and `uwf run` share: the task and the state that a thread begins with.
+
+
+class Task(NamedTuple):
+    """What a thread begins with."""
+
+    prompt: str | None
+    state: dict[str, Any] | None
+
+
+def task_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ``task: Task`` to a verb, from the options of prompt and state."""
+
+    def with_task(*args: Any, prompt: str | None, state: str | None, **others: Any) -> Any:
+        return function(*args, task=Task(prompt, _read_state(state)), **others)
+
+    wrapped: Callable[..., Any] = update_wrapper(with_task, function)
+    wrapped = click.option(
+        "--state",
+        metavar="JSON",
+        help="Members of the state that the thread begins with.",
+    )(wrapped)
+    return prompt_options(required=False)(wrapped)
+
+
+def begin_thread(session: Session, store: Store, request: StartRequest) -> Started:
+    """Create the thread.
+
+    Raises:
+        BadUsage: it has no prompt, and its workflow is no flow, which has its description.
+        What ``start_thread`` raises.
+    """
+    try:
+        return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
+    except EmptyPrompt:
+        raise no_prompt("there is no prompt") from None
+
+
+def _read_state(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    state = read_json_argument(text, "the state")
+    if not isinstance(state, dict):
+        raise not_json("the state", "it is no object")
+    return state
+
 
 # `uwf run` starts a thread as well.
 workdir_option = click.option(
@@ -32,7 +90,7 @@ workdir_option = click.option(
 @agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
-def command(
+def start_command(
     session: Session,
     *,
     workflow: str,
@@ -107,3 +165,64 @@ def _note_missing(started: Started) -> None:
             f"note: {error.message}, and is to play {', '.join(roles)}; unless the thread runs "
             f"elsewhere, `uwf thread amend {started.thread} --agent {roles[0]}=CMD` names another"
         )
+
+
+@verb(
+    "uwf thread fork 01J7K9M2 --at 3 -m 'another way after the review'",
+    "uwf thread fork 01J7K9M2 --at 4f2a91c",
+    "uwf thread fork 01J7K9M2 --from-role reviewer",
+    exits={1: "there is no such thread or step"},
+)
+@click.argument("thread")
+@click.option(
+    "--at",
+    metavar="STEP",
+    help="Where: a step's number or hash, or a commit.  [default: where the thread is now]",
+)
+@click.option(
+    "--from-role",
+    metavar="ROLE",
+    help="Before the newest step of this role, so that it is next again.",
+)
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
+@click.option(
+    "--workdir",
+    metavar="PATH",
+    help="Where its agents run.  [default: as the thread's, else the current directory]",
+)
+def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -> None:
+    """Fork a thread: start a new one at a step of another.
+
+    The new thread shares the history up to there, and has the state and the place of then; nothing
+    is copied, and the other thread, even an archived one, stays as it is. At a step at which the
+    thread has split it splits anew. Use it also where two machines continued one thread at the same
+    time: the fork continues your side as a thread of its own, and the thread continues as at the
+    remote.
+    """
+    if asked["at"] is not None and asked["from_role"] is not None:
+        raise BadUsage(
+            "--at and --from-role both say where the fork begins",
+            code="two-places",
+            hint="give one of the two",
+        )
+    reason = text_argument(message, "the message")
+    request = ForkRequest(thread, asked["at"], asked["from_role"], reason, asked["workdir"])
+    store = session.open_store()
+    forked = fork_thread(store, caller_of(session), request, thread=session.new_thread_id())
+    emit(
+        session,
+        {
+            "workflow": forked.workflow,
+            "thread": forked.thread,
+            "head": forked.head,
+            "status": "ready",
+            "depth": forked.depth,
+            "forkedFrom": forked.forked_from,
+            "commit": forked.at,
+        },
+    )
+    if forked.follows is not None:
+        note(f"thread {forked.forked_from} goes on as it is at {forked.follows}")
+    note_next(session, store, forked.thread)

@@ -1,10 +1,145 @@
-"""`uwf thread step`."""
+"""`uwf thread step` and `uwf thread poke`: take a step, or the newest one anew."""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.cli.app.agent_options import agents_option
+from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.agent_log import Lines, forwarded_output
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.stepping import Stepping, step_jobs_option, step_options, take_step
+from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
+from uwf_git.cli.thread.steer import emit_steered, hint_option
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.split.family import name_branch
+from uwf_git.commands.step.branches import BranchStep, check_branches
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.errors import BadUsage
+from uwf_git.store.store import Store
+
+# What `step` and `poke` share: the options of a step, and taking it while forwarding its log.
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="How many branches of the thread are at work at once.",
+)
+
+
+class Stepping(NamedTuple):
+    """The options of a step."""
+
+    agents: tuple[str, ...]
+    workdir: str | None
+    trust: bool
+    jobs: int = 4
+
+
+NOT_GIVEN = Stepping((), None, trust=False)
+
+
+def step_jobs_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option of how many branches are stepped at once."""
+
+    def with_jobs(*args: Any, stepping: Stepping, jobs: int, **others: Any) -> Any:
+        return function(*args, stepping=stepping._replace(jobs=jobs), **others)
+
+    wrapped: Callable[..., Any] = update_wrapper(with_jobs, function)
+    return jobs_option(wrapped)
+
+
+def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
+
+    def with_stepping(
+        *args: Any, agents: tuple[str, ...], workdir: str | None, trust: bool, **others: Any
+    ) -> Any:
+        return function(*args, stepping=Stepping(agents, workdir, trust), **others)
+
+    wrapped: Callable[..., Any] = update_wrapper(with_stepping, function)
+    for option in (
+        click.option(
+            "--trust",
+            is_flag=True,
+            help="Let the thread's own command run in this store from now on.",
+        ),
+        click.option(
+            "--workdir", metavar="PATH", help="Where the agents of this thread run from now on."
+        ),
+        agents_option("The agent of this step; may be repeated, and ROLE must be next."),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -> None:
+    """Take the next step of *thread*, and print its result."""
+    lines = Lines()
+
+    def play(turn: Turn) -> Played:
+        # Branches are stepped at once; each line of their agents begins with the branch.
+        name = name_branch(store, turn.thread)
+        with forwarded_output(lines, name=name) as forward:
+            return agent_player(forward.stderr)(turn)
+
+    with sigterm_as_interrupt():
+        choice = Choice(stepping.agents, session.agent, stepping.trust)
+        request = StepRequest(thread, play, choice, stepping.workdir, stepping.jobs)
+        stepped = step_thread(store, terminal_caller(session), request)
+    emit_step(session, store, stepped, is_called=True)
+
+
+def emit_step(
+    session: Session, store: Store, stepped: ThreadResult, *, is_called: bool = False
+) -> None:
+    """Print a thread after a step, and what to type next."""
+    stop = stop_after(session, store, stepped)
+    document: dict[str, object] = {
+        "workflow": stepped.workflow,
+        "thread": stepped.thread,
+        "head": stepped.head,
+        "status": stepped.status,
+        "role": stepped.role,
+        "next": stop.next,
+    }
+    if stepped.work is not None:
+        document["work"] = stepped.work
+    if stepped.branches:
+        document["branches"] = [_view_branch(each) for each in stepped.branches]
+
+    def render(_document: dict[str, object]) -> str:
+        return describe_result(session, store, stepped)
+
+    is_line = session.is_screen and not stepped.branches
+    emit(session, document, text=render if is_line else None)
+    tell_stop(session, stop, is_called=is_called)
+    check_branches(stepped)
+
+
+def _view_branch(branch: BranchStep) -> dict[str, object]:
+    """Return what the step did to a branch."""
+    if branch.result is None:
+        error = {} if branch.error is None else {"error": branch.error.message}
+        return {"thread": branch.thread, **error}
+    result = branch.result
+    return {
+        "thread": branch.thread,
+        "head": result.head,
+        "status": result.status,
+        "role": result.role,
+        **({} if result.work is None else {"work": result.work}),
+    }
 
 
 @verb(
@@ -19,7 +154,7 @@ from uwf_git.cli.thread.stepping import Stepping, step_jobs_option, step_options
 @click.argument("thread")
 @step_options
 @step_jobs_option
-def command(session: Session, thread: str, stepping: Stepping) -> None:
+def step_command(session: Session, thread: str, stepping: Stepping) -> None:
     """Run one step of a thread.
 
     The moderator chooses the next role, that role's agent runs, and its result becomes one commit.
@@ -32,3 +167,45 @@ def command(session: Session, thread: str, stepping: Stepping) -> None:
     """
     store = session.open_store()
     take_step(session, store, thread, stepping)
+
+
+@verb(
+    "uwf thread poke 01J7K9M2 -m 'the review overlooked the tests'",
+    "uwf thread poke 01J7K9M2 --agent 'uwf-claude --model opus'",
+    exits={
+        1: "there is no step to redo, or its agent may not run here",
+        3: "the agent failed; the old step is undone all the same",
+        4: "another process works on the thread",
+    },
+)
+@click.argument("thread")
+@hint_option
+@step_options
+@click.option("--no-step", is_flag=True, help="Only undo the step.")
+def poke_command(
+    session: Session,
+    thread: str,
+    *,
+    message: str,
+    stepping: Stepping,
+    no_step: bool,
+) -> None:
+    """Redo the newest step of a thread.
+
+    The step is undone, so that the thread continues from where it was before, its state as well.
+    The old answer stays in the history, and its cost in the usage; files on disk are not restored.
+    What branches did is not undone: `uwf thread fork` begins a thread before they split.
+    """
+    hint = text_argument(message, "the message")
+    if no_step and stepping != NOT_GIVEN:
+        raise BadUsage(
+            "--agent, --workdir and --trust are for the step, and --no-step takes none",
+            code="no-step-to-take",
+            hint="leave out --no-step, or give them to `uwf thread step`",
+        )
+    store = session.open_store()
+    poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
+    if no_step:
+        emit_steered(session, store, poked)
+    else:
+        take_step(session, store, poked.thread, stepping)

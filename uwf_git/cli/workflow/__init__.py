@@ -1,1 +1,1 @@
-"""`uwf workflow ...`: one file per verb; `uwf.py` lists them."""
+"""`uwf workflow ...`; `uwf.py` lists them."""

@@ -1,5 +1,7 @@
-"""`uwf workflow put`."""
+"""Verbs that read workflow files: put, validate; and the judge of drafts."""
 
+import functools
+import json
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -11,8 +13,20 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.workflow.build import PutWorkflow, in_file, put_workflow
+from uwf_git.cli.session.streams import write_stdout
+from uwf_git.commands.draft.draft import answer_as_validator
+from uwf_git.commands.workflow.build import (
+    PutWorkflow,
+    WorkflowValidation,
+    in_file,
+    put_workflow,
+    validate_workflow,
+)
+from uwf_git.commands.workflow.find import find_used
+from uwf_git.errors import Refused
+from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
 from uwf_git.model.problem import Problem
+from uwf_git.model.text import one_line
 from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES
 
 MOST_BYTES = 64 * MAX_SOURCE_BYTES
@@ -24,7 +38,7 @@ MOST_BYTES = 64 * MAX_SOURCE_BYTES
     exits={1: "the file is not valid; every problem is listed with its line"},
 )
 @click.argument("file", type=INPUT)
-def command(session: Session, file: Input) -> None:
+def put_command(session: Session, file: Input) -> None:
     """Register a workflow from a YAML file.
 
     Its name is the one in the file. Putting the same file again changes nothing; putting a changed
@@ -49,7 +63,7 @@ def command(session: Session, file: Input) -> None:
 
 def render_unwarned(document: dict[str, Any]) -> str:
     """Return *document* as text, without the warnings, which are on standard error already."""
-    from uwf_git.cli.output.render_text import render_text  # noqa: PLC0415 (one format needs it)
+    from uwf_git.cli.output.table import render_text  # noqa: PLC0415 (one format needs it)
 
     shown = {key: value for key, value in document.items() if key != "warnings"}
     return render_text(shown)
@@ -74,3 +88,102 @@ def note_warnings(warnings: Iterable[Problem]) -> None:
     for each in warnings:
         place = f"{each.file}:{each.line}" if each.line is not None else str(each.file)
         note(f"warning: {': '.join(filter(None, (place, each.path, each.message)))}")
+
+
+@verb(
+    "uwf workflow validate solve-issue.yaml --format text",
+    "uwf workflow validate - < solve-issue.yaml | jq -r '.problems[].message'",
+    exits={1: "the file is not valid; every problem is listed"},
+)
+@click.argument("file", type=INPUT)
+def validate_command(session: Session, file: Input) -> None:
+    """Check a workflow file.
+
+    Every problem is listed with its file and line, those of included files as well. Nothing is
+    written, and no store is needed.
+    """
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    validated = validate_workflow(
+        source, path=path, shown=file.name, find_used=find_used_here(session)
+    )
+    note_warnings(validated.warnings)
+    emit(session, _document(file.name, validated), text=_text)
+    if validated.problems:
+        some = (
+            "1 problem" if len(validated.problems) == 1 else f"{len(validated.problems)} problems"
+        )
+        raise Refused(
+            f"{file.name} has {some}",
+            code="invalid-file",
+            path=file.name,
+            count=len(validated.problems),
+        )
+
+
+def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
+    document: dict[str, Any] = {"file": name, "valid": validated.built is not None}
+    if validated.built is not None:
+        document |= {
+            "name": validated.built.name,
+            "workflow": validated.built.node.hash,
+            "includes": list(validated.built.included),
+        }
+    document["problems"] = _rows(validated.problems)
+    document["warnings"] = _rows(validated.warnings)
+    return document
+
+
+def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [
+        {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
+        for each in problems
+    ]
+
+
+def find_used_here(session: Session) -> FindUsed:
+    """Return how a file finds the workflows that it uses; the store is opened for the first."""
+
+    @functools.cache
+    def finder() -> FindUsed | None:
+        from uwf_git.store.store import NotAStore  # noqa: PLC0415 (few files use a workflow)
+
+        try:
+            return find_used(session.open_store(), session.cwd)
+        except NotAStore:
+            return None
+
+    def find(name: str) -> UsedWorkflow | str:
+        known = finder()
+        return f"workflow {name} is not known: no store is here" if known is None else known(name)
+
+    return find
+
+
+def _text(document: dict[str, Any]) -> str:
+    if document["valid"]:
+        included = len(document["includes"])
+        files = {0: "", 1: ", with 1 included file"}.get(
+            included, f", with {included} included files"
+        )
+        return f"{document['file']}: ok: workflow {document['name']}{files}"
+    return "\n".join(one_line(_line(problem)) for problem in document["problems"])
+
+
+def _line(problem: dict[str, Any]) -> str:
+    place = problem["file"]
+    if problem["line"] is not None:
+        place += f":{problem['line']}"
+    return ": ".join(filter(None, (place, problem["path"], problem["message"])))
+
+
+# `uwf workflow judge`: the agent that plays the validator of the workflow `draft`, never typed.
+
+
+@verb("uwf workflow judge 01J7K9M2XNPQR5VWBCDF8G3H4T", exits={1: "the thread has no draft"})
+@click.argument("thread")
+def judge_command(session: Session, thread: str) -> None:
+    """Judge the newest draft of a thread, and answer as an agent does."""
+    meta, content = answer_as_validator(session.open_store(), session.cwd, thread)
+    # An agent's answer is JSON, whatever format is configured.
+    write_stdout(json.dumps({"meta": meta, "content": content}) + "\n")

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
-from uwf_git.commands.receive.rules import RefUpdate, Refusal, check_received
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
+from uwf_git.commands.receive.rules import check_received
 from uwf_git.engine.events import tell_record
 from uwf_git.errors import UwfError, name_some
 from uwf_git.model.names import ThreadId, is_thread_id

@@ -1,13 +1,11 @@
 """The rules of a shared store: names and moves of refs, and the new commits."""
 
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split.ending import read_at
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
@@ -15,7 +13,7 @@ from uwf_git.commands.verify.history import heads_of_store
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.errors import BadUsage, StoreDamaged
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.lookup.cas_nodes import NODES_REF
@@ -28,95 +26,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.snapshot import Snapshot
 from uwf_git.store.workflows.registry import WORKFLOWS
-
-# Ref updates: the lines that git passes to receive hooks, and which of the refs are uwf's.
-#
-# Imports no store: a push of branches alone costs next to nothing. Source: githooks(5),
-# "pre-receive" and "post-receive".
-
-MOST_INPUT_BYTES = 64 * 1024 * 1024
-"""The most that is read: about half a million refs."""
-
-_LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) (refs/[^\0\n]+)")
-_NOTHING = b"0" * 40
-_SHA256_LINE = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64} ")
-_OURS = ("refs/threads", "refs/archive", "refs/workflows", "refs/cas", "refs/uwf")
-
-
-class BadHookInput(BadUsage):
-    """Standard input is not in the format of a git receive hook."""
-
-    code = "bad-hook-input"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"standard input is not that of a git receive hook: {problem}",
-            hint="git runs this; by hand: echo OLD NEW REF | uwf hook pre-receive",
-        )
-
-
-class RefUpdate(NamedTuple):
-    """One ref that a push changes."""
-
-    name: str
-    old: Oid | None
-    """The value that the pusher saw; None if the ref is new."""
-
-    new: Oid | None
-    """None deletes the ref."""
-
-
-class Refusal(NamedTuple):
-    """Why a ref may not be changed as the push wants."""
-
-    name: str
-    message: str
-    hint: str
-
-
-def parse_updates(content: bytes) -> list[RefUpdate]:
-    """Read the lines ``<old> <new> <ref>`` that git gives to a receive hook.
-
-    Raises:
-        BadHookInput: it is too long, has a malformed line, or has a ref twice.
-    """
-    if len(content) > MOST_INPUT_BYTES:
-        raise BadHookInput("too many refs in one push")
-    if content and not content.endswith(b"\n"):
-        raise BadHookInput("its last line has no newline")
-    updates = [_parse_line(line) for line in content.split(b"\n")[:-1]]
-    if len({update.name for update in updates}) < len(updates):
-        raise BadHookInput("it has one ref twice")
-    return updates
-
-
-def _parse_line(line: bytes) -> RefUpdate:
-    match = _LINE.fullmatch(line)
-    if match is None:
-        if _SHA256_LINE.match(line):
-            raise BadHookInput("it has SHA-256 object ids, which uwf cannot read yet")
-        raise BadHookInput(f"it has the line {line[:100].decode(errors='replace')!r}")
-    old, new, name = match.groups()
-    return RefUpdate(os.fsdecode(name), _oid(old), _oid(new))
-
-
-def _oid(digits: bytes) -> Oid | None:
-    return None if digits == _NOTHING else Oid(digits.decode())
-
-
-def is_ours(name: str) -> bool:
-    """Check whether the ref *name* lies in a folder of uwf, ignoring case.
-
-    On a file system that ignores case, refs/Threads/x is a file in refs/threads.
-    """
-    folded = fold_workflow_name(name)
-    return any(folded == ours or folded.startswith(ours + "/") for ours in _OURS)
-
-
-def ours_among(updates: Sequence[RefUpdate]) -> list[RefUpdate]:
-    """Return the updates of uwf's refs."""
-    return [update for update in updates if is_ours(update.name)]
-
 
 # The rules for refs in a push: which names are allowed, and which moves.
 #

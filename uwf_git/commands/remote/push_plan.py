@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Literal, NamedTuple, Protocol
 
-from uwf_git.commands.receive.rules import RefUpdate, check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
+from uwf_git.commands.receive.rules import check_received
 from uwf_git.errors import StoreDamaged
 from uwf_git.git_environment import without_local_variables
 from uwf_git.model.names import ThreadId

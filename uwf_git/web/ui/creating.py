@@ -20,8 +20,8 @@ from uwf_git.commands.workflow.find import (
 )
 from uwf_git.commands.workflow.show import view_moves
 from uwf_git.errors import Refused
-from uwf_git.library.agents import to_agent_words
 from uwf_git.library.handle import TaskHandle
+from uwf_git.library.starting import to_agent_words
 from uwf_git.model.workflow import parse_role
 from uwf_git.store.store import Store
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted

@@ -10,8 +10,8 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.commands.workflow.show import picture_source
 from uwf_git.errors import Conflict, Refused, StoreDamaged
-from uwf_git.library.agents import to_agent_words
 from uwf_git.library.handle import TaskHandle
+from uwf_git.library.starting import to_agent_words
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.workflows.registry import SourceFiles, find_version, list_names, read_sources

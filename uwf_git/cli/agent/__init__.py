@@ -1,1 +1,0 @@
-"""`uwf agent ...`: one file per verb; `uwf.py` lists them."""

@@ -1,0 +1,67 @@
+"""`uwf config ...`."""
+
+import click
+
+from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.table import render_text, wide_option
+from uwf_git.cli.session.settings import Session
+from uwf_git.commands.admin.config import (
+    get_store_setting,
+    list_settings,
+    set_setting,
+    unset_setting,
+)
+
+
+@verb("uwf config get agent", exits={1: "it is not set"})
+@click.argument("name")
+def get_command(session: Session, name: str) -> None:
+    """Print a setting.
+
+    NAME may leave out the `uwf.` in front.
+    """
+    setting = get_store_setting(session.open_store(create=True), name)
+    emit(session, {"name": setting.name, "value": setting.value})
+
+
+@verb("uwf config list --format text")
+@wide_option
+def list_command(session: Session, *, wide: bool) -> None:
+    """List the settings.
+
+    Each has its effective value here and its meaning.
+    """
+    settings = list_settings(session.open_store(create=True))
+    width = None if wide else session.text_width()
+    rows = [
+        {"name": setting.name, "value": setting.value, "meaning": setting.meaning}
+        for setting in settings
+    ]
+    emit(session, rows, text=lambda rows: render_text(rows, width=width))
+
+
+@verb("uwf config set agent uwf-claude", "git config --global uwf.agent uwf-claude")
+@click.argument("name")
+@click.argument("value")
+def set_command(session: Session, name: str, value: str) -> None:
+    """Change a setting.
+
+    In this store's git config; `git config --global uwf.NAME VALUE` sets it for all stores.
+    """
+    store = session.open_store(create=True)
+    setting = set_setting(store, name, text_argument(value, "the value"), cwd=session.cwd)
+    emit(session, {"name": setting.name, "value": setting.value})
+
+
+@verb("uwf config unset agent", exits={1: "it is not set in this store"})
+@click.argument("name")
+def unset_command(session: Session, name: str) -> None:
+    """Remove a setting.
+
+    From this store's git config; the value that counts then is printed: the one of your own git
+    config, or none.
+    """
+    setting = unset_setting(session.open_store(create=True), name)
+    emit(session, {"name": setting.name, "value": setting.value})

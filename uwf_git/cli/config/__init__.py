@@ -1,1 +1,0 @@
-"""`uwf config ...`: one file per verb; `uwf.py` lists them."""

@@ -1,1 +1,0 @@
-"""`uwf remote ...`: one file per verb; `uwf.py` lists them."""

@@ -1,0 +1,208 @@
+"""Verbs that steer a thread: pause, resume, retry, patch, kill."""
+
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.parameters import (
+    INPUT,
+    Input,
+    read_json_argument,
+    read_json_input,
+    text_argument,
+)
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.next_line import describe_result, note_next
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.errors import BadUsage
+from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import find_holder
+
+# What the verbs that steer a thread share: the document, and the option `-m`.
+
+reason_option = click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
+hint_option = click.option(
+    "-m",
+    "--message",
+    default="",
+    metavar="HINT",
+    help="A hint for the agent that takes the step, recorded in the log.",
+)
+
+
+def emit_steered(session: Session, store: Store, steered: ThreadResult) -> None:
+    """Print a thread after it was steered, and what to type next."""
+    document: dict[str, Any] = {
+        "workflow": steered.workflow,
+        "thread": steered.thread,
+        "head": steered.head,
+        "status": steered.status,
+    }
+
+    def render(_document: dict[str, Any]) -> str:
+        return describe_result(session, store, steered)
+
+    emit(session, document, text=render if session.is_screen else None)
+    note_next(session, store, steered.thread)
+
+
+@verb(
+    "uwf thread pause 01J7K9M2 -m 'the plan has to be read first'",
+    "uwf thread pause 01J7K9M2 --now -m 'it edits the wrong files'",
+    exits={
+        1: "the thread is not active, or is paused already",
+        4: "its agent was stopped, but the process that ran it does not end",
+    },
+)
+@click.argument("thread")
+@click.option("--now", is_flag=True, help="End a running agent, and record its output so far.")
+@reason_option
+def pause_command(
+    session: Session,
+    thread: str,
+    now: bool,  # noqa: FBT001 (click passes flags so)
+    message: str,
+) -> None:
+    """Pause a thread: no further step until it is resumed.
+
+    A step that is running is finished and recorded. With --now its agent is ended with SIGTERM, and
+    killed if it does not end within seconds; its output so far is recorded as an interrupted
+    attempt, which does not count against its retries. If it returns a result even so, that is
+    recorded.
+    """
+    reason = text_argument(message, "the message")
+    store = session.open_store()
+    paused = pause_thread(store, caller_of(session), thread, reason=reason, now=now)
+    holder = find_holder(store, paused.thread)
+    if holder is not None and holder.get("role"):
+        note(
+            f"note: {holder['role']} is still at work, and its step will be recorded; "
+            f"`uwf thread pause {paused.thread} --now` ends it"
+        )
+    emit_steered(session, store, paused)
+
+
+@verb(
+    "uwf thread resume 01J7K9M2 -m 'the plan is good'",
+    exits={1: "the thread is not active, or there is nothing to resume"},
+)
+@click.argument("thread")
+@reason_option
+def resume_command(session: Session, thread: str, message: str) -> None:
+    """Resume a paused thread.
+
+    It takes no step. A thread that waited, or had failed, when it was paused does so again. One
+    that waits for the end of an agent's limit may be tried at once.
+    """
+    reason = text_argument(message, "the message")
+    store = session.open_store()
+    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=reason))
+
+
+@verb(
+    "uwf thread retry 01J7K9M2",
+    "uwf thread retry 01J7K9M2 -m 'the tests are in spec/, not in tests/'",
+    exits={1: "the thread is not active, or has not failed"},
+)
+@click.argument("thread")
+@hint_option
+def retry_command(session: Session, thread: str, message: str) -> None:
+    """Retry a failed thread.
+
+    Its agent gets all its retries again. This takes no step: `uwf thread step` or `uwf thread run`
+    does. The attempts so far stay in the thread; the agent is given the error of the last one, and
+    the hint. Of a thread that has split, all branches that have failed are retried.
+    """
+    hint = text_argument(message, "the message")
+    store = session.open_store()
+    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=hint))
+
+
+def _one_patch(problem: str) -> BadUsage:
+    return BadUsage(
+        f"the patch is {problem}",
+        code="one-patch",
+        hint="give it as an argument, or with --file FILE; `-` is standard input",
+    )
+
+
+@verb(
+    """uwf thread patch 01J7K9M2 '{"approved": true, "draft": null}' -m 'read by Ann'""",
+    "uwf thread patch 01J7K9M2 --file state.json",
+    exits={1: "the thread is not active", 2: "it is not JSON, or not an object"},
+)
+@click.argument("thread")
+@click.argument("json", required=False)
+@click.option("--file", "file", type=INPUT, help="Read it from a file; `-` is standard input.")
+@reason_option
+def patch_command(
+    session: Session, thread: str, *, json: str | None, file: Input | None, message: str
+) -> None:
+    """Change the state of a thread by hand.
+
+    JSON is a merge patch (RFC 7396) of the state: its keys are set, null removes, objects are
+    merged. A running agent goes on with the state that it began with; its result is merged
+    afterwards.
+    """
+    reason = text_argument(message, "the message")
+    patch = _read(json, file)
+    store = session.open_store()
+    emit_steered(
+        session, store, patch_thread(store, caller_of(session), thread, patch, reason=reason)
+    )
+
+
+def _read(text: str | None, file: Input | None) -> Any:
+    if text is not None and file is not None:
+        raise _one_patch("given twice, as an argument and by --file")
+    if file is not None:
+        return read_json_input(file)
+    if text is None:
+        raise _one_patch("missing")
+    return read_json_argument(text, "the patch")
+
+
+@verb(
+    "uwf thread kill 01J7K9M2 -m 'the issue was closed'",
+    exits={
+        1: "the thread is not active",
+        4: "its agent, or the process that runs it, cannot be ended from this machine",
+    },
+)
+@click.argument("thread")
+@click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+)
+def kill_command(session: Session, thread: str, message: str) -> None:
+    """End a thread and archive it.
+
+    A running agent is ended with SIGTERM, and killed if it does not end within seconds; its output
+    so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
+    """
+    reason = text_argument(message, "the message")
+    store = session.open_store()
+    killed = kill_thread(store, caller_of(session), thread, reason=reason)
+    document = {
+        "workflow": killed.workflow,
+        "thread": killed.thread,
+        "head": killed.head,
+        "status": "killed",
+    }
+
+    def render(_document: dict[str, str]) -> str:
+        return describe_result(session, store, killed)
+
+    emit(session, document, text=render if session.is_screen else None)
+    note_next(session, store, killed.thread, is_called=True)
