@@ -82,7 +82,6 @@ workflow validate FILE
 workflow rollback demo
 config get agent
 config set retries 2
-config unset retries
 remote add origin /nowhere.git
 remote remove origin
 agent trust ./x

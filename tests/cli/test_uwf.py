@@ -48,7 +48,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         "setup",
         *("agent", "agent list", "agent check", "agent trust", "agent untrust", "agent trusted"),
         "mcp",
-        *("config", "config get", "config set", "config unset", "config list"),
+        *("config", "config get", "config set", "config list"),
         "completion",
         "hook",
     ]

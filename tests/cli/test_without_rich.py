@@ -75,7 +75,6 @@ uwf agent untrust ./x
 uwf mcp
 uwf config set retries 2
 uwf config get retries
-uwf config unset retries
 uwf config list
 uwf completion bash
 uwf hook update

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from git_settings import remove_config
 
 from uwf_git.store.config_watch import (
     accept_config,
@@ -10,7 +11,7 @@ from uwf_git.store.config_watch import (
     own_change,
     watch_config,
 )
-from uwf_git.store.git.config import add_config, remove_config, set_config
+from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.store import Store, create_store
 
 

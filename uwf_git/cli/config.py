@@ -11,7 +11,6 @@ from uwf_git.commands.admin.config import (
     get_store_setting,
     list_settings,
     set_setting,
-    unset_setting,
 )
 
 
@@ -27,13 +26,15 @@ def get_command(session: Session, name: str) -> None:
 
 
 @verb("uwf config list --format text")
+@click.option("--all", "with_seldom", is_flag=True, help="Those that are hardly ever set as well.")
 @wide_option
-def list_command(session: Session, *, wide: bool) -> None:
+def list_command(session: Session, *, with_seldom: bool, wide: bool) -> None:
     """List the settings.
 
-    Each has its effective value here and its meaning.
+    Each has its effective value here and its meaning. `git config --unset uwf.NAME` in the store
+    removes one.
     """
-    settings = list_settings(session.open_store(create=True))
+    settings = list_settings(session.open_store(create=True), with_seldom=with_seldom)
     width = None if wide else session.text_width()
     rows = [
         {"name": setting.name, "value": setting.value, "meaning": setting.meaning}
@@ -52,16 +53,4 @@ def set_command(session: Session, name: str, value: str) -> None:
     """
     store = session.open_store(create=True)
     setting = set_setting(store, name, text_argument(value, "the value"), cwd=session.cwd)
-    emit(session, {"name": setting.name, "value": setting.value})
-
-
-@verb("uwf config unset agent", exits={1: "it is not set in this store"})
-@click.argument("name")
-def unset_command(session: Session, name: str) -> None:
-    """Remove a setting.
-
-    From this store's git config; the value that counts then is printed: the one of your own git
-    config, or none.
-    """
-    setting = unset_setting(session.open_store(create=True), name)
     emit(session, {"name": setting.name, "value": setting.value})

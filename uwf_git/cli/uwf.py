@@ -173,7 +173,6 @@ CONFIG = LazyGroup(
     {
         "get": LazyCommand("uwf_git.cli.config:get_command", "Print a setting"),
         "set": LazyCommand("uwf_git.cli.config:set_command", "Change a setting"),
-        "unset": LazyCommand("uwf_git.cli.config:unset_command", "Remove a setting"),
         "list": LazyCommand("uwf_git.cli.config:list_command", "List the settings"),
     },
     help_text="Read and change the settings of the store.\n\n"

@@ -208,6 +208,13 @@ _KINDS: dict[str, _Kind] = {
 MEANINGS: dict[str, str] = {name: kind.meaning for name, kind in _KINDS.items()}
 """What each setting is, for people."""
 
+SELDOM = frozenset(
+    name
+    for name, kind in _KINDS.items()
+    if kind.form.words == _PATH or kind.field in {"address", "port"}
+)
+"""Where files lie, and where stop notices are received."""
+
 COMMANDS = frozenset({"uwf.plan.agent", "uwf.plan.verifier", "uwf.plan.ai"})
 
 TRUSTED = tuple(

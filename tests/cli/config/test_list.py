@@ -4,11 +4,13 @@ from cli.program import Uwf
 def test_every_setting_is_listed_with_its_meaning(uwf: Uwf) -> None:
     uwf.json("config", "set", "agent", "uwf-x")
 
-    rows = {row["name"]: row for row in uwf.json("config", "list")}
+    rows = {row["name"]: row for row in uwf.json("config", "list", "--all")}
 
     assert rows["uwf.agent"]["value"] == "uwf-x"
     assert rows["uwf.store"]["value"] is None
     assert all(row["meaning"] for row in rows.values())
+    brief = {row["name"] for row in uwf.json("config", "list")}
+    assert brief < rows.keys()
 
 
 def test_table_has_no_holes(uwf: Uwf) -> None:

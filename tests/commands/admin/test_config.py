@@ -12,10 +12,8 @@ from uwf_git.commands.admin.config import (
     get_store_setting,
     list_settings,
     set_setting,
-    unset_setting,
 )
 from uwf_git.plan.settings import load_plan_settings
-from uwf_git.store.git.config import scan_config, set_config
 from uwf_git.store.trust import describe_command, is_trusted, list_trusted
 
 Git = Callable[..., str]
@@ -86,6 +84,16 @@ def test_list_has_every_setting_with_its_meaning(world: World) -> None:
     assert listed[0].value == "uwf-mock x"
 
 
+def test_what_is_seldom_set_is_listed_once_it_is_set(world: World) -> None:
+    set_setting(world.store, "maxBlobSize", "1m")
+    world.reopen()
+
+    listed = {each.name for each in list_settings(world.store, with_seldom=False)}
+
+    assert {"uwf.agent", "uwf.maxBlobSize", "uwf.plan.agent"} <= listed
+    assert listed.isdisjoint({"uwf.signTimeout", "uwf.maxFetchRefs", "uwf.plan.port"})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("retries", "3"), ("backoff", "0.5")],
@@ -110,47 +118,6 @@ def test_number_that_means_nothing_is_refused_when_it_is_set(
     world.reopen()
     with refuses("not-set"):
         get_store_setting(world.store, name)
-
-
-def test_unset_removes_every_value_and_nothing_else(world: World, git: Git) -> None:
-    config = Path(world.store.path) / "config"
-    before = config.read_text()
-    set_setting(world.store, "agent", "mine")
-    git("config", "--add", "uwf.agent", "again", cwd=Path(world.store.path))
-
-    assert unset_setting(world.store, "AGENT").value is None
-
-    assert git("config", "--list", "--file", config, cwd=world.place) == "".join(
-        f"{line}\n" for line in git_lines(before)
-    )
-
-
-def git_lines(text: str) -> list[str]:
-    return [f"{item.name}={item.value}" for item in scan_config(text) if item.kind == "setting"]
-
-
-def test_unset_shows_the_value_that_counts_now(world: World, git: Git) -> None:
-    git("config", "--global", "uwf.agent", "everywhere", cwd=world.place)
-    set_setting(world.store, "agent", "here")
-    world.reopen()
-    assert unset_setting(world.store, "agent").value == "everywhere"
-    world.reopen()
-    with refuses("set-elsewhere", match="your own git config") as caught:
-        unset_setting(world.store, "agent")
-    assert "git config --global --unset-all uwf.agent" in (caught.value.hint or "")
-
-
-def test_unset_of_what_an_included_file_sets_is_refused(world: World, git: Git) -> None:
-    set_config(f"{world.place}/more", "uwf.agent", "included")
-    git("config", "include.path", f"{world.place}/more", cwd=Path(world.store.path))
-    world.reopen()
-    with refuses("set-elsewhere", match="includes"):
-        unset_setting(world.store, "agent")
-
-
-def test_unset_of_what_is_not_set_is_refused(world: World) -> None:
-    with refuses("not-set"):
-        unset_setting(world.store, "agent")
 
 
 def test_command_that_is_set_here_is_trusted(world: World) -> None:

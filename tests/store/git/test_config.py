@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from git_settings import remove_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store.conftest import Git
@@ -23,7 +24,6 @@ from uwf_git.store.git.config import (
     UnfitValue,
     add_config,
     read_config_file,
-    remove_config,
     rewrite_config,
     set_config,
 )

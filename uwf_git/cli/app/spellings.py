@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+_UNSET = ("git --git-dir=STORE config --unset uwf.NAME",)
 _STOP = ("uwf thread pause --now", "uwf thread kill")
 
 _MEANT: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -32,7 +33,7 @@ _MEANT: Mapping[str, Mapping[str, Sequence[str]]] = {
         "ls": ("uwf workflow list",),
         "rm": ("uwf workflow remove",),
     },
-    "uwf config": {"ls": ("uwf config list",), "remove": ("uwf config unset",)},
+    "uwf config": {"ls": ("uwf config list",), **dict.fromkeys(("remove", "rm", "unset"), _UNSET)},
 }
 
 # Ids of threads are ULIDs, and begin with the time: with 0 for centuries. One may be shortened.

@@ -18,8 +18,6 @@ from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import (
     GitConfig,
     normal_name,
-    read_config_file,
-    remove_config,
     set_config,
 )
 from uwf_git.store.objects.incoming_pack import (
@@ -59,6 +57,8 @@ SETTINGS: dict[str, str] = {
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
+_SELDOM = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
+_SELDOM |= {"uwf.fsync", "uwf.signTimeout", *plan.SELDOM}
 _FLAGS = {"uwf.store", "uwf.fsync"}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
@@ -138,44 +138,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     return Setting(full, value, SETTINGS[full])
 
 
-def unset_setting(store: Store, name: str) -> Setting:
-    """Remove *name* from the store's own config, and return it as it counts now.
-
-    A value in the user's git config stays, and counts from now on. Trust in a command stays.
-
-    Raises:
-        BadUsage: there is no such setting.
-        Refused: the store's own config file does not have it.
-        RefLocked: another process holds the lock of the config.
-    """
-    full = full_name(name)
-    path = os.path.join(store.path, "config")
-    values = read_config_file(path).get_all(full)
-    if values:
-        with own_change(store):
-            remove_config(path, full, set(values))
-    left = read_config_file(path).get(full)
-    user = store.user_config.get(full)
-    if left is not None or (not values and user is not None):
-        where = (
-            "a file that this store's config includes"
-            if (left is not None)
-            else "your own git config"
-        )
-        find = f"git config --show-origin --get-all {full}"
-        raise Refused(
-            f"{full} is set in {where}, not in this store",
-            code="set-elsewhere",
-            hint=f"find the file with `{find}`, and change it there"
-            if (left is not None)
-            else f"remove it there: `git config --global --unset-all {full}`",
-            setting=full,
-        )
-    if not values:
-        raise _not_set(full)
-    return Setting(full, user, SETTINGS[full])
-
-
 def _check_number(name: str, config: GitConfig) -> None:
     """Check a number by the function that reads it later."""
     if name in _RECEIVED:
@@ -187,9 +149,13 @@ def _check_number(name: str, config: GitConfig) -> None:
         read_keep_rules(config)
 
 
-def list_settings(store: Store) -> list[Setting]:
-    """List all settings, with their values or None."""
-    return [Setting(name, store.config.get(name), meaning) for name, meaning in SETTINGS.items()]
+def list_settings(store: Store, *, with_seldom: bool = True) -> list[Setting]:
+    """List the settings, with their values or None.
+
+    Not *with_seldom*: of those that a person hardly ever sets, the ones that are set.
+    """
+    found = [Setting(name, store.config.get(name), told) for name, told in SETTINGS.items()]
+    return [each for each in found if with_seldom or each.value or each.name not in _SELDOM]
 
 
 def full_name(name: str) -> str:

@@ -299,7 +299,6 @@ __all__ = [
     "add_config",
     "normal_name",
     "read_config_file",
-    "remove_config",
     "rewrite_config",
     "set_config",
 ]
@@ -464,11 +463,6 @@ def set_config(path: str, name: str, value: str) -> None:
 def add_config(path: str, name: str, value: str) -> None:
     """Add one more *value* of *name* to the file at *path*; raises as ``set_config`` does."""
     _edit(path, name, value, keep=True)
-
-
-def remove_config(path: str, name: str, values: Container[str]) -> None:
-    """Remove those *values* of *name* from the file at *path*, but not from included files."""
-    rewrite_config(path, lambda text: remove_values(text, name, values))
 
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
