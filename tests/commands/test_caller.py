@@ -1,12 +1,11 @@
 import os
 
-import pytest
 from commands.world import World
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.caller import Caller, committer_identity
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.store import Store, open_store
 
 
@@ -43,7 +42,7 @@ def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: 
     store = open_store(world.store.path, environ=environ)
 
     assert committer_identity(store, environ) == b"Work <w@work>"
-    with pytest.raises(CannotSign):
+    with refuses("cannot-sign"):
         Caller(lambda: 0, environ, "/").check_signing(store)
 
 
@@ -74,7 +73,7 @@ def test_impossible_signing_is_reported_before_work_is_done(world: World) -> Non
     config = GitConfig({"commit.gpgsign": ["true"], "gpg.format": ["ssh"]})
     store = world.store._replace(config=config)
 
-    with pytest.raises(CannotSign, match=r"user\.signingKey names no key"):
+    with refuses("cannot-sign", match=r"user\.signingKey names no key"):
         world.caller.check_signing(store)
-    with pytest.raises(CannotSign):
+    with refuses("cannot-sign"):
         world.caller.signing(store)

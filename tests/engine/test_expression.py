@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.engine.expression import (
     FORBIDDEN,
     SOURCE_BYTES,
-    ConditionFailed,
     check_condition,
     evaluate_condition,
 )
@@ -209,7 +209,7 @@ def test_an_answer_is_the_one_of_jsonata_in_javascript(condition: str) -> None:
     ],
 )
 def test_what_javascript_refuses_or_we_cannot_answer_fails(condition: str, problem: str) -> None:
-    with pytest.raises(ConditionFailed) as caught:
+    with refuses("condition-failed") as caught:
         evaluate_condition(condition, CONTEXT)
     assert problem in caught.value.facts["problem"]
 
@@ -246,7 +246,7 @@ def test_syntax_error_is_reported_in_one_line(condition: str, problem: str) -> N
     assert told is not None
     assert problem in told
     assert "\n" not in told
-    with pytest.raises(ConditionFailed) as caught:
+    with refuses("condition-failed") as caught:
         evaluate_condition(condition, CONTEXT)
     assert caught.value.facts == {"condition": condition, "problem": told}
 
@@ -296,7 +296,7 @@ def test_a_long_chain_of_alternatives_is_still_a_condition() -> None:
     ],
 )
 def test_endless_recursion_is_an_error_and_not_false(condition: str) -> None:
-    with pytest.raises(ConditionFailed, match="recurses too deeply"):
+    with refuses("condition-failed", match="recurses too deeply"):
         evaluate_condition(condition, CONTEXT)
 
 
@@ -304,7 +304,7 @@ def test_recursion_ends_at_500_levels_which_are_some_160_calls() -> None:
     counting = "($f := function($n) {{ $n = 0 ? 0 : 1 + $f($n - 1) }}; $f({0}) = {0})"
 
     assert evaluate_condition(counting.format(150), {})
-    with pytest.raises(ConditionFailed, match="at most 500 levels"):
+    with refuses("condition-failed", match="at most 500 levels"):
         evaluate_condition(counting.format(170), {})
 
 
@@ -356,13 +356,13 @@ def test_unrepeatable_function_is_found_wherever_it_hides(condition: str) -> Non
     ],
 )
 def test_unrepeatable_function_fails_at_run_time_too(condition: str) -> None:
-    with pytest.raises(ConditionFailed):
+    with refuses("condition-failed"):
         evaluate_condition(condition, CONTEXT)
 
 
 @pytest.mark.parametrize("picture", ["[H]:[m]", "[H[Y]:[m]", "[[Y][H]:[m]", "[M]-[D]"])
 def test_a_date_that_todays_date_would_complete_is_refused(picture: str) -> None:
-    with pytest.raises(ConditionFailed, match="depends on today"):
+    with refuses("condition-failed", match="depends on today"):
         evaluate_condition(f"$toMillis('12:30', '{picture}') > 0", {})
 
 
@@ -386,7 +386,7 @@ def test_a_date_that_todays_date_would_complete_is_refused(picture: str) -> None
 def test_a_condition_that_cannot_be_answered_fails_with_jsonatas_words(
     condition: str, problem: str
 ) -> None:
-    with pytest.raises(ConditionFailed) as caught:
+    with refuses("condition-failed") as caught:
         evaluate_condition(condition, CONTEXT)
     error = caught.value
     assert (error.code, error.exit_status) == ("condition-failed", 1)
@@ -398,14 +398,14 @@ def test_a_condition_that_cannot_be_answered_fails_with_jsonatas_words(
 
 def test_a_long_condition_is_shortened_in_the_message_only() -> None:
     condition = "$error(" + " & ".join(['"word"'] * 150) + ")"
-    with pytest.raises(ConditionFailed) as caught:
+    with refuses("condition-failed") as caught:
         evaluate_condition(condition, {})
     assert len(caught.value.message) < 450
     assert caught.value.facts["condition"] == condition
 
 
 def test_calling_what_is_no_function_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ConditionFailed, match="non-function"):
+    with refuses("condition-failed", match="non-function"):
         evaluate_condition("meta.text()", CONTEXT)
     assert capfd.readouterr() == ("", "")
 
@@ -429,9 +429,9 @@ def test_running_out_of_memory_and_stack_are_failures_as_any_other() -> None:
     def no_stack() -> list[Any]:
         raise RecursionError
 
-    with pytest.raises(ConditionFailed, match="ran out of memory"):
+    with refuses("condition-failed", match="ran out of memory"):
         evaluate_condition("true and history", LazyContext({}, no_memory))
-    with pytest.raises(ConditionFailed, match="recurses too deeply"):
+    with refuses("condition-failed", match="recurses too deeply"):
         evaluate_condition("history", LazyContext({}, no_stack))
 
 
@@ -568,7 +568,7 @@ def test_any_text_is_either_a_condition_or_has_a_problem_of_one_line(source: str
         assert told.isprintable()
     # An undefined name would have an answer in JSONata: undefined.
     if told is not None and "not defined" not in told:
-        with pytest.raises(ConditionFailed):
+        with refuses("condition-failed"):
             evaluate_condition(source, CONTEXT)
 
 

@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonata.jsonata import Jsonata
 
-from uwf_git.engine.expression import ConditionFailed, _own_value, evaluate_condition
+from uwf_git.engine.expression import _own_value, evaluate_condition
 from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.engine.moderator import NotPlain, plainly_holds
+from uwf_git.errors import Refused
 
 
 def plain_answer(condition: str, context: Any) -> bool | None:
@@ -243,7 +244,7 @@ def check(condition: str, context: dict[str, Any]) -> None:
     if told is not None:
         try:
             assert told is evaluate_condition(condition, context)
-        except ConditionFailed as error:
+        except Refused as error:
             pytest.fail(f"plain says {told}, JSONata: {error.message}")
 
 

@@ -27,7 +27,7 @@ class Caller(NamedTuple):
         Raises:
             Refused: a remote of the store is a mirror.
             NoIdentity: no identity is set, and git may not guess one.
-            CannotSign, Refused: commits have to be signed, and cannot be.
+            Refused: commits have to be signed, and cannot be.
         """
         refuse_mirror(store.config)
         committer = committer_identity(store, self.environ)
@@ -39,7 +39,7 @@ class Caller(NamedTuple):
         A locked key is found only by signing.
 
         Raises:
-            Refused, NoIdentity, CannotSign: they cannot be made or signed.
+            Refused, NoIdentity: they cannot be made or signed.
         """
         refuse_mirror(store.config)
         self._sign(store, committer_identity(store, self.environ))

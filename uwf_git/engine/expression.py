@@ -65,18 +65,15 @@ _IN_JSONATA = {
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
-class ConditionFailed(Refused):
-    """A condition could not be evaluated; the workflow's author has to change it."""
-
-    code = "condition-failed"
-
-    def __init__(self, condition: str, problem: str) -> None:
-        super().__init__(
-            f"condition `{_one_line(condition)}` failed: {problem}",
-            hint="a thread keeps its workflow: correct the workflow's file",
-            condition=condition,
-            problem=problem,
-        )
+def condition_failed(condition: str, problem: str) -> Refused:
+    """Tell that a condition could not be evaluated; the workflow's author has to change it."""
+    return Refused(
+        f"condition `{_one_line(condition)}` failed: {problem}",
+        code="condition-failed",
+        hint="a thread keeps its workflow: correct the workflow's file",
+        condition=condition,
+        problem=problem,
+    )
 
 
 def check_condition(source: str) -> str | None:
@@ -98,7 +95,7 @@ def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
     What *context* itself raises while it is read (a `LazyContext` that cannot load) is not wrapped.
 
     Raises:
-        ConditionFailed: it has no value, for whatever reason.
+        Refused: it has no value, for whatever reason.
     """
     return bool(_run(source, context, Jsonata.boolize))
 
@@ -107,7 +104,7 @@ def evaluate_value(source: str, context: Mapping[str, Any]) -> Any:
     """Evaluate *source*, and return its value as JSON; undefined is None.
 
     Raises:
-        ConditionFailed: it has no value, for whatever reason.
+        Refused: it has no value, for whatever reason.
     """
     return _run(source, context, jsonata_functions.plain_value)
 
@@ -123,7 +120,7 @@ def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) 
             raise cause from None
         problem = _told(error)
     # Raised here, where the failed evaluation and all its memory is already released.
-    raise ConditionFailed(source, problem)
+    raise condition_failed(source, problem)
 
 
 class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types

@@ -271,17 +271,14 @@ class LoopExhausted(Refused):
         )
 
 
-class PlaceGone(Refused):
-    """The flow has no such place: another one took its place meanwhile."""
-
-    code = "no-such-place"
-
-    def __init__(self, at: Position) -> None:
-        super().__init__(
-            f"the flow has no place {at}, where the thread stands",
-            hint="`uwf thread amend ID --workflow FILE` gives it a workflow that has it",
-            position=str(at),
-        )
+def place_gone(at: Position) -> Refused:
+    """Tell that the flow has no such place: another one took its place meanwhile."""
+    return Refused(
+        f"the flow has no place {at}, where the thread stands",
+        code="no-such-place",
+        hint="`uwf thread amend ID --workflow FILE` gives it a workflow that has it",
+        position=str(at),
+    )
 
 
 class Asker(Protocol):
@@ -325,10 +322,10 @@ def next_move(
     Raises:
         LoopExhausted: a loop may not be left.
         Refused: there is no agent on the way.
-        PlaceGone: a thread that began at *entry* cannot stand at *at*.
+        Refused: a thread that began at *entry* cannot stand at *at*.
     """
     if at is not None and not fits(flow, at, entry=entry):
-        raise PlaceGone(at)
+        raise place_gone(at)
     walk = _Walk(flow, ask, entry)
     step = walk.begin() if at is None else walk.leave(at)
     for _count in range(MOST_NODES):

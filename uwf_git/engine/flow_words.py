@@ -109,7 +109,7 @@ class FlowWords:
         """Return whether the condition of *node*, which stands at *at*, holds.
 
         Raises:
-            ExpressionFailed, ConditionFailed: it has no value.
+            ExpressionFailed, Refused: it has no value.
         """
         return self.inside(at).holds(str(node.fields["condition"]), iteration)
 
@@ -125,7 +125,7 @@ class FlowWords:
         """Return whether *condition* holds, which may read the names *more* as well.
 
         Raises:
-            ExpressionFailed, ConditionFailed: it has no value.
+            ExpressionFailed, Refused: it has no value.
         """
         names = {**self._names(iteration), **more}
         if self._is_jsonata:

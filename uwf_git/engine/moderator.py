@@ -291,18 +291,15 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 #  4. If none holds, that is an error, never an end.
 
 
-class NoTransition(Refused):
-    """No condition out of a position holds."""
-
-    code = "no-transition"
-
-    def __init__(self, position: str, asked: tuple[Transition, ...]) -> None:
-        super().__init__(
-            f"no transition from {position} holds",
-            hint="give its last transition `condition: null` in the workflow's file",
-            position=position,
-            asked=[{"to": each.to, "condition": each.condition} for each in asked],
-        )
+def no_transition(position: str, asked: tuple[Transition, ...]) -> Refused:
+    """Tell that no condition out of a position holds."""
+    return Refused(
+        f"no transition from {position} holds",
+        code="no-transition",
+        hint="give its last transition `condition: null` in the workflow's file",
+        position=position,
+        asked=[{"to": each.to, "condition": each.condition} for each in asked],
+    )
 
 
 class StepSummary(NamedTuple):
@@ -341,7 +338,7 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
 
     Raises:
         Refused: *position* is not in *graph*.
-        NoTransition: no transition out of *position* holds.
+        Refused: no transition out of *position* holds.
     """
     if position not in graph:
         raise Refused(
@@ -356,7 +353,7 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     for way in ways:
         if way.condition is None or holds(way.condition):
             return way.to
-    raise NoTransition(position, ways)
+    raise no_transition(position, ways)
 
 
 def build_context(

@@ -2,12 +2,13 @@ import pytest
 from cas_nodes import NOWHERE, add_misnamed, add_notes, add_unchecked, put_person
 from commands.world import DEMO, World
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.read import get_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import META_NODE, TEXT
 from uwf_git.model.names import NotANodeHash
-from uwf_git.store.lookup.lookup import AmbiguousNode, NoSuchNode
+from uwf_git.store.lookup.lookup import NoSuchNode
 
 
 def test_node_is_found_by_any_unique_beginning_in_any_case() -> None:
@@ -49,7 +50,7 @@ def test_word_that_means_several_is_refused_with_their_names() -> None:
     names = add_notes(store, 40)
     first = next(name[0] for name in names if sum(each[0] == name[0] for each in names) > 1)
 
-    with pytest.raises(AmbiguousNode) as caught:
+    with refuses("ambiguous-node") as caught:
         get_node(store, first)
     assert set(caught.value.facts["matches"]) >= {name for name in names if name[0] == first}
 

@@ -1,12 +1,12 @@
 import pytest
 from cas_nodes import NOWHERE, add_misnamed, add_notes, put_person
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.cas.read import has_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NotANodeHash
-from uwf_git.store.lookup.lookup import AmbiguousNode
 
 
 def test_node_that_a_ref_keeps_is_there() -> None:
@@ -34,7 +34,7 @@ def test_word_that_means_several_is_refused() -> None:
     store = fresh_store()
     add_notes(store, 40)
 
-    with pytest.raises(AmbiguousNode):
+    with refuses("ambiguous-node"):
         has_node(store, "0")
 
 

@@ -12,9 +12,10 @@ from uwf_git.commands.cas.read import (
     resolve_type,
 )
 from uwf_git.commands.cas.schema import put_schema
+from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.names import NotANodeHash
-from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 
 
 def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
@@ -52,7 +53,7 @@ def test_name_of_a_builtin_schema_that_could_begin_a_hash_is_the_name() -> None:
 
 @pytest.mark.parametrize(
     ("text", "error"),
-    [("person", NotANodeHash), ("", NotANodeHash), ("EEEE", NoSuchNode), ("0", AmbiguousNode)],
+    [("person", NotANodeHash), ("", NotANodeHash), ("EEEE", NoSuchNode), ("0", Refused)],
 )
 def test_word_that_means_no_type_is_refused(text: str, error: type[Exception]) -> None:
     store = fresh_store()

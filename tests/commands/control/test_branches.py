@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied, says
+from refusing import refuses
 
 from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.change_rules import AmendRequest, PlaceGone, amend_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.inspect.show import show_thread
@@ -388,7 +389,7 @@ def test_a_fork_of_a_branch_keeps_what_leads_to_where_it_began(world: World) -> 
     fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
     for other in (LINE, TREE.replace("    - {type: agent, agentId: first}\n", "")):
-        with pytest.raises(PlaceGone, match="stands at 0/1/0"):
+        with refuses("place-gone", match="stands at 0/1/0"):
             amend(world, fork, other)
     amend(world, fork, TREE.replace("agentId: two", "agentId: other"))
 
@@ -401,7 +402,7 @@ def test_a_workflow_with_another_way_is_refused(world: World) -> None:
     world.step(thread, script())
 
     for other in (TREE.replace("type: sequential\n  nodes:", "type: loop\n  nodes:", 1),):
-        with pytest.raises(PlaceGone, match="0/0"):
+        with refuses("place-gone", match="0/0"):
             amend(world, thread, other)
 
 
@@ -422,7 +423,7 @@ def test_a_workflow_that_moves_what_was_done_to_another_place_is_refused(world: 
     thread = world.begun(LINE)
     drive(world, thread, script(), until="two")
 
-    with pytest.raises(PlaceGone, match="0/1"):
+    with refuses("place-gone", match="0/1"):
         amend(
             world, thread, LINE.replace("    - {", "    - {type: agent, agentId: zero}\n    - {", 1)
         )
@@ -439,7 +440,7 @@ def test_a_poke_to_a_place_that_the_workflow_lost_is_refused(world: World) -> No
     drive(world, thread, script(), until="two")
     amend(world, thread, LINE)
 
-    with pytest.raises(PlaceGone, match=r"0/0\.2/0"):
+    with refuses("place-gone", match=r"0/0\.2/0"):
         poke_thread(world.store, world.caller, thread)
 
     assert drive(world, thread, script())[1] == ["three"]
@@ -452,7 +453,7 @@ def test_a_workflow_with_another_role_where_a_person_is_asked_is_refused(world: 
     world.step(thread, script())
     world.step(thread, command="human")
 
-    with pytest.raises(PlaceGone, match="0/1"):
+    with refuses("place-gone", match="0/1"):
         amend(world, thread, LINE.replace("two", "other").replace("three", "two"))
 
     assert log(world, thread)[-1] == "wait 0/1 waiting"

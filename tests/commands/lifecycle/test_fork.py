@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from commands.world import World, fails, read_thread
+from refusing import refuses
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.branches import NotADirectory
 from uwf_git.store.threads.heads import ThreadExists
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
@@ -99,7 +99,7 @@ def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
     thread = world.begun()
     request = ForkRequest(thread, workdir="nowhere")
     new = world.new_id()
-    with pytest.raises(NotADirectory):
+    with refuses("not-a-directory"):
         fork_thread(world.store, world.caller, request, thread=new)
     with pytest.raises(ThreadExists):
         fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)

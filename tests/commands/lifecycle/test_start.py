@@ -9,7 +9,7 @@ from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
-from uwf_git.commands.turn.branches import NotADirectory
+from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import ThreadExists, list_threads
@@ -128,7 +128,7 @@ def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World
         (StartRequest("demo", "x", ("",)), BadCommand),
         (StartRequest("demo", "x", ("a\0b",)), BadCommand),
         (StartRequest("demo", "x", (), "'unclosed default"), BadCommand),
-        (StartRequest("demo", "x", workdir="nowhere"), NotADirectory),
+        (StartRequest("demo", "x", workdir="nowhere"), Refused),
     ],
 )
 def test_request_that_makes_no_sense_leaves_nothing(

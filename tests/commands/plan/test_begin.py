@@ -5,7 +5,8 @@ import pytest
 from plan.played import start_task
 from refusing import refuses
 
-from uwf_git.commands.plan.plans import PlansAtWork, PlansUnfinished, hold_plans, prepare_plans
+from uwf_git.commands.plan.plans import PlansAtWork, hold_plans, prepare_plans
+from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
@@ -23,7 +24,7 @@ def test_folders_are_made(store: Store, tmp_path: Path) -> None:
 def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None:
     task = start_task(store.path, tmp_path)
 
-    with pytest.raises(PlansUnfinished):
+    with refuses("plans-unfinished"):
         prepare_plans(store, str(tmp_path))
     with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlansAtWork):
         prepare_plans(store, str(tmp_path))
@@ -50,7 +51,7 @@ def test_plans_are_begun_one_after_the_other(store: Store, tmp_path: Path) -> No
         with hold_plans(store):
             try:
                 prepare_plans(store, str(tmp_path))
-            except PlansUnfinished:
+            except Refused:
                 return "unfinished"
             start_task(store.path, tmp_path)
             return "begun"

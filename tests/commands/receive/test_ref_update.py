@@ -3,15 +3,16 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
-    BadHookInput,
     RefUpdate,
     is_ours,
     ours_among,
     parse_updates,
 )
+from uwf_git.errors import BadUsage
 from uwf_git.store.oid import Oid
 
 A, B, ZERO = Oid("a" * 40), Oid("b" * 40), "0" * 40
@@ -53,18 +54,18 @@ def test_name_that_is_no_text_comes_through() -> None:
     ],
 )
 def test_anything_else_is_refused(content: str, problem: str) -> None:
-    with pytest.raises(BadHookInput, match=problem):
+    with refuses("bad-hook-input", match=problem):
         parse_updates(content.encode())
 
 
 def test_too_much_is_refused() -> None:
-    with pytest.raises(BadHookInput, match="too many refs"):
+    with refuses("bad-hook-input", match="too many refs"):
         parse_updates(bytes(MOST_INPUT_BYTES + 1))
 
 
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
-    with suppress(BadHookInput):
+    with suppress(BadUsage):
         assert all(update.name.startswith("refs/") for update in parse_updates(content))
 
 

@@ -10,7 +10,6 @@ from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
-from uwf_git.commands.turn.branches import MetaUnfit
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.names import ThreadId
 
@@ -109,7 +108,7 @@ def test_a_result_that_does_not_fit_the_role_is_refused_and_taken_again(world: W
     thread = begun(world)
     play = script(digger={"depth": 2}, closer={"good": "very"})
 
-    with pytest.raises(MetaUnfit, match="good") as caught:
+    with refuses("meta-unfit", match="good") as caught:
         drive(world, thread, play)
 
     middle = caught.value.facts["thread"]
@@ -127,7 +126,7 @@ def test_a_graph_plays_a_role_of_a_graph(world: World) -> None:
             "{good: {type: boolean}}, required: [good]", "{depth: {minimum: 3}}, required: [depth]"
         )
     )
-    with pytest.raises(MetaUnfit, match="2 is less than the minimum of 3") as caught:
+    with refuses("meta-unfit", match="2 is less than the minimum of 3") as caught:
         drive(world, thread, script(digger=[{"depth": 1}, {"depth": 2}]))
 
     poke_thread(world.store, world.caller, caught.value.facts["thread"])

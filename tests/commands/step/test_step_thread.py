@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from commands.world import DEMO, World, content_player, fails, replied, says
 from fresh_store import fresh_store
+from refusing import refuses
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import pause_thread
@@ -28,7 +29,6 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.signatures.sign import CannotSign
 from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.history import list_preserved
@@ -157,7 +157,7 @@ def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
         played.append(turn)
         return content_player(turn)
 
-    with pytest.raises(CannotSign):
+    with refuses("cannot-sign"):
         world.step(thread, play, command="library")
 
     assert played == []

@@ -9,7 +9,6 @@ from commands.world import World, content_player, says
 from store.loose import forget, loosen
 
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.engine.moderator import NoTransition
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
@@ -204,7 +203,7 @@ def test_nothing_that_matches_is_an_error_that_names_the_role(world: World) -> N
 
     with pytest.raises(Refused, match="worker") as caught:
         world.step(thread, content_player)
-    assert caught.value.code == NoTransition.code
+    assert caught.value.code == "no-transition"
 
 
 @pytest.mark.parametrize(

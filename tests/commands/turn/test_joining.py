@@ -6,10 +6,10 @@ from commands.flow_runs import branches, script
 from commands.world import World
 
 from uwf_git.commands.control.steer import kill_thread, patch_thread
-from uwf_git.commands.turn.branches import MetaUnfit, find_join_problem, read_result
+from uwf_git.commands.turn.branches import find_join_problem, read_result
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
-from uwf_git.errors import UwfError
+from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
 
 PAIR = """\
@@ -59,7 +59,7 @@ def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: W
     world.step(inner, script(digger={"bad": 1}))
 
     problem = problem_of(world, thread)
-    assert isinstance(problem, MetaUnfit)
+    assert isinstance(problem, Refused)
     assert f"`uwf thread poke {inner}" in (problem.hint or "")
     assert read_result(world.snapshot(inner)) == {"bad": 1}
 

@@ -4,6 +4,7 @@ import pytest
 from commands.flow_runs import assert_sound, branches, drive, script
 from commands.step.test_played_roles import INNER, MIDDLE, OUTER, begun
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
@@ -11,8 +12,9 @@ from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import WrongStatus
-from uwf_git.commands.turn.branches import MetaUnfit, find_unfit_end
+from uwf_git.commands.turn.branches import find_unfit_end
 from uwf_git.commands.turn.next_move import NextMove, advise
+from uwf_git.errors import Refused
 
 PARALLEL = """\
 name: middle
@@ -33,7 +35,7 @@ def test_a_result_that_no_step_can_mend_needs_another_workflow(
 ) -> None:
     world.put(source)
     thread = world.begun(OUTER)
-    with pytest.raises(MetaUnfit, match=problem) as caught:
+    with refuses("meta-unfit", match=problem) as caught:
         drive(world, thread, script())
     middle = caught.value.facts["thread"]
     with pytest.raises(WrongStatus):
@@ -69,7 +71,7 @@ def test_a_killed_branch_is_no_result(world: World) -> None:
     kill_thread(world.store, world.caller, branches(world, thread)[0])
     told = world.step(thread, script())
 
-    assert [type(each.error) for each in told.branches] == [MetaUnfit]
+    assert [type(each.error) for each in told.branches] == [Refused]
     assert world.snapshot(thread).record.status == "split"
     (held,) = show_thread(world.store, thread)["heldBy"]
     assert "'good' is a required property" in held["error"]

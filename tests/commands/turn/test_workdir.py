@@ -4,7 +4,7 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.turn.branches import NotADirectory, choose_workdir, existing_directory
+from uwf_git.commands.turn.branches import choose_workdir, existing_directory
 from uwf_git.model.names import ThreadId
 
 THREAD = ThreadId("01J00000000000000000000001")
@@ -32,12 +32,12 @@ def test_directory_that_went_away_is_named(world: World) -> None:
     choose_workdir(world.store, THREAD, "/", named=str(gone))
     gone.rmdir()
 
-    with pytest.raises(NotADirectory, match="gone is not there"):
+    with refuses("not-a-directory", match="gone is not there"):
         choose_workdir(world.store, THREAD, "/", named=None)
 
 
 def test_wrong_directory_is_not_remembered(world: World) -> None:
-    with pytest.raises(NotADirectory):
+    with refuses("not-a-directory"):
         choose_workdir(world.store, THREAD, "/", named="nowhere")
 
     with refuses("workdir-unknown"):
@@ -47,7 +47,7 @@ def test_wrong_directory_is_not_remembered(world: World) -> None:
 def test_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(NotADirectory, match="is not a directory"):
+    with refuses("not-a-directory", match="is not a directory"):
         existing_directory("file", str(tmp_path))
 
 

@@ -34,7 +34,6 @@ from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.signatures.sign import CannotSign
 
 PREFIXES = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 
@@ -176,7 +175,7 @@ def test_work_is_kept_when_its_commit_cannot_be_signed(
     world.store = signed_by(world.store, locked)
     play = agent_player(lambda _said: None)
     for _again in range(2):
-        with pytest.raises(CannotSign) as caught:
+        with refuses("cannot-sign") as caught:
             world.step(thread, play)
         assert "nothing was lost" in str(caught.value.hint)
         assert world.snapshot(thread).record.event == "start"
@@ -200,7 +199,7 @@ def test_agent_does_not_start_when_its_work_could_not_be_signed(
         world.store = with_settings(
             world.store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings}
         )
-        with refuses(CannotSign, "unfit-setting"):
+        with refuses("cannot-sign", "unfit-setting"):
             world.step(thread, play)
     assert not (tmp_path / "runs").exists()
 
@@ -209,7 +208,7 @@ def test_agent_does_not_start_when_its_work_could_not_be_signed(
 def test_command_that_cannot_sign_leaves_nothing(world: World, tmp_path: Path) -> None:
     locked = make_ssh_key(tmp_path / "locked", passphrase="secret")
     world.store = signed_by(world.store, locked)
-    with pytest.raises(CannotSign):
+    with refuses("cannot-sign"):
         world.put()
     assert told(world) == []
 

@@ -16,7 +16,6 @@ from uwf_git.commands.workflow.find import (
     find_workflow,
 )
 from uwf_git.commands.workflow.history import remove_workflow
-from uwf_git.store.lookup.lookup import AmbiguousNode
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.workflows.registry import find_shipped, list_shipped
 
@@ -40,7 +39,7 @@ def test_ambiguous_version_is_refused(world: World) -> None:
     names = [world.put(DEMO.replace("Writes.", f"Writes {n}.")).workflow for n in range(17)]
     prefix = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
 
-    with pytest.raises(AmbiguousNode) as caught:
+    with refuses("ambiguous-node") as caught:
         find_workflow(world.store, prefix)
 
     assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)

@@ -13,6 +13,7 @@ import pytest
 from git_settings import remove_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
@@ -21,7 +22,6 @@ from uwf_git.store.disk.lockfile import RefLocked
 from uwf_git.store.git.config import (
     BadConfig,
     GitConfig,
-    UnfitValue,
     add_config,
     read_config_file,
     rewrite_config,
@@ -201,7 +201,7 @@ def test_bytes_that_are_no_text_are_kept(config: str) -> None:
 
 
 def test_a_value_that_no_file_can_hold_is_refused(config: str) -> None:
-    with pytest.raises(UnfitValue, match=r"uwf\.agent"):
+    with refuses("unfit-value", match=r"uwf\.agent"):
         set_config(config, "uwf.agent", "a\0b")
     assert not os.path.exists(config)
 

@@ -10,7 +10,7 @@ from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
-from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import parse_trailers, subject_of
 from uwf_git.store.oid import Oid
@@ -140,7 +140,7 @@ def test_a_beginning_that_several_have_is_refused_with_some_of_them(store: Store
     nodes = [build_node(TEXT, str(number), timestamp=0) for number in range(400)]
     put(store, *nodes)
     matches = sorted(node.hash for node in [*nodes, *BUILTIN.values()] if node.hash[0] == "0")
-    with pytest.raises(AmbiguousNode) as caught:
+    with refuses("ambiguous-node") as caught:
         NodeLookup(store).resolve("0")
     assert caught.value.facts["matches"] == matches
     assert caught.value.message.startswith(f"{len(matches)} nodes begin with 0: {matches[0]}, ")

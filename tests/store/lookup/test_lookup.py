@@ -20,7 +20,7 @@ from fresh_store import fresh_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
@@ -28,7 +28,7 @@ from uwf_git.store.gc.pack_refs import pack_refs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.lookup.index import NO_ADVICE, Advice
-from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
 from uwf_git.store.lookup.roots import open_root
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
@@ -374,7 +374,7 @@ def meant(lookup: NodeLookup, prefix: str) -> set[NodeHash]:
         return {lookup.resolve(prefix)}
     except NoSuchNode:
         return set()
-    except AmbiguousNode as error:
+    except Refused as error:
         return set(error.facts["matches"])
 
 

@@ -7,6 +7,7 @@ from dulwich.object_store import MemoryObjectStore
 from dulwich.objects import Blob, ObjectID, Tree
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.story import put_raw
 
 from uwf_git.model.builtin import TEXT
@@ -14,7 +15,6 @@ from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes.folders import NodeFolders, object_id
 from uwf_git.store.nodes.tree import add_nodes
-from uwf_git.store.objects.objects import DamagedObject
 from uwf_git.store.store import Store
 
 NODES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(60)]
@@ -147,7 +147,7 @@ def test_missing_folder_is_reported_and_the_others_checked() -> None:
         ("damaged", "nodes/8"),
         ("added", f"nodes/9/F/{STEM}.md"),
     ]
-    with pytest.raises(DamagedObject, match="1111 is missing"):
+    with refuses("damaged-object", match="1111 is missing"):
         NodeFolders(objects).find(place, NodeHash("8F" + STEM))
     # A folder that was missing before is no problem of the present one.
     whole = raw(tree(objects, entries | {"8": (FOLDER, {"F": (FOLDER, {})})}))
@@ -172,7 +172,7 @@ def entry(mode: bytes, name: bytes, oid: ObjectID) -> bytes:
 def test_tree_that_git_would_not_write_is_damaged(
     content: bytes, problem: str, store: Store
 ) -> None:
-    with pytest.raises(DamagedObject, match=problem):
+    with refuses("damaged-object", match=problem):
         NodeFolders(store.objects).get(raw(put_raw(store, "tree", content)))
 
 
@@ -180,7 +180,7 @@ def test_blob_is_no_tree() -> None:
     objects = MemoryObjectStore()
     objects.add_object(BLOB)
 
-    with pytest.raises(DamagedObject, match="is not a tree"):
+    with refuses("damaged-object", match="is not a tree"):
         NodeFolders(objects).get(raw(BLOB.id))
 
 

@@ -20,7 +20,7 @@ from uwf_git.store.objects.commit import (
     read_commit_json,
     write_commit,
 )
-from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
@@ -127,7 +127,7 @@ def test_something_else_is_no_commit(store: Store) -> None:
 )
 def test_a_commit_that_git_would_not_write_is_damage(store: Store, lines: list[str]) -> None:
     oid = Oid(put_raw(store, "commit", "\n".join(lines).encode()).decode())
-    with refuses("damaged-commit", DamagedObject, match=oid):
+    with refuses("damaged-commit", "damaged-object", match=oid):
         read_commit(store.objects, oid)
 
 
@@ -173,7 +173,7 @@ def test_a_commit_is_read_as_dulwich_reads_it(commit: Commit) -> None:
 def test_a_missing_tree_is_reported_by_its_object_id(store: Store) -> None:
     lines = [f"tree {'1' * 40}", f"author {WHO}", f"committer {WHO}", "", "subject", ""]
     oid = Oid(put_raw(store, "commit", "\n".join(lines).encode()).decode())
-    with pytest.raises(DamagedObject, match="1" * 40):
+    with refuses("damaged-object", match="1" * 40):
         find_entry(store.objects, read_commit(store.objects, oid), "now.json")
 
 

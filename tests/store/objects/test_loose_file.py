@@ -8,10 +8,12 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.loose import damage, loose_file, write_loose
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.loose_file import read_loose_file, refuse_garbage
-from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import Store
 
 
@@ -62,7 +64,7 @@ def test_a_loose_object_with_any_byte_changed_is_damaged_or_the_same(store: Stor
 def what_reading_tells(store: Store, oid: ObjectID) -> ShaFile | str:
     try:
         return store.objects[oid]
-    except DamagedObject as error:
+    except StoreDamaged as error:
         return error.message
 
 
@@ -74,9 +76,7 @@ def test_a_loose_object_cut_short_is_damaged(store: Store) -> None:
         damage(loose_file(store, made.id), whole[:length])
         # The last four bytes are a sum that zlib does not insist on having.
         if length < len(whole) - 4:
-            with pytest.raises(
-                DamagedObject, match=f"{made.id.decode()} cannot be read: ."
-            ) as told:
+            with pytest.raises(StoreDamaged, match=f"{made.id.decode()} cannot be read: .") as told:
                 store.objects[made.id]
             assert told.value.__cause__ is not None
             why = str(told.value.__cause__) or type(told.value.__cause__).__name__
@@ -91,7 +91,7 @@ def test_whatever_is_in_a_loose_file_is_the_object_or_damage(
     path = directory / "ab" / ("c" * 38)
     path.parent.mkdir()
     path.write_bytes(zlib.compress(content) if compressed else content)
-    with pytest.raises(DamagedObject):
+    with refuses("damaged-object"):
         DurableObjects(str(directory))[ObjectID(b"ab" + b"c" * 38)]
 
 
@@ -100,5 +100,5 @@ def test_object_whose_loose_file_is_empty_is_there_and_damaged(store: Store) -> 
     write_loose(store, [made])
     damage(loose_file(store, made.id), b"")
     assert made.id in store.objects
-    with pytest.raises(DamagedObject):
+    with refuses("damaged-object"):
         store.objects[made.id]

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at, in_child
 from store.loose import damage
 from store.story import Story
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.objects import DamagedObject, DurableObjects, get_blob, get_tree
+from uwf_git.store.objects.objects import DurableObjects, damaged_object, get_blob, get_tree
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 
@@ -302,17 +304,17 @@ def test_object_of_another_kind_is_neither_tree_nor_blob(store: Store) -> None:
 
     assert get_blob(store.objects, made.id) == b"content"
     assert get_tree(store.objects, tree.id) == tree
-    with pytest.raises(DamagedObject, match="is not a blob"):
+    with refuses("damaged-object", match="is not a blob"):
         get_blob(store.objects, tree.id)
-    with pytest.raises(DamagedObject, match="is not a tree"):
+    with refuses("damaged-object", match="is not a tree"):
         get_tree(store.objects, made.id)
     for get in (get_blob, get_tree):
-        with pytest.raises(DamagedObject, match="is missing"):
+        with refuses("damaged-object", match="is missing"):
             get(store.objects, ObjectID(b"1" * 40))
 
 
 def test_damage_of_what_is_no_name_can_be_shown() -> None:
-    assert "\ufffd cannot be read" in DamagedObject(ObjectID(b"\xff"), "cannot be read").message
+    assert "\ufffd cannot be read" in damaged_object(ObjectID(b"\xff"), "cannot be read").message
 
 
 def test_what_is_not_there_is_not_there(store: Store) -> None:
@@ -329,7 +331,7 @@ def test_what_is_no_object_id_is_damage(
     Story(store, clock)
     git("gc", "--quiet", "--prune=now", cwd=Path(store.path))
     for objects in (store.objects, open_store(store.path).objects):
-        with pytest.raises(DamagedObject):
+        with refuses("damaged-object"):
             objects[ObjectID(name)]
 
 
@@ -362,16 +364,14 @@ def test_a_pack_with_bytes_changed_is_damage(
             found += [kind_of_damage(store.path, name) for name in names.split()[::4]]
         damage(path, whole)
     assert (
-        {DamagedObject.__name__, "none"}
-        <= set(found)
-        <= {DamagedObject.__name__, "none", "KeyError"}
+        {StoreDamaged.__name__, "none"} <= set(found) <= {StoreDamaged.__name__, "none", "KeyError"}
     )
 
 
 def kind_of_damage(path: str, name: str) -> str:
     try:
         DurableObjects(f"{path}/objects")[ObjectID(name.encode())]
-    except (DamagedObject, KeyError) as error:
+    except (StoreDamaged, KeyError) as error:
         return type(error).__name__
     return "none"
 

@@ -11,8 +11,9 @@ from dulwich.objects import Blob, ShaFile, Tree
 from store.conftest import Git
 from store.loose import write_loose
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects import objects as objects_module
-from uwf_git.store.objects.objects import DamagedObject, DurableObjects
+from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_file import find_pack_problem
 from uwf_git.store.objects.pack_folder import PackFolder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
@@ -186,7 +187,7 @@ def test_a_damaged_pack_never_gives_another_object(
         for each in chance.sample(made, 8):
             try:
                 found = objects[each.id]
-            except (DamagedObject, KeyError):
+            except (StoreDamaged, KeyError):
                 continue
             assert found == each
             read += 1

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob, ObjectID
 from fresh_store import fresh_store
+from refusing import refuses
 from store.loose import write_loose
 from store.story import tell_small_story
 
-from uwf_git.store.objects.objects import DamagedObject
+from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.strict_files import check_object_files
 from uwf_git.store.store import Store, open_store
 
@@ -60,7 +61,7 @@ def test_a_loose_object_is_the_whole_of_its_file(store: Store, how: str) -> None
     (bad,) = check_object_files(str(objects_of(store)))
     assert bad.name == name
     assert "git fetch --refetch" in bad.hint
-    with pytest.raises(DamagedObject, match=r"cannot be read"):
+    with refuses("damaged-object", match=r"cannot be read"):
         open_store(store.path).objects.get_raw(blob.id)
 
 
@@ -85,5 +86,5 @@ def test_a_pack_that_does_not_fit_its_index_is_not_read(
     (path,) = objects_of(packed).glob(f"pack/*.{kind}")
     spoil(path, CHANGES[how])
 
-    with pytest.raises((DamagedObject, KeyError)):
+    with pytest.raises((StoreDamaged, KeyError)):
         open_store(packed.path).objects.get_raw(ObjectID(tip.strip().encode()))

@@ -25,9 +25,10 @@ from store.signing_keys import (
 )
 from store.story import COMMITTER, Story
 
+from uwf_git.errors import Refused
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
-from uwf_git.store.signatures.sign import CannotSign, build_signer
+from uwf_git.store.signatures.sign import build_signer
 from uwf_git.store.store import Store, open_store
 
 
@@ -107,7 +108,7 @@ def test_key_is_asked_of_the_command_that_names_it(
 @needs_ssh
 def test_locked_key_is_an_error_that_says_how_to_unlock_it(store: Store, tmp_path: Path) -> None:
     key = make_ssh_key(tmp_path / "key", passphrase="secret")
-    with pytest.raises(CannotSign) as caught:
+    with refuses("cannot-sign") as caught:
         sign_commit(signed_by(store, key))
     assert "ssh-keygen: " in caught.value.message
     assert "passphrase" in caught.value.message
@@ -132,7 +133,7 @@ def test_agent_without_the_key_is_an_error(ssh_store: Store, key: Path, tmp_path
     store = signed_by(ssh_store, f"key::{public_half(key)}")
     with (
         ssh_agent(tmp_path / "s") as environ,
-        pytest.raises(CannotSign, match="ssh-keygen: ") as it,
+        refuses("cannot-sign", match="ssh-keygen: ") as it,
     ):
         sign_commit(store, environ)
     assert "`ssh-add`" in str(it.value.hint)
@@ -153,7 +154,7 @@ def test_settings_that_cannot_sign_are_reported_before_anything_is_signed(
     store: Store, settings: dict[str, str], words: str
 ) -> None:
     store = with_settings(store, **{"commit__gpgsign": "true", "gpg__format": "ssh", **settings})
-    with refuses(CannotSign, "unfit-setting") as caught:
+    with refuses("cannot-sign", "unfit-setting") as caught:
         build_signer(store, dict(os.environ), committer=COMMITTER)
     assert words in caught.value.message
     assert f"`git -C {store.path} config " in str(caught.value.hint)
@@ -191,7 +192,7 @@ def test_program_that_only_the_store_names_is_not_run(
     user = tmp_path / "user"
     set_config(str(user), setting, str(program))
     mine = {**os.environ, "GIT_CONFIG_GLOBAL": str(user)}
-    with pytest.raises(CannotSign):
+    with refuses("cannot-sign"):
         sign_commit(open_store(store.path, environ=mine))
     assert (tmp_path / "ran").exists()
 
@@ -200,7 +201,7 @@ def test_program_that_only_the_store_names_is_not_run(
 @pytest.mark.parametrize("command", ["false", "echo nothing of use", "true"])
 def test_command_that_names_no_key_is_an_error(store: Store, command: str) -> None:
     store = signed_by(store, "", gpg__ssh__defaultKeyCommand=command)
-    with pytest.raises(CannotSign, match=r"gpg\.ssh\.defaultKeyCommand prints no key"):
+    with refuses("cannot-sign", match=r"gpg\.ssh\.defaultKeyCommand prints no key"):
         sign_commit(store)
 
 
@@ -210,7 +211,7 @@ def test_program_that_gives_no_signature_is_an_error(store: Store, tmp_path: Pat
         program.write_text("#!/bin/sh\ncat > /dev/null; echo Signed.\n")
         program.chmod(stat.S_IRWXU)
         unfit = signed_by(store, f"{program}", **{setting: str(program)})
-        with pytest.raises(CannotSign, match=f"{name}: "):
+        with refuses("cannot-sign", match=f"{name}: "):
             sign_commit(with_settings(unfit, gpg__format=name))
 
 
@@ -225,7 +226,7 @@ def test_no_terminal_is_asked_for_a_passphrase(store: Store, tmp_path: Path) -> 
         signal.alarm(20)
         try:
             sign_commit(store)
-        except CannotSign:
+        except Refused:
             status = 0
         finally:
             os._exit(status)
@@ -274,7 +275,7 @@ def test_commit_signed_by_gpg_is_accepted_by_git(
 @needs_gpg
 def test_key_that_gpg_does_not_have_is_an_error(store: Store, tmp_path: Path) -> None:
     store = with_settings(store, commit__gpgsign="true", user__signingkey="bob")
-    with gpg_home(tmp_path) as environ, pytest.raises(CannotSign, match="gpg: ") as caught:
+    with gpg_home(tmp_path) as environ, refuses("cannot-sign", match="gpg: ") as caught:
         sign_commit(store, environ)
     assert "[GNUPG:]" not in caught.value.message
     assert "user.signingKey" in str(caught.value.hint)
@@ -292,14 +293,14 @@ def test_program_that_never_ends_is_killed_and_named(
     settings = {setting: str(program), "gpg__format": kind, "uwf__signTimeout": "1"}
     store = with_settings(signed_by(store, key), **settings)
 
-    with pytest.raises(CannotSign, match=r"signer was killed after 1 s") as caught:
+    with refuses("cannot-sign", match=r"signer was killed after 1 s") as caught:
         sign_commit(store)
 
     assert "`uwf config set uwf.signTimeout 10`" in str(caught.value.hint)
 
 
 def test_command_that_never_names_a_key_is_killed(store: Store) -> None:
-    with pytest.raises(CannotSign, match=r"sleep was killed after 1 s"):
+    with refuses("cannot-sign", match=r"sleep was killed after 1 s"):
         sign_commit(
             signed_by(store, "", gpg__ssh__defaultKeyCommand="sleep 600", uwf__signTimeout="1")
         )

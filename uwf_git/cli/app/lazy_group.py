@@ -67,17 +67,14 @@ def _no_such_command(group: str, given: str, *, nearest: Sequence[str]) -> BadUs
     )
 
 
-class NoCommandGiven(BadUsage):
-    """A group was named without a command."""
-
-    code = "no-command-given"
-
-    def __init__(self, group: str, names: Sequence[str]) -> None:
-        super().__init__(
-            f"{group} needs a command",
-            hint=f"one of {', '.join(names)}; `{group} --help` says what they do",
-            choices=list(names),
-        )
+def no_command_given(group: str, names: Sequence[str]) -> BadUsage:
+    """Tell that a group was named without a command."""
+    return BadUsage(
+        f"{group} needs a command",
+        code="no-command-given",
+        hint=f"one of {', '.join(names)}; `{group} --help` says what they do",
+        choices=list(names),
+    )
 
 
 class LazyGroup(click.Group):
@@ -209,5 +206,5 @@ def _need_command() -> None:
     if ctx.invoked_subcommand is None and isinstance(ctx.command, LazyGroup):
         if isinstance(ctx.obj, Session) and ctx.obj.is_screen:
             write_stdout(ctx.get_help() + "\n")
-            ctx.exit(NoCommandGiven.exit_status)
-        raise NoCommandGiven(ctx.command_path, ctx.command.list_commands(ctx))
+            ctx.exit(BadUsage.exit_status)
+        raise no_command_given(ctx.command_path, ctx.command.list_commands(ctx))

@@ -40,15 +40,14 @@ if TYPE_CHECKING:
 # The work directory of `uwf plan`, and the store that knows its thread.
 
 
-class NotADirectory(BadUsage):
-    """`-d` names no directory."""
-
-    code = "no-such-directory"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} is not a directory", hint="name that of the project with -d", path=path
-        )
+def not_a_directory(path: str) -> BadUsage:
+    """Tell that `-d` names no directory."""
+    return BadUsage(
+        f"{path} is not a directory",
+        code="no-such-directory",
+        hint="name that of the project with -d",
+        path=path,
+    )
 
 
 def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,11 +61,11 @@ def find_directory(session: Session, directory: str | None) -> str:
     """Return the work directory, absolute.
 
     Raises:
-        NotADirectory: it is not there.
+        Refused: it is not there.
     """
     path = os.path.normpath(os.path.join(session.cwd, directory or ""))
     if not os.path.isdir(path):
-        raise NotADirectory(directory or path)
+        raise not_a_directory(directory or path)
     return path
 
 

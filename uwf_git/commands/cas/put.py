@@ -167,7 +167,7 @@ def put_payload(store: Store, caller: Caller, type_text: str | None, payload: An
     Putting the same again changes nothing. It raises as ``keep_node``.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode, Refused: there is no such type.
+        NotANodeHash, NoSuchNode, Refused: there is no such type.
         NotCanonical, InvalidPayload: no node, or none of this type, can hold the payload.
     """
     lookup = NodeLookup(store)

@@ -38,7 +38,7 @@ def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
     """Find the type *text*: a built-in name, a hash, or a unique prefix of one.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: *text* names no node, or several.
+        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
     """
     return find_plain_type(text) or lookup.resolve(parse_node_prefix(text))
 
@@ -85,7 +85,7 @@ def hash_payload(
 
     Raises:
         NotCanonical: no node can hold the payload.
-        NotANodeHash, NoSuchNode, AmbiguousNode: *type_text* names no type, or several.
+        NotANodeHash, NoSuchNode, Refused: *type_text* names no type, or several.
     """
     if type_text is None:
         return self_typed_hash(payload)
@@ -190,7 +190,7 @@ def walk_nodes(store: Store, text: str) -> list[Reached]:
     """List the node *text* and all nodes that it reaches, each once, nearest first.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: no node has this name, or several.
+        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
         StoreDamaged: all its copies are damaged.
     """
     lookup = NodeLookup(store)
@@ -230,7 +230,7 @@ def list_references(store: Store, text: str) -> list[Reference]:
     """List the references of the node *text*, its type first.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: no node has this name, or several.
+        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
         StoreDamaged: all copies of it, or of its type, are damaged.
     """
     lookup = NodeLookup(store)
@@ -254,7 +254,7 @@ def has_node(store: Store, text: str) -> Presence:
     """Check whether any ref holds the node *text*.
 
     Raises:
-        NotANodeHash, AmbiguousNode: no node can have this name, or several do.
+        NotANodeHash, Refused: no node can have this name, or several do.
         StoreDamaged: all its copies are damaged.
     """
     prefix = parse_node_prefix(text)
@@ -278,7 +278,7 @@ def get_node(store: Store, text: str) -> FoundNode:
     """Return the node *text*.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: no node has this name, or several.
+        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
         StoreDamaged: all its copies are damaged.
     """
     lookup = NodeLookup(store)

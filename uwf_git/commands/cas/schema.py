@@ -77,7 +77,7 @@ def validate_node(
     *read_value* is only called once the schema was found.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: *text* names no node, or several.
+        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
         Refused: the node (with a value) or its type (without) is no schema.
         NotCanonical: no node can hold the value.
         StoreDamaged: a node that is needed is damaged.
@@ -103,7 +103,7 @@ def get_schema_payload(store: Store, text: str) -> Any:
     """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of one.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode, Refused: *text* names no schema, or several.
+        NotANodeHash, NoSuchNode, Refused: *text* names no schema, or several.
         StoreDamaged: it is damaged.
     """
     lookup = NodeLookup(store)
@@ -139,7 +139,7 @@ def verify_nodes(store: Store, texts: list[str]) -> NodeVerification:
     """Check the nodes *texts*: hashes, or unique prefixes.
 
     Raises:
-        NotANodeHash, NoSuchNode, AmbiguousNode: one names no node, or several.
+        NotANodeHash, NoSuchNode, Refused: one names no node, or several.
     """
     lookup = NodeLookup(store)
     names = [lookup.resolve(parse_node_prefix(text)) for text in texts]

@@ -119,7 +119,7 @@ def read_question(
         WrongStatus: it is not a person's turn.
         LimitReached: the thread may take no further step.
         EndedElsewhere: the thread has ended at a remote, without the commits made here.
-        CannotSign, Refused: an answer could not be recorded.
+        Refused: an answer could not be recorded.
     """
     thread = read_active(store, text)[0].thread
     # If the thread is busy, the process that holds the lock takes over what a remote has.
@@ -139,7 +139,7 @@ def answer_thread(
         HeadMoved: the question is no longer open.
         ThreadBusy: another process holds the thread's lock.
         WrongStatus, ThreadNotActive, LimitReached, EndedElsewhere: the thread takes no answer now.
-        CannotSign, Refused: the settings ask for a signature that cannot be made.
+        Refused: the settings ask for a signature that cannot be made.
     """
     thread = question.thread
     _check_answer(question, answer)

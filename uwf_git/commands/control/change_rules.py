@@ -56,21 +56,18 @@ def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
     )
 
 
-class PlaceGone(Refused):
-    """The new workflow has another container or agent where the thread stands."""
-
-    code = "place-gone"
-
-    def __init__(self, thread: ThreadId, at: str, workflow: Workflow) -> None:
-        super().__init__(
-            f"thread {thread} stands at {at}, and workflow {workflow.name} {workflow.hash} has "
-            "something else on the way there",
-            hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
-            "--at STEP` begins a thread that can move",
-            thread=thread,
-            position=at,
-            workflow=workflow.hash,
-        )
+def place_gone(thread: ThreadId, at: str, workflow: Workflow) -> Refused:
+    """Tell that the new workflow has another container or agent where the thread stands."""
+    return Refused(
+        f"thread {thread} stands at {at}, and workflow {workflow.name} {workflow.hash} has "
+        "something else on the way there",
+        code="place-gone",
+        hint=f"conditions, bounds and what comes later may change; `uwf thread fork {thread} "
+        "--at STEP` begins a thread that can move",
+        thread=thread,
+        position=at,
+        workflow=workflow.hash,
+    )
 
 
 _OF_BRANCH = "`uwf thread show {thread}` names its parent; change that one when it has joined"
@@ -201,7 +198,7 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     else:
         lost = None if old is None else find_lost_entry(old, new, read_entry(snapshot))
         if lost is not None:
-            raise PlaceGone(thread, lost, change.workflow)
+            raise place_gone(thread, lost, change.workflow)
         check_place(thread, (old, new), present, change.workflow)
         waiting = None if present.waiting is None else present.waiting.role
         gone = waiting if waiting is not None and waiting not in roles else None
@@ -217,14 +214,14 @@ def check_place(
     That one is of the workflow *to*.
 
     Raises:
-        PlaceGone: something else is on the way there.
+        Refused: something else is on the way there.
     """
     old, new = flows
     lost = find_lost_place(old, new, present)
     if lost is None and old is not None and new is not None:
         lost = find_renamed_place(old, new, present)
     if lost is not None:
-        raise PlaceGone(thread, lost, to)
+        raise place_gone(thread, lost, to)
 
 
 def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator[str]:
@@ -352,7 +349,7 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
         BadUsage: the request is empty.
         Refused: the thread has these rules already.
         Refused, BadCommand: the request is wrong.
-        Refused, WorkflowRemoved, AmbiguousNode, BadLocalWorkflow: no workflow matches.
+        Refused, WorkflowRemoved, BadLocalWorkflow: no workflow matches.
         Refused: the new workflow lacks the role at which the thread stands or waits.
         ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
         What ``steer_thread`` raises.

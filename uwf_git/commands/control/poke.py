@@ -36,7 +36,7 @@ def poke_thread(
         Refused: *agents* names another role than that of the step.
         What ``read_typed`` raises.
         WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        Refused, PlaceGone: the workflow no longer has what the thread stood at before.
+        Refused: the workflow no longer has what the thread stood at before.
         ThreadBusy: a step is under way, or a process drives the thread.
         What ``steer_between_steps`` raises.
     """

@@ -171,7 +171,7 @@ def build_context(
 
     Raises:
         Refused: no turn is left, or there is no such role.
-        ConditionFailed, LimitHit: a template of its input cannot be filled.
+        Refused, LimitHit: a template of its input cannot be filled.
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)

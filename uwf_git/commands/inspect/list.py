@@ -356,7 +356,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
 
     Raises:
         Refused: there is none; it names the nearest.
-        AmbiguousNode: several hashes begin so.
+        Refused: several hashes begin so.
     """
     heads = RemoteHeads(store)
     rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))

@@ -189,7 +189,7 @@ def view_tried(
     """Return what the context of a turn at *place* has of its try; empty if it is not verified.
 
     Raises:
-        ConditionFailed, LimitHit: a template of the input of the work cannot be filled.
+        Refused, LimitHit: a template of the input of the work cannot be filled.
     """
     view = view_try(store, place, present)
     if view is None:

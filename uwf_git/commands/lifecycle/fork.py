@@ -220,7 +220,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
         Refused: no commit of it matches.
-        NotADirectory: the work directory does not exist.
+        Refused: the work directory does not exist.
         ThreadExists: the new id is taken.
     """
     head = get_head(store, resolve_thread(store, request.thread))

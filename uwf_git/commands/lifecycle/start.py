@@ -124,11 +124,11 @@ def start_thread(
     """Create the thread *thread*; nothing runs.
 
     Raises:
-        Refused, WorkflowRemoved, AmbiguousNode: no workflow matches, or several do.
+        Refused, WorkflowRemoved: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
         Refused: the request needs them, and the program of one is not found.
-        EmptyPrompt, Refused, BadCommand, NotADirectory: the request is wrong.
+        EmptyPrompt, Refused, BadCommand: the request is wrong.
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
     """

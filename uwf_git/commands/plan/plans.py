@@ -202,17 +202,14 @@ def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
 # `uwf plan run`: whether plans may be begun in a directory, and the folders that they need.
 
 
-class PlansUnfinished(Refused):
-    """The directory has a workflow that has not ended."""
-
-    code = "plans-unfinished"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} has not ended the plans of this directory",
-            hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
-            thread=thread,
-        )
+def plans_unfinished(thread: ThreadId) -> Refused:
+    """Tell that the directory has a workflow that has not ended."""
+    return Refused(
+        f"thread {thread} has not ended the plans of this directory",
+        code="plans-unfinished",
+        hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
+        thread=thread,
+    )
 
 
 def prepare_plans(
@@ -223,7 +220,7 @@ def prepare_plans(
     With *has_plans* the plan files that lie there are to be carried out as they are.
 
     Raises:
-        PlansAtWork, PlansUnfinished: the directory has a workflow that has not ended.
+        PlansAtWork, Refused: the directory has a workflow that has not ended.
         Refused: it has plan files.
         Refused: those that are to be taken as they are cannot be carried out.
         BadUsage: a link leads out of it.
@@ -232,7 +229,7 @@ def prepare_plans(
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
         require_rest(store, found.record.thread)
-        raise PlansUnfinished(found.record.thread)
+        raise plans_unfinished(found.record.thread)
     there = find_plans(workdir, settings.plan_dir)
     problems = list_plan_problems(workdir, there) if has_plans else []
     if problems:

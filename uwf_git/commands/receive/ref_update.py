@@ -22,16 +22,13 @@ _SHA256_LINE = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64} ")
 _OURS = ("refs/threads", "refs/archive", "refs/workflows", "refs/cas", "refs/uwf")
 
 
-class BadHookInput(BadUsage):
-    """Standard input is not in the format of a git receive hook."""
-
-    code = "bad-hook-input"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"standard input is not that of a git receive hook: {problem}",
-            hint="git runs this; by hand: echo OLD NEW REF | uwf hook pre-receive",
-        )
+def bad_hook_input(problem: str) -> BadUsage:
+    """Tell that standard input is not in the format of a git receive hook."""
+    return BadUsage(
+        f"standard input is not that of a git receive hook: {problem}",
+        code="bad-hook-input",
+        hint="git runs this; by hand: echo OLD NEW REF | uwf hook pre-receive",
+    )
 
 
 class RefUpdate(NamedTuple):
@@ -57,15 +54,15 @@ def parse_updates(content: bytes) -> list[RefUpdate]:
     """Read the lines ``<old> <new> <ref>`` that git gives to a receive hook.
 
     Raises:
-        BadHookInput: it is too long, has a malformed line, or has a ref twice.
+        BadUsage: it is too long, has a malformed line, or has a ref twice.
     """
     if len(content) > MOST_INPUT_BYTES:
-        raise BadHookInput("too many refs in one push")
+        raise bad_hook_input("too many refs in one push")
     if content and not content.endswith(b"\n"):
-        raise BadHookInput("its last line has no newline")
+        raise bad_hook_input("its last line has no newline")
     updates = [_parse_line(line) for line in content.split(b"\n")[:-1]]
     if len({update.name for update in updates}) < len(updates):
-        raise BadHookInput("it has one ref twice")
+        raise bad_hook_input("it has one ref twice")
     return updates
 
 
@@ -73,8 +70,8 @@ def _parse_line(line: bytes) -> RefUpdate:
     match = _LINE.fullmatch(line)
     if match is None:
         if _SHA256_LINE.match(line):
-            raise BadHookInput("it has SHA-256 object ids, which uwf cannot read yet")
-        raise BadHookInput(f"it has the line {line[:100].decode(errors='replace')!r}")
+            raise bad_hook_input("it has SHA-256 object ids, which uwf cannot read yet")
+        raise bad_hook_input(f"it has the line {line[:100].decode(errors='replace')!r}")
     old, new, name = match.groups()
     return RefUpdate(os.fsdecode(name), _oid(old), _oid(new))
 

@@ -231,7 +231,7 @@ def check_result(store: Store, snapshot: Snapshot) -> None:
     """Check that a thread that is at its end has the result that its role asks for.
 
     Raises:
-        MetaUnfit: a role of a graph asks for another.
+        Refused: a role of a graph asks for another.
     """
     parent = snapshot.get_trunk()
     head = None if parent is None else find_head(store, parent)

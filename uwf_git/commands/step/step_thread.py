@@ -110,12 +110,12 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
         WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
         NoAgent, Refused: an option is missing.
         Refused, BadCommand: ``--agent`` is wrong.
-        CannotSign, Refused: the settings ask for a signature that cannot be made; work that
+        Refused: the settings ask for a signature that cannot be made; work that
             an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
         TriesUsedUp: a verifier rejected the last try; its verdict was recorded.
         BranchHeld: it is a branch, and its parent keeps it from going on.
-        MetaUnfit: it is at its end, and plays a role that asks for another result.
+        Refused: it is at its end, and plays a role that asks for another result.
     """
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):

@@ -147,18 +147,15 @@ def workdir_unknown(thread: ThreadId) -> Refused:
     )
 
 
-class NotADirectory(Refused):
-    """The work directory is missing or not a directory."""
-
-    code = "not-a-directory"
-
-    def __init__(self, path: str) -> None:
-        problem = "is not a directory" if os.path.lexists(path) else "is not there"
-        super().__init__(
-            f"the work directory {path} {problem}",
-            hint="make it, or name another with --workdir PATH",
-            path=path,
-        )
+def not_a_directory(path: str) -> Refused:
+    """Tell that the work directory is missing or not a directory."""
+    problem = "is not a directory" if os.path.lexists(path) else "is not there"
+    return Refused(
+        f"the work directory {path} {problem}",
+        code="not-a-directory",
+        hint="make it, or name another with --workdir PATH",
+        path=path,
+    )
 
 
 def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str:
@@ -166,7 +163,7 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
 
     Raises:
         Refused: none was ever set here.
-        NotADirectory: it does not exist.
+        Refused: it does not exist.
     """
     known = find_workdir(store, thread)
     if named is not None:
@@ -182,7 +179,7 @@ def existing_directory(path: str, cwd: str) -> str:
     """Return *path* as an absolute path, or raise ``NotADirectory``."""
     absolute = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))
     if not os.path.isdir(absolute):
-        raise NotADirectory(absolute)
+        raise not_a_directory(absolute)
     return absolute
 
 
@@ -205,7 +202,7 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
 
     Raises:
         Refused: there is none here.
-        NotADirectory: it does not exist.
+        Refused: it does not exist.
         Refused: somebody removed the worktree; a named directory makes it again.
         Refused, ProgramFailed: no worktree can be made.
     """
@@ -271,21 +268,18 @@ _OTHERWISE = (
 )
 
 
-class MetaUnfit(Refused):
-    """A workflow plays a role of a graph, and its result does not fit the role."""
-
-    code = "meta-unfit"
-
-    def __init__(self, thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> None:
-        super().__init__(
-            f"the result of thread {thread} does not fit its role in {parent}: {problem}",
-            hint=hint.format(thread=thread, parent=parent),
-            thread=thread,
-            parent=parent,
-        )
+def meta_unfit(thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> Refused:
+    """Tell that a workflow plays a role of a graph, and its result does not fit the role."""
+    return Refused(
+        f"the result of thread {thread} does not fit its role in {parent}: {problem}",
+        code="meta-unfit",
+        hint=hint.format(thread=thread, parent=parent),
+        thread=thread,
+        parent=parent,
+    )
 
 
-def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> MetaUnfit | None:
+def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
     """Return why the graph at *tip* cannot have *meta*, the result of *branch*; None if it can."""
     problem = find_role_problem(tip, meta)
     if problem is None:
@@ -295,7 +289,7 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> MetaUnfit | None:
         hint = _ANEW
     elif branch.record.depth and "branches" in branch.get_head_node().payload:
         hint = _OTHERWISE
-    return MetaUnfit(branch.record.thread, tip.record.thread, problem, hint)
+    return meta_unfit(branch.record.thread, tip.record.thread, problem, hint)
 
 
 def read_result(branch: Snapshot) -> Any:
@@ -303,7 +297,7 @@ def read_result(branch: Snapshot) -> Any:
     return branch.get_head_node().payload.get("meta") if branch.record.depth else None
 
 
-def find_unfit_end(store: Store, tip: Snapshot) -> MetaUnfit | None:
+def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     """Return why the branch that plays a role of the graph at *tip*, and is at its end, cannot end.
 
     None if it can, or takes steps still, and where no role is played.
@@ -337,7 +331,7 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
     Raises:
         MergeConflict: they changed the same part of the state.
         Refused: the state would have more than 1 MiB.
-        MetaUnfit: they play a role of a graph, which asks for another result.
+        Refused: they play a role of a graph, which asks for another result.
         What ``plan_ending`` raises.
     """
     thread = tip.record.thread

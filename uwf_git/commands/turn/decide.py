@@ -47,8 +47,8 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """Return whose turn it is.
 
     Raises:
-        NoTransition, Refused: the workflow has no transition that applies.
-        ConditionFailed, LimitHit: a condition cannot be evaluated.
+        Refused: the workflow has no transition that applies.
+        Refused, LimitHit: a condition cannot be evaluated.
         MissingNode, DamagedNode: the head or the workflow cannot be read.
     """
     # Read the head even if no condition needs it: a damaged thread must not go on.

@@ -85,7 +85,7 @@ class FlowPlace(NamedTuple):
         """Return what a step with *meta* means for the try; None if nobody verifies the work.
 
         Raises:
-            ExpressionFailed, ConditionFailed, LimitHit: ``when`` has no value for this verdict.
+            ExpressionFailed, Refused, LimitHit: ``when`` has no value for this verdict.
         """
         if self.node.verifier is None:
             return None
@@ -105,7 +105,7 @@ class FlowPlace(NamedTuple):
         """How often a failed try is repeated here; None: the agent's settings decide.
 
         Raises (as ``timeout_s``):
-            Refused, ConditionFailed, LimitHit: a template has no fit value.
+            Refused, LimitHit: a template has no fit value.
         """
         found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
         policies = (node.fields.get("onError") for node in self._around)
@@ -186,7 +186,7 @@ def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
 
     Raises:
         LoopExhausted, Refused: the flow leads nowhere.
-        Refused, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
+        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
     """
     with _told_how_to_mend(snapshot):
         return _decide(snapshot, present, flow)
@@ -268,7 +268,7 @@ def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> An
     """Return the input of an agent with its templates filled; None if it has none.
 
     Raises:
-        ConditionFailed, LimitHit: a template cannot be filled.
+        Refused, LimitHit: a template cannot be filled.
     """
     return fill_template(snapshot, present, place, place.inputs[0])
 
@@ -277,7 +277,7 @@ def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) 
     """Return the input of the agent whose work is verified at *place*; None if it has none.
 
     Raises:
-        ConditionFailed, LimitHit: a template cannot be filled.
+        Refused, LimitHit: a template cannot be filled.
     """
     return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
@@ -286,7 +286,7 @@ def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, te
     """Return *template* filled as an input at *place* is; None stays None.
 
     Raises:
-        ConditionFailed, LimitHit: it cannot be filled.
+        Refused, LimitHit: it cannot be filled.
     """
     if template is None:
         return None
@@ -304,7 +304,7 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
     """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
 
     Raises:
-        Refused, ConditionFailed, LimitHit: what a loop goes over is no list.
+        Refused, LimitHit: what a loop goes over is no list.
     """
     passes = count_passes(place.flow, place.at)
     if not any(node.has_items for node in place.flow.nodes.values()):
@@ -319,7 +319,7 @@ def ask_container(snapshot: Snapshot, present: ThreadState, container: Container
     """Evaluate what *container* needs to split the thread.
 
     Raises:
-        Refused, ConditionFailed, ExpressionFailed, LimitHit: an expression has no fit value.
+        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
     """
     with _told_how_to_mend(snapshot):
         return _ask(snapshot, present, container)

@@ -19,7 +19,7 @@ from uwf_git.model.text import render_time
 from uwf_git.model.workflow import Workflow, parse_workflow
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude, Includes
-from uwf_git.store.lookup.lookup import AmbiguousNode, NodeLookup, NoSuchNode
+from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode, ambiguous_node
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.oid import Oid
@@ -288,7 +288,7 @@ def find_workflow(
     Raises:
         Refused, WorkflowRemoved: there is none.
         BadLocalWorkflow: it is a file of the project, and invalid.
-        AmbiguousNode: several hashes begin so.
+        Refused: several hashes begin so.
         DamagedNode, MissingNode: it cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
@@ -399,7 +399,7 @@ def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
         if len(versions) == 1:
             return _of_version(store, versions.popitem()[1])
         if versions:
-            raise AmbiguousNode(text, sorted(versions))
+            raise ambiguous_node(text, sorted(versions))
     return _of_any_ref(store, text, prefix)
 
 

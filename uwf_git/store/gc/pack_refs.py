@@ -100,7 +100,7 @@ class _Peeled:
         """Return the object that the tag *oid* peels to; None if it is not a tag.
 
         Raises:
-            KeyError, DamagedObject: it, or a tag in between, is missing or damaged.
+            KeyError, StoreDamaged: it, or a tag in between, is missing or damaged.
         """
         if oid not in self._known:
             self._known[oid] = self._peel(oid)

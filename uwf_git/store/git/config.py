@@ -294,8 +294,8 @@ def parse_size(text: str) -> int | None:
 
 __all__ = [
     "BadConfig",
+    "BadUsage",
     "GitConfig",
-    "UnfitValue",
     "add_config",
     "normal_name",
     "read_config_file",
@@ -327,15 +327,13 @@ class BadConfig(Refused):
         )
 
 
-class UnfitValue(BadUsage):
-    """No git config file can hold the value."""
-
-    code = "unfit-value"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the value of {name} has a NUL, which git config cannot hold", setting=name
-        )
+def unfit_value(name: str) -> BadUsage:
+    """Tell that no git config file can hold the value."""
+    return BadUsage(
+        f"the value of {name} has a NUL, which git config cannot hold",
+        code="unfit-value",
+        setting=name,
+    )
 
 
 class GitConfig(NamedTuple):
@@ -454,7 +452,7 @@ def set_config(path: str, name: str, value: str) -> None:
 
     Raises:
         BadConfig: it cannot be parsed.
-        UnfitValue: no config file can hold the value.
+        BadUsage: no config file can hold the value.
         RefLocked: git keeps its lock on the file.
     """
     _edit(path, name, value, keep=False)
@@ -467,7 +465,7 @@ def add_config(path: str, name: str, value: str) -> None:
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
     if "\0" in value:
-        raise UnfitValue(name)
+        raise unfit_value(name)
     rewrite_config(path, lambda text: edit_config(text, name, value, keep=keep))
 
 

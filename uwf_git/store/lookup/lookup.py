@@ -38,17 +38,14 @@ class NoSuchNode(Refused):
         )
 
 
-class AmbiguousNode(Refused):
-    """Several nodes begin with the given prefix."""
-
-    code = "ambiguous-node"
-
-    def __init__(self, text: str, matches: list[NodeHash]) -> None:
-        super().__init__(
-            f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
-            hint="give more of the hash",
-            matches=matches,
-        )
+def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
+    """Tell that several nodes begin with the given prefix."""
+    return Refused(
+        f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
+        code="ambiguous-node",
+        hint="give more of the hash",
+        matches=matches,
+    )
 
 
 class NodeLookup:
@@ -109,7 +106,7 @@ class NodeLookup:
         """Return the name of the node that begins with *prefix*; a full name is not looked up.
 
         Raises:
-            NoSuchNode, AmbiguousNode: no node or several begin with it.
+            NoSuchNode, Refused: no node or several begin with it.
         """
         if is_node_hash(prefix):
             return NodeHash(prefix)
@@ -118,7 +115,7 @@ class NodeLookup:
         if not matches:
             raise NoSuchNode(prefix)
         if len(matches) > 1:
-            raise AmbiguousNode(prefix, sorted(matches))
+            raise ambiguous_node(prefix, sorted(matches))
         return matches.pop()
 
     def roots(self) -> Iterator[NodeRoot]:

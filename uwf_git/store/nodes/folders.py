@@ -14,7 +14,7 @@ from dulwich.objects import ObjectID, Tree
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX
-from uwf_git.store.objects.objects import DamagedObject, ObjectStore
+from uwf_git.store.objects.objects import ObjectStore, damaged_object
 
 RAW_FILE_MODE = b"100644"
 RAW_TREE_MODE = b"40000"
@@ -80,7 +80,7 @@ class NodeFolders:
         """Return the entries of the tree with the 20-byte id *raw*, in their order.
 
         Raises:
-            DamagedObject: it is missing, or is not a tree that git would write.
+            StoreDamaged: it is missing, or is not a tree that git would write.
         """
         known = self._folders.get(raw)
         if known is None:
@@ -100,7 +100,7 @@ class NodeFolders:
         """Return the blob of the node *name* in the folder *nodes*, or None.
 
         Raises:
-            DamagedObject: a folder on the way cannot be read.
+            StoreDamaged: a folder on the way cannot be read.
         """
         folder = self.get(nodes)
         for part in (name[0], name[1]):
@@ -175,9 +175,9 @@ class NodeFolders:
         try:
             kind, content = self._objects.get_raw(oid)
         except KeyError:
-            raise DamagedObject(oid, "is missing") from None
+            raise damaged_object(oid, "is missing") from None
         if kind != Tree.type_num:
-            raise DamagedObject(oid, "is not a tree")
+            raise damaged_object(oid, "is not a tree")
         if _FAN.fullmatch(content) is not None:
             fan = _Fan(content)
             if bytes(sorted(set(fan.names))) == fan.names:
@@ -185,10 +185,10 @@ class NodeFolders:
         found = _ENTRY.findall(content)
         folder = {name: (mode, raw) for mode, name, raw in found}
         if _ENTRIES.fullmatch(content) is None or len(folder) != len(found):
-            raise DamagedObject(oid, "is not a tree that git would write")
+            raise damaged_object(oid, "is not a tree that git would write")
         names = list(folder)
         if names != sorted(names) and names != sorted(names, key=lambda each: _order(each, folder)):
-            raise DamagedObject(oid, "is a tree out of order, in which git finds nothing")
+            raise damaged_object(oid, "is a tree out of order, in which git finds nothing")
         return folder
 
 

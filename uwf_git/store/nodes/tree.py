@@ -18,7 +18,7 @@ from uwf_git.store.nodes.blob import (
     encode_node,
     identify_node,
 )
-from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_blob, get_tree
+from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_blob, get_tree
 
 # Trees of git as lists of raw entries: what is written at each step is not parsed and copied.
 #
@@ -41,7 +41,7 @@ def read_entries(objects: ObjectStore, oid: ObjectID) -> list[bytes]:
     """Return the entries of a tree, raw.
 
     Raises:
-        DamagedObject: it is missing, or is not a tree.
+        StoreDamaged: it is missing, or is not a tree.
     """
     # The object store keeps trees, and not what they are made of.
     entries: list[bytes] = _ENTRY.findall(get_tree(objects, oid).as_raw_string())
@@ -330,7 +330,7 @@ def unite_nodes(
 
     Raises:
         StoreDamaged: the two have different payloads.
-        DamagedObject: a folder cannot be read, or one of two such files is no node.
+        StoreDamaged: a folder cannot be read, or one of two such files is no node.
     """
     different = list(dict.fromkeys(folders))
     if len(different) <= 1:
@@ -382,4 +382,4 @@ def _read(objects: ObjectStore, blob: ObjectID) -> Node:
     try:
         return identify_node(get_blob(objects, blob))
     except ValueError as error:
-        raise DamagedObject(blob, f"is not a node: {error}") from error
+        raise damaged_object(blob, f"is not a node: {error}") from error

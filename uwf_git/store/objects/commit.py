@@ -168,7 +168,7 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
 
     Raises:
         OSError: an object could not be written.
-        CannotSign, Refused: there can be no such commit; nothing was written.
+        Refused: there can be no such commit; nothing was written.
     """
     commit = build_commit(draft, signing)
     # Two nodes in one folder list that folder twice; write each object once.
@@ -181,7 +181,7 @@ def build_commit(draft: CommitDraft, signing: Signing) -> Commit:
     """Build the commit of *draft*; nothing is written.
 
     Raises:
-        CannotSign, Refused: there can be no such commit.
+        Refused: there can be no such commit.
     """
     check_clock(signing.now_ms)
     commit = Commit()

@@ -77,23 +77,20 @@ BROKEN = (
 )
 
 
-class DamagedObject(StoreDamaged):
-    """A git object is missing, or its content does not match its id."""
-
-    code = "damaged-object"
-
-    def __init__(self, oid: ObjectID, problem: str) -> None:
-        name = oid.decode(errors="replace")
-        super().__init__(
-            f"git object {name} {problem}",
-            hint=BROKEN.format(name[:2], name[2:]) if _UNREADABLE in problem else GIVEN_BACK,
-            object=name,
-        )
+def damaged_object(oid: ObjectID, problem: str) -> StoreDamaged:
+    """Tell that a git object is missing, or its content does not match its id."""
+    name = oid.decode(errors="replace")
+    return StoreDamaged(
+        f"git object {name} {problem}",
+        code="damaged-object",
+        hint=BROKEN.format(name[:2], name[2:]) if _UNREADABLE in problem else GIVEN_BACK,
+        object=name,
+    )
 
 
-def _damage(oid: ObjectID | RawObjectID, error: Exception) -> DamagedObject:
+def _damage(oid: ObjectID | RawObjectID, error: Exception) -> StoreDamaged:
     why = " ".join(str(error).split())[:100] or type(error).__name__
-    return DamagedObject(ObjectID(oid), f"{_UNREADABLE}: {why}")
+    return damaged_object(ObjectID(oid), f"{_UNREADABLE}: {why}")
 
 
 class ObjectStore(Protocol):
@@ -103,7 +100,7 @@ class ObjectStore(Protocol):
         """Check whether the object is there."""
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
-        """Return the object; raise KeyError if it is missing, DamagedObject if it is damaged."""
+        """Return the object; raise KeyError if it is missing, StoreDamaged if it is damaged."""
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content; raise as ``[]`` does."""
@@ -179,7 +176,7 @@ class DurableObjects:
 
         Raises:
             KeyError: it is not there.
-            DamagedObject: it cannot be read, or has another content.
+            StoreDamaged: it cannot be read, or has another content.
         """
         oid = _hex(name)
         first, second = self._find_loose, self._find_packed
@@ -355,16 +352,16 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
     """Return the tree *oid*.
 
     Raises:
-        DamagedObject: it is missing, or is not a tree.
+        StoreDamaged: it is missing, or is not a tree.
     """
     try:
         tree = objects[oid]
     except KeyError:
-        raise DamagedObject(oid, "is missing") from None
+        raise damaged_object(oid, "is missing") from None
     except ObjectFormatException:
-        raise DamagedObject(oid, "is not a tree that git would write") from None
+        raise damaged_object(oid, "is not a tree that git would write") from None
     if not isinstance(tree, Tree):
-        raise DamagedObject(oid, "is not a tree")
+        raise damaged_object(oid, "is not a tree")
     return tree
 
 
@@ -372,12 +369,12 @@ def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
     """Return the content of the blob *oid*.
 
     Raises:
-        DamagedObject: it is missing, or is not a blob.
+        StoreDamaged: it is missing, or is not a blob.
     """
     try:
         kind, content = objects.get_raw(oid)
     except KeyError:
-        raise DamagedObject(oid, "is missing") from None
+        raise damaged_object(oid, "is missing") from None
     if kind != Blob.type_num:
-        raise DamagedObject(oid, "is not a blob")
+        raise damaged_object(oid, "is not a blob")
     return content

@@ -7,7 +7,7 @@ from dulwich.objects import ObjectID
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.commit import CommitView, read_commit
-from uwf_git.store.objects.objects import DamagedObject, ObjectStore, get_tree
+from uwf_git.store.objects.objects import ObjectStore, damaged_object, get_tree
 from uwf_git.store.oid import Oid
 
 # Ancestry along first parents, the only way in which a ref of a thread or workflow moves.
@@ -75,7 +75,7 @@ def list_new_objects(
     """List the objects that *tip* needs, without those behind the commits *had* and the *known*.
 
     Raises:
-        StoreDamaged, DamagedObject: one is missing, or of the wrong kind.
+        StoreDamaged: one is missing, or of the wrong kind.
     """
     needed: dict[ObjectID, None] = {}
     for commit in _walk_commits(objects, tip, had, known):
@@ -161,5 +161,5 @@ def _entries(objects: ObjectStore, tree: ObjectID | None) -> dict[bytes, ObjectI
 
 def _check_is_here(objects: ObjectStore, oid: ObjectID) -> ObjectID:
     if oid not in objects:
-        raise DamagedObject(oid, "is missing")
+        raise damaged_object(oid, "is missing")
     return oid

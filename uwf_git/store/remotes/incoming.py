@@ -48,7 +48,7 @@ class ReceivedObjects:
 
         Raises:
             KeyError: it is in none of the places.
-            DamagedObject: it is damaged in the first place that has it.
+            StoreDamaged: it is damaged in the first place that has it.
         """
         for place in self.places:
             try:
@@ -276,7 +276,7 @@ def copy_objects(source: ObjectStore, needed: Sequence[ObjectID], incoming: Inco
     """Copy the objects *needed* from *source* into *incoming*.
 
     Raises:
-        DamagedObject, KeyError: one of them cannot be read.
+        StoreDamaged, KeyError: one of them cannot be read.
     """
     if needed:
         todo = [(oid, None) for oid in needed]

@@ -37,17 +37,14 @@ _SECONDS = re.compile(r"[1-9][0-9]{0,5}")
 Sign = Callable[[bytes], bytes]
 
 
-class CannotSign(Refused):
-    """The settings require signed commits, and this one cannot be signed."""
-
-    code = "cannot-sign"
-
-    def __init__(self, store: Store, problem: str, *, fix: str) -> None:
-        super().__init__(
-            f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
-            hint=f"{fix}, or leave commits unsigned with "
-            f"`{git_config(store)} commit.gpgsign false`; then try again: nothing was lost",
-        )
+def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
+    """Tell that the settings require signed commits, and this one cannot be signed."""
+    return Refused(
+        f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
+        code="cannot-sign",
+        hint=f"{fix}, or leave commits unsigned with "
+        f"`{git_config(store)} commit.gpgsign false`; then try again: nothing was lost",
+    )
 
 
 def unfit_setting(store: Store, name: str, problem: str) -> Refused:
@@ -73,7 +70,7 @@ class _Signer(NamedTuple):
         """Run the program, or one that names the key.
 
         Raises:
-            CannotSign: it took too long.
+            Refused: it took too long.
             ProgramFailed: it could not be started.
         """
         timeout_s = read_sign_timeout(self.store)
@@ -82,7 +79,7 @@ class _Signer(NamedTuple):
         except ProgramTooSlow as error:
             longer = f"give it longer with `uwf config set {SIGN_TIMEOUT} {timeout_s * 10}`"
             fix = f"unlock the key in its agent before, or {longer}"
-            raise CannotSign(self.store, error.message, fix=fix) from error
+            raise cannot_sign(self.store, error.message, fix=fix) from error
 
 
 def git_config(store: Store) -> str:
@@ -97,7 +94,7 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
     runs.
 
     Raises:
-        CannotSign: there is no key; the returned function raises it as well.
+        Refused: there is no key; the returned function raises it as well.
         Refused: a setting is invalid.
         Refused: the store's own config names a program.
     """
@@ -117,7 +114,7 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
     elif _literal_key(key) is None:
         key = expand_path(store, environ, key)
         if not os.path.isfile(key):
-            raise CannotSign(
+            raise cannot_sign(
                 store,
                 f"user.signingKey names {key}, which is not a file",
                 fix="name the file of your key with "
@@ -219,20 +216,20 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
         return signature
     said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
     program = os.path.basename(signer.program)
-    raise CannotSign(signer.store, f"{program}: {said}", fix=unlock)
+    raise cannot_sign(signer.store, f"{program}: {said}", fix=unlock)
 
 
 def _key_command(store: Store) -> list[str]:
     """Return the words of gpg.ssh.defaultKeyCommand.
 
     Raises:
-        CannotSign: it is not set.
+        Refused: it is not set.
         Refused: its quotes do not match.
         Refused: the store's own config names it.
     """
     command = store.config.get(_KEY_COMMAND)
     if not command:
-        raise CannotSign(
+        raise cannot_sign(
             store,
             "user.signingKey names no key",
             fix=f"name one with `{git_config(store)} user.signingKey ~/.ssh/id_ed25519.pub`",
@@ -252,7 +249,7 @@ def _ask_for_key(signer: _Signer) -> str:
     if ran.status == 0 and _literal_key(first) is not None:
         return first
     said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
-    raise CannotSign(
+    raise cannot_sign(
         signer.store,
         f"gpg.ssh.defaultKeyCommand prints no key: {said}",
         fix="give the key to ssh-agent with `ssh-add`, or name it with "

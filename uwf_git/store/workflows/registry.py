@@ -80,7 +80,7 @@ def read_sources(objects: ObjectStore, commit: CommitView) -> SourceFiles:
     """Return the files that a version was put from, byte for byte.
 
     Raises:
-        StoreDamaged, DamagedObject: one of them is missing.
+        StoreDamaged: one of them is missing.
     """
     top = get_tree(objects, commit.tree)
     included = {
