@@ -42,8 +42,10 @@ hint_option = click.option(
 )
 
 
-def emit_steered(session: Session, store: Store, steered: ThreadResult) -> None:
-    """Print a thread after it was steered, and what to type next."""
+def emit_steered(
+    session: Session, store: Store, steered: ThreadResult, *, is_called: bool = False
+) -> None:
+    """Print a thread after it was steered, and what to type next (``note_next``)."""
     document: dict[str, Any] = {
         "workflow": steered.workflow,
         "thread": steered.thread,
@@ -55,7 +57,7 @@ def emit_steered(session: Session, store: Store, steered: ThreadResult) -> None:
         return describe_result(session, store, steered)
 
     emit(session, document, text=render if session.is_screen else None)
-    note_next(session, store, steered.thread)
+    note_next(session, store, steered.thread, is_called=is_called)
 
 
 @verb(
@@ -182,9 +184,7 @@ def _read(text: str | None, file: Input | None) -> Any:
     },
 )
 @click.argument("thread")
-@click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
+@reason_option
 def kill_command(session: Session, thread: str, message: str) -> None:
     """End a thread and archive it.
 
@@ -194,15 +194,4 @@ def kill_command(session: Session, thread: str, message: str) -> None:
     reason = text_argument(message, "the message")
     store = session.open_store()
     killed = kill_thread(store, caller_of(session), thread, reason=reason)
-    document = {
-        "workflow": killed.workflow,
-        "thread": killed.thread,
-        "head": killed.head,
-        "status": "killed",
-    }
-
-    def render(_document: dict[str, str]) -> str:
-        return describe_result(session, store, killed)
-
-    emit(session, document, text=render if session.is_screen else None)
-    note_next(session, store, killed.thread, is_called=True)
+    emit_steered(session, store, killed, is_called=True)

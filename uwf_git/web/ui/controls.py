@@ -27,46 +27,21 @@ Control = Callable[[Site, TaskHandle, Body], TaskHandle]
 """Records an event, and returns the thread that goes on."""
 
 
-def pause(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Let no further step begin."""
-    check_names(body, "reason", "go")
-    task.pause(take_text(body, "reason"))
-    return task
+def _steer(
+    act: Callable[[TaskHandle, str], None],
+    name: str = "reason",
+    *,
+    needed: bool = False,
+    may_go: bool = True,
+) -> Control:
+    """Return the control that records one event with a text of the person, called *name*."""
 
+    def control(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+        check_names(body, name, *(("go",) if may_go else ()))
+        act(task, take_text(body, name, needed=needed))
+        return task
 
-def interrupt(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Pause, and end the running agent."""
-    check_names(body, "reason", "go")
-    task.interrupt(take_text(body, "reason", needed=True))
-    return task
-
-
-def resume(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Let a paused thread continue."""
-    check_names(body, "reason", "go")
-    task.resume(take_text(body, "reason"))
-    return task
-
-
-def kill(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """End a thread for good."""
-    check_names(body, "reason")
-    task.cancel(take_text(body, "reason"))
-    return task
-
-
-def retry(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Let a failed thread try again."""
-    check_names(body, "hint", "go")
-    task.retry(take_text(body, "hint"))
-    return task
-
-
-def poke(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Take the newest step back."""
-    check_names(body, "hint", "go")
-    task.poke(take_text(body, "hint"))
-    return task
+    return control
 
 
 def fork(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
@@ -113,12 +88,12 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
 
 CONTROLS: Mapping[str, Control] = {
-    "pause": pause,
-    "interrupt": interrupt,
-    "resume": resume,
-    "retry": retry,
-    "poke": poke,
-    "kill": kill,
+    "pause": _steer(TaskHandle.pause),
+    "interrupt": _steer(TaskHandle.interrupt, needed=True),
+    "resume": _steer(TaskHandle.resume),
+    "retry": _steer(TaskHandle.retry, "hint"),
+    "poke": _steer(TaskHandle.poke, "hint"),
+    "kill": _steer(TaskHandle.cancel, may_go=False),
     "fork": fork,
     "answer": answer,
     "run": run,
