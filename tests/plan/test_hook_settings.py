@@ -9,7 +9,7 @@ from uwf_git.plan.hook_forms import StopHook, build_form
 from uwf_git.plan.hook_settings import NotMergeable, add_hooks, remove_hooks
 
 HOOK = StopHook("/usr/bin/python3", "/srv/shop/.plugins/workflow/hooks/stop_hook")
-SETTINGS = build_form("claude", HOOK, "1.0").settings[".claude/settings.local.json"]
+SETTINGS = build_form("claude", HOOK).settings[".claude/settings.local.json"]
 FOREIGN = {"hooks": [{"type": "command", "command": "make lint", "timeout": 5}]}
 
 VALUES = st.recursive(
@@ -43,30 +43,29 @@ def test_what_is_put_in_comes_out_again(
     for event, entries in SETTINGS["hooks"].items():
         assert now["hooks"][event] == [*(hooks or {}).get(event, []), *entries]
     assert add_hooks(added, SETTINGS) == added
-    assert remove_hooks(added, SETTINGS) == (text if document else "")
+    assert remove_hooks(added, {}) == (text if document else "")
 
 
 def test_file_that_was_not_there_goes_again() -> None:
-    cursor = build_form("cursor", HOOK, "1.0").settings[".cursor/hooks.json"]
-
-    for settings in (SETTINGS, cursor):
-        added = add_hooks("", settings)
-        assert json.loads(added) == settings
-        assert added.endswith("}\n")
-        assert remove_hooks(added, settings) == ""
+    added = add_hooks("", SETTINGS)
+    assert json.loads(added) == SETTINGS
+    assert added.endswith("}\n")
+    assert remove_hooks(added, {}) == ""
+    older = {"version": 1, "hooks": {"stop": [{"command": HOOK.command}]}}
+    assert remove_hooks(json.dumps(older), {"version": 1}) == ""
 
 
 def test_key_of_the_user_stays() -> None:
     """Cursor's own file has a version, claude's could have any."""
     text = '{"version": 7}'
 
-    assert json.loads(remove_hooks(add_hooks(text, SETTINGS), SETTINGS)) == {"version": 7}
+    assert json.loads(remove_hooks(add_hooks(text, SETTINGS), {})) == {"version": 7}
 
 
 def test_older_hook_of_ours_is_replaced() -> None:
     """The project was moved, or python was."""
     moved = StopHook("C:\\python.exe", "D:\\shop\\.plugins\\workflow\\hooks\\stop_hook")
-    older = build_form("claude", moved, "1.0").settings[".claude/settings.local.json"]
+    older = build_form("claude", moved).settings[".claude/settings.local.json"]
     together = {
         "hooks": {"Stop": [{"hooks": [*FOREIGN["hooks"], *older["hooks"]["Stop"][0]["hooks"]]}]}
     }
@@ -81,7 +80,7 @@ def test_hook_of_somebody_else_with_a_like_name_stays() -> None:
     theirs = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "~/bin/stop_hook"}]}]}}
     text = json.dumps(theirs)
 
-    assert remove_hooks(text, SETTINGS) == text
+    assert remove_hooks(text, {}) == text
 
 
 def test_mark_and_line_ends_stay() -> None:
@@ -90,7 +89,7 @@ def test_mark_and_line_ends_stay() -> None:
     added = add_hooks(text, SETTINGS)
 
     assert added.startswith('\ufeff{\r\n\t"model": "opus",\r\n\t"hooks": {\r\n')
-    assert remove_hooks(added, SETTINGS) == text
+    assert remove_hooks(added, {}) == text
 
 
 @pytest.mark.parametrize(
@@ -107,4 +106,4 @@ def test_settings_that_would_lose_something(text: str, problem: str) -> None:
     with pytest.raises(NotMergeable, match=problem):
         add_hooks(text, SETTINGS)
     with pytest.raises(NotMergeable, match=problem):
-        remove_hooks(text, SETTINGS)
+        remove_hooks(text, {})

@@ -68,18 +68,18 @@ def test_project_is_as_before_after_both(tmp_path: Path, plugin: Plugin, tool: s
     (tmp_path / "README.md").write_text("x")
     before = files(tmp_path)
 
-    installed = install_hooks(str(tmp_path), tool, plugin, "1.0")
-    again = install_hooks(str(tmp_path), tool, plugin, "1.0")
+    installed = install_hooks(str(tmp_path), tool, plugin)
+    again = install_hooks(str(tmp_path), tool, plugin)
     during = files(tmp_path)
-    removed = uninstall_hooks(str(tmp_path), tool, plugin, "1.0")
+    removed = uninstall_hooks(str(tmp_path))
 
     assert again == []
     assert set(during) == {*before, *installed}
     assert sorted(removed) == sorted(installed)
-    assert bool(installed) == (tool != "hermes")
+    assert bool(installed) == (tool in {"claude", "codex"})
     assert files(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
-    assert uninstall_hooks(str(tmp_path), tool, plugin, "1.0") == []
+    assert uninstall_hooks(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,6 @@ def test_project_is_as_before_after_both(tmp_path: Path, plugin: Plugin, tool: s
     [
         ("claude", ".claude/settings.local.json"),
         ("codex", ".codex/hooks.json"),
-        ("gemini", ".gemini/settings.json"),
-        ("qwen", ".qwen/settings.json"),
     ],
 )
 def test_settings_of_the_project_stay(tmp_path: Path, plugin: Plugin, tool: str, path: str) -> None:
@@ -98,40 +96,80 @@ def test_settings_of_the_project_stay(tmp_path: Path, plugin: Plugin, tool: str,
     settings.write_text(before)
     settings.chmod(0o640)
 
-    assert install_hooks(str(tmp_path), tool, plugin, "1.0") == [path]
+    assert install_hooks(str(tmp_path), tool, plugin) == [path]
     assert json.loads(settings.read_text())["model"] == "x"
     assert plugin.hook.script in settings.read_text()
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
-    uninstall_hooks(str(tmp_path), tool, plugin, "1.0")
+    uninstall_hooks(str(tmp_path))
     assert settings.read_text() == before
 
 
-def test_settings_behind_a_link_are_refused(tmp_path: Path, plugin: Plugin) -> None:
+def test_settings_behind_a_link_are_refused_and_never_ours(tmp_path: Path, plugin: Plugin) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "settings.json").write_text("{}")
+    (home / "hooks.json").write_text(json.dumps({"hooks": {"Stop": [ours(plugin)]}}))
+    before = files(home)
     (tmp_path / "project/.claude").mkdir(parents=True)
-    (tmp_path / "project/.claude/settings.local.json").symlink_to(home / "settings.json")
-    (tmp_path / "project/.qwen").symlink_to(home)
+    (tmp_path / "project/.claude/settings.local.json").symlink_to(home / "hooks.json")
+    (tmp_path / "project/.codex").symlink_to(home)
 
-    for tool in ("claude", "qwen"):
+    for tool in ("claude", "codex"):
         with refuses("settings-refused"):
-            install_hooks(str(tmp_path / "project"), tool, plugin, "1.0")
-    assert files(home) == {"settings.json": "{}"}
+            install_hooks(str(tmp_path / "project"), tool, plugin)
+    assert uninstall_hooks(str(tmp_path / "project")) == []
+    assert files(home) == before
 
 
-@pytest.mark.parametrize("content", [b"{ // mine\n}", b"\xff", b"[]"])
+def ours(plugin: Plugin) -> dict[str, str]:
+    return {"type": "command", "command": plugin.hook.command}
+
+
+def test_what_older_versions_installed_is_taken_out(tmp_path: Path, plugin: Plugin) -> None:
+    hook = ours(plugin)
+    nested = {"hooks": {"AfterAgent": [{"hooks": [{"name": "uwf-stop", **hook}]}]}}
+    merged = {
+        ".gemini/settings.json": {"ui": {"theme": "x"}, **nested},
+        ".qwen/settings.json": nested,
+        ".cursor/hooks.json": {"version": 1, "hooks": {"stop": [hook], "sessionEnd": [hook]}},
+    }
+    whole = {
+        ".github/hooks/uwf-stop.json": json.dumps({"hooks": {"agentStop": [hook]}}),
+        ".opencode/plugins/uwf-stop.js": f"// uwf\nspawn({json.dumps(plugin.hook.argv)})",
+        ".agents/plugins/uwf-stop/plugin.json": json.dumps({"name": "uwf-stop"}),
+        ".agents/plugins/uwf-stop/hooks/hooks.json": json.dumps(nested),
+    }
+    for path, text in {**{each: json.dumps(it) for each, it in merged.items()}, **whole}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    assert set(uninstall_hooks(str(tmp_path))) == {*merged, *whole}
+
+    assert set(files(tmp_path)) == {".gemini/settings.json"}
+    assert json.loads(files(tmp_path)[".gemini/settings.json"]) == {"ui": {"theme": "x"}}
+
+
+@pytest.mark.parametrize("content", ["{ // stop_hook\n}", '["stop_hook"]'])
 def test_settings_that_would_lose_something_are_refused(
-    tmp_path: Path, plugin: Plugin, content: bytes
+    tmp_path: Path, plugin: Plugin, content: str
 ) -> None:
-    (tmp_path / ".gemini").mkdir()
-    (tmp_path / ".gemini/settings.json").write_bytes(content)
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/hooks.json").write_text(content)
 
-    for change in (install_hooks, uninstall_hooks):
-        with refuses("settings-refused") as refused:
-            change(str(tmp_path), "gemini", plugin, "1.0")
-        assert refused.value.message.startswith(".gemini/settings.json ")
-    assert (tmp_path / ".gemini/settings.json").read_bytes() == content
+    with refuses("settings-refused") as refused:
+        install_hooks(str(tmp_path), "codex", plugin)
+    assert refused.value.message.startswith(".codex/hooks.json ")
+    with refuses("settings-refused"):
+        uninstall_hooks(str(tmp_path))
+    (tmp_path / ".codex/hooks.json").write_text("{ // mine\n}")
+    assert uninstall_hooks(str(tmp_path)) == []
+
+
+def test_settings_that_are_no_text_are_refused(tmp_path: Path, plugin: Plugin) -> None:
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/hooks.json").write_bytes(b"\xff")
+
+    with refuses("settings-refused"):
+        install_hooks(str(tmp_path), "codex", plugin)
 
 
 def test_plugin_folder_outside_is_refused(tmp_path: Path) -> None:

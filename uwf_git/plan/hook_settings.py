@@ -33,17 +33,14 @@ def add_hooks(text: str, settings: Mapping[str, Any]) -> str:
     """
     before = _parse(text)
     document = _without_ours(before)
-    for key, value in settings.items():
-        if key != "hooks":
-            document.setdefault(key, value)
     hooks = document["hooks"] = dict(document.get("hooks", {}))
     for event, entries in settings["hooks"].items():
         hooks[event] = [*hooks.get(event, []), *entries]
     return text if document == before else _render(document, text)
 
 
-def remove_hooks(text: str, settings: Mapping[str, Any]) -> str:
-    """Return *text* without our hooks; an empty text if nothing is left that *settings* has not.
+def remove_hooks(text: str, others: Mapping[str, Any]) -> str:
+    """Return *text* without our hooks; an empty text if nothing but *others* is left.
 
     Raises:
         NotMergeable: *text* is no JSON object with hooks in it.
@@ -52,7 +49,6 @@ def remove_hooks(text: str, settings: Mapping[str, Any]) -> str:
     after = _without_ours(before)
     if after == before:
         return text
-    others = {key: value for key, value in settings.items() if key != "hooks"}
     return "" if after in ({}, others) else _render(after, text)
 
 

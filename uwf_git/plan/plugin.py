@@ -5,7 +5,13 @@ import sys
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.plan.hook_forms import StopHook, build_form, build_plugin
+from uwf_git.plan.hook_forms import (
+    OLDER_FILES,
+    OLDER_SETTINGS,
+    StopHook,
+    build_form,
+    build_plugin,
+)
 from uwf_git.plan.hook_settings import SCRIPT, NotMergeable, add_hooks, remove_hooks
 from uwf_git.plan.inside import resolve_inside
 from uwf_git.plan.whole_file import keep_out_of_git, read_whole, replace_if_changed
@@ -79,23 +85,19 @@ def render_stop_hook(state_file: str) -> str:
     return "".join(["#!/usr/bin/env python3\n", *lines])
 
 
-def install_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> list[str]:
+def install_hooks(workdir: str, tool: str, plugin: Plugin) -> list[str]:
     """Put the hook of *tool* into the project's settings; return the paths that changed.
 
     Raises:
         Refused: a file holds something that would be lost; nothing was changed.
         OSError: the system refused.
     """
-    form = build_form(tool, plugin.hook, version)
-    contents = dict(form.files)
-    for path, settings in form.settings.items():
-        text = _read_settings(workdir, path)
+    contents = {}
+    for path, settings in build_form(tool, plugin.hook).settings.items():
         try:
-            contents[path] = add_hooks(text, settings)
+            contents[path] = add_hooks(_read_settings(workdir, path), settings)
         except NotMergeable as error:
             raise _settings_refused(path, str(error)) from error
-    for path in form.files:
-        _read_settings(workdir, path)
     return [
         path
         for path, text in contents.items()
@@ -103,21 +105,23 @@ def install_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> list
     ]
 
 
-def uninstall_hooks(workdir: str, tool: str, plugin: Plugin, version: str) -> list[str]:
-    """Take the hook of *tool* out again; return the paths that changed.
+def uninstall_hooks(workdir: str) -> list[str]:
+    """Take out the hooks that any version of uwf has installed; return the paths that changed.
 
     A file in which nothing is left is removed, and so is its folder if it is empty.
 
     Raises:
-        Refused: a file cannot be read as settings; nothing was changed.
+        Refused: a file with a hook cannot be read as settings; nothing was changed.
         OSError: the system refused.
     """
-    form = build_form(tool, plugin.hook, version)
-    after = {path: "" for path in form.files if _is_ours(workdir, path)}
-    for path, settings in form.settings.items():
+    after = {path: "" for path in OLDER_FILES if _is_ours(workdir, path)}
+    for path, others in OLDER_SETTINGS.items():
+        # What is behind a link, or has no hook of ours, was never ours.
+        if not _is_ours(workdir, path):
+            continue
         before = _read_settings(workdir, path)
         try:
-            text = remove_hooks(before, settings)
+            text = remove_hooks(before, others)
         except NotMergeable as error:
             raise _settings_refused(path, str(error)) from error
         if text != before:
@@ -144,9 +148,12 @@ def _read_settings(workdir: str, path: str) -> str:
 
 
 def _is_ours(workdir: str, path: str) -> bool:
-    """Check whether a file that only we write is there and runs our script."""
-    text = _read_settings(workdir, path)
-    return bool(text) and ("stop_hook" in text or path.endswith("/plugin.json"))
+    """Check whether a file of the project, no link, runs our script or belongs to what does."""
+    whole = os.path.join(workdir, path)
+    if os.path.islink(whole) or resolve_inside(workdir, path) is None:
+        return False
+    content = read_whole(whole) or b""
+    return b"stop_hook" in content or (bool(content) and path.endswith("/plugin.json"))
 
 
 def _remove_empty(workdir: str, folder: str) -> None:

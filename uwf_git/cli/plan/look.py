@@ -104,12 +104,13 @@ def plugin_command(
     """Write the plugin by which an AI tool tells that it has stopped.
 
     It goes into .plugins/workflow of the work directory, and is one of claude and copilot. With
-    --for the form of any tool is shown: `run` has the words for one run of it, `settings` and
-    `files` are what --install writes into the project. All else in these files stays. They name
-    paths of this machine, so they are not for git. A run of `uwf plan` gives the hook to claude,
-    copilot and codex itself.
+    --for the form of a tool is shown: `run` has the words for one run of it, `settings` is what
+    --install merges into files of the project; any `other` tool may run `command` when it has
+    stopped. All else in these files stays. They name paths of this machine, so they are not for
+    git. --uninstall takes out what any version has installed. A run of `uwf plan` gives the hook
+    to claude, copilot and codex itself.
     """
-    if (installs or uninstalls) and tool is None:
+    if installs and tool is None:
         raise _no_tool("which tool? --for was not given")
     if installs and uninstalls:
         raise _no_tool("--install and --uninstall exclude each other")
@@ -118,26 +119,27 @@ def plugin_command(
     settings = read_settings_of(session, find_store_of(session, workdir), workdir)
     plugin = find_plugin(workdir, plugin_dir=settings.plugin_dir)
     document: dict[str, Any] = {"plugin": plugin.folder, "written": []}
+    document["command"] = plugin.hook.command
     if not uninstalls:
         state_file = os.path.join(workdir, settings.state_file)
         written = write_plugin(plugin, version, state_file=state_file)
         document["written"] = [os.path.relpath(path, workdir) for path in written]
     if tool is not None:
-        document |= _describe(tool, plugin, version)
-        change = install_hooks if installs else uninstall_hooks if uninstalls else None
-        if change is not None:
-            document["changed"] = change(workdir, tool, plugin, version)
+        document |= _describe(tool, plugin)
+    if uninstalls:
+        document["changed"] = uninstall_hooks(workdir)
+    elif installs and tool is not None:
+        document["changed"] = install_hooks(workdir, tool, plugin)
     emit(session, document)
     if not uninstalls and document.get("advice"):
         note(f"note: {document['advice']}")
 
 
-def _describe(tool: str, plugin: Plugin, version: str) -> dict[str, Any]:
-    form = build_form(tool, plugin.hook, version)
+def _describe(tool: str, plugin: Plugin) -> dict[str, Any]:
+    form = build_form(tool, plugin.hook)
     return {
         "tool": tool,
         "run": list_run_words(tool, plugin.hook, plugin.folder),
         "settings": dict(form.settings),
-        "files": dict(form.files),
         "advice": form.advice or None,
     }
