@@ -124,8 +124,8 @@ def _mark() -> str:
 # Run the program that an adapter drives, to its end.
 #
 # When ``run_nested`` returns or raises, nothing that the program started runs any more: its
-# process group is ended, then whatever left the group (orphans.py); it cannot outlive us either
-# (parent_watchdog.py). Input and output are files, so no pipe can fill and no daemon can hold us
+# process group is ended, then whatever left the group (group.py); it cannot outlive us either
+# (the watchdog above). Input and output are files, so no pipe can fill and no daemon can hold us
 # up.
 
 __all__ = ["NestedRequest", "NestedRun", "allowed_environment", "run_nested"]

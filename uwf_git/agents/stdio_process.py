@@ -2,7 +2,7 @@
 
 Threads read its output, so no pipe can fill and block both sides. After ``close`` nothing that the
 program started runs any more: its group, then what left the group; and it cannot outlive us
-(parent_watchdog.py).
+(nested.py).
 """
 
 import os

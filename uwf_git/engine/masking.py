@@ -215,7 +215,7 @@ def _in_base64(data: bytes) -> set[bytes]:
 # Mask the secrets of the environment in texts that are stored.
 #
 # Every occurrence is replaced whole, also where two secrets overlap, in whatever spelling
-# secret_forms.py reads, and where a line break cuts it; all else is unchanged, byte for byte.
+# the forms above read, and where a line break cuts it; all else is unchanged, byte for byte.
 
 MASK = "[masked]"
 

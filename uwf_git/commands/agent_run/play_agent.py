@@ -466,7 +466,7 @@ def _cut_to_lines(log: bytes, most_bytes: int) -> bytes:
 def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     """Let only the turn that began a run take it up, and never discard a finished run.
 
-    A step takes up the turn of a run whatever it would choose itself (left_work.py), so this
+    A step takes up the turn of a run whatever it would choose itself (step/ending.py), so this
     refuses only a choice by hand, and runs that do not say whose they are.
     """
     if is_run_of(turn):

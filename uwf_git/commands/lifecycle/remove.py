@@ -165,7 +165,7 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
         )
 
 
-# Remove an archived thread from this store; what is removed: removal_plan.py.
+# Remove an archived thread from this store; what is removed: above.
 #
 # The archive ref goes last: a removal that was cut short leaves an archived thread. Commits stay
 # until git gc, or as long as a fork shares them. A remote that has the thread brings it back at

@@ -3,5 +3,5 @@
 `parser.parse_expression` checks a text, `evaluator.evaluate` answers it, `template` fills texts.
 Pure functions of their arguments: no clock, no chance, no locale.
 FORMAT.md, "Expressions of flows", has the grammar. Their time and memory are bounded
-(`budget.py`), whatever the text.
+(`values.py`), whatever the text.
 """

@@ -409,7 +409,7 @@ _OF_ARRAYS: dict[str, _Method] = {
 }
 
 
-# The evaluator: a tree and data to a value, within the limits of `budget.py`.
+# The evaluator: a tree and data to a value, within the limits of `values.py`.
 
 
 def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | None = None) -> Any:
@@ -418,7 +418,7 @@ def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | 
     An array may hold UNDEFINED too. A number is an int if it is whole, up to 2**53, else a float;
     NaN, the infinities and -0.0 are floats. A whole number of the data is the nearest double, as
     in JSON.parse. The same arguments have the same answer on every machine. What *names* itself
-    raises while it is read is not wrapped. Time and memory are bounded by `budget.py`, for several
+    raises while it is read is not wrapped. Time and memory are bounded by `values.py`, for several
     expressions together if they share a *budget*.
 
     Raises:

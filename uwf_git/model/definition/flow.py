@@ -1,6 +1,6 @@
 """Containers in a workflow file: from ``root``, or a bare container, to the table of a flow.
 
-What a field may hold stands in flow_fields.py, what is only suspicious in flow_warnings.py.
+What a field may hold stands in flow_fields.py, and what is only suspicious.
 """
 
 from collections.abc import Mapping, Sequence

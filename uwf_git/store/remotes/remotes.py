@@ -289,7 +289,7 @@ def _config_path(store: Store) -> str:
     return os.path.join(store.path, "config")
 
 
-# Make a mirror a remote for uwf (mirror.py says what a mirror is).
+# Make a mirror a remote for uwf (what a mirror is: above).
 
 _OTHERS = ("heads", "tags")
 

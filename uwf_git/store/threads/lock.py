@@ -65,7 +65,7 @@ def _path(store: Store, thread: ThreadId) -> str:
 #     <id>        held by the engine that takes a step
 #     <id>.drive  held by the process that drives the thread, also between steps
 #     <id>.stop   held by the process that ends the thread: no step begins
-#     <id>.kill   no lock: why the thread is to end (kill_request.py)
+#     <id>.kill   no lock: why the thread is to end (above)
 #
 # Correctness is left to the compare-and-swap of the ref; the lock avoids agent runs whose result
 # would be lost, and names who is at work.
