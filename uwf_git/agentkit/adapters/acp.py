@@ -20,12 +20,17 @@ from uwf_git.agentkit.extraction.adapter import (
     FailureKind,
 )
 from uwf_git.agentkit.extraction.records import find
-from uwf_git.agentkit.live_log import LiveLog
-from uwf_git.agentkit.programs.acp_client import AcpClient, RequestFailed, WaitingEnded, WaitLimits
-from uwf_git.agentkit.programs.acp_turn import AcpTurn
+from uwf_git.agentkit.programs.acp_client import (
+    AcpClient,
+    AcpTurn,
+    RequestFailed,
+    WaitingEnded,
+    WaitLimits,
+)
 from uwf_git.agentkit.programs.deciding_files import is_below, list_deciding_files
 from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, find_mcp_entry
 from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.agents.command_line import (

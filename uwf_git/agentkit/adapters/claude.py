@@ -138,9 +138,9 @@ def _read_usage(result: Mapping[str, Any], question: AdapterQuestion) -> dict[st
         turns="num_turns",
     )
     created = find(result, int, "usage", "cache_creation_input_tokens")
-    parts = [usage.get("inputTokens"), usage.get("cachedInputTokens"), created]
-    if any(part is not None for part in parts):
-        usage["inputTokens"] = sum(part for part in parts if part is not None)
+    parts = (usage.get("inputTokens"), usage.get("cachedInputTokens"), created)
+    told = [part for part in parts if part is not None]
+    usage |= {"inputTokens": sum(told)} if told else {}
     return usage | build_usage(costUsd=_find_cost(result, question))
 
 

@@ -17,10 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from uwf_git.agentkit.arguments import parse_arguments
-from uwf_git.agentkit.live_log import LiveLog
+from uwf_git.agentkit.loading import parse_arguments
 from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.running import LiveLog, run_as_agent
 from uwf_git.agents.left_file import read_left_file
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.agentkit.extraction.role_object import find_misfit
 from uwf_git.agents.front_matter import FrontMatterUnclosed, split_front_matter
 from uwf_git.agents.one_line import on_one_line, show_beginning
 from uwf_git.errors import AgentFailed

@@ -19,7 +19,6 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
-from uwf_git.agentkit.live_log import LiveLog
 from uwf_git.agentkit.programs.failures import (
     EndedProgram,
     Report,
@@ -30,6 +29,7 @@ from uwf_git.agentkit.programs.failures import (
     with_reset,
 )
 from uwf_git.agentkit.programs.options import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
+from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
