@@ -119,7 +119,7 @@ FILES = {
     "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
     "process": (
         "agentkit/adapters/*",
-        "agentkit/react/test_shell_tool.py",
+        "agentkit/react/test_tools.py",
         "agentkit/test_running.py",
         "cli/app/test_auto_gc.py",
         "cli/app/test_boundary.py",

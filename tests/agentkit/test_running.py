@@ -10,7 +10,7 @@ from agentkit.conftest import MakeContext, Ran, Turn
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.extract import NoMeta
 from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import complete, run_as_agent
+from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
 
 Agent = Callable[..., Ran]
 
@@ -144,3 +144,30 @@ def test_collector_waits_while_an_agent_works_and_no_longer() -> None:
     assert run_as_agent(produce, is_debug=False) == 0
     assert seen == [100_000]
     assert gc.get_threshold() == before
+
+
+def test_output_is_repeated_as_it_comes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    log = LiveLog()
+
+    log.add(b"one\n")
+    log.add(b"\xff\n")
+
+    assert capfdbinary.readouterr().err == b"one\n\xff\n"
+
+
+def test_flood_is_cut_with_one_note(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    log = LiveLog(5)
+
+    for _ in range(3):
+        log.add(b"1234")
+
+    assert capfdbinary.readouterr().err == b"12341\n[the log ends here; the output goes on]\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_full_disk_costs_the_log_and_not_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        log = LiveLog()
+        log.add(b"said")
+        log.add(b"more")

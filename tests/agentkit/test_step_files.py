@@ -1,9 +1,18 @@
 import json
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from agentkit.conftest import MakeContext, Turn
+from agentkit.endpoints import scripted
+from agentkit.traces import find_odd
 
+from uwf_git.agentkit import AgentContext, AgentResult, build_prompt, record_prompt, trace
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.running import complete
 from uwf_git.agentkit.step_files import (
     FAILURE,
     PROMPT,
@@ -14,6 +23,7 @@ from uwf_git.agentkit.step_files import (
     write_failure,
     write_prompt,
 )
+from uwf_git.engine.prompt import build_prompt as assemble_prompt
 
 
 def test_prompt_and_failure_lie_in_the_folder_of_the_step(tmp_path: Path) -> None:
@@ -113,3 +123,144 @@ def test_full_disk_costs_the_trace_and_not_the_answer(tmp_path: Path) -> None:
     with open_trace("/dev/full") as note:
         note({"type": "turn"})
     write_failure(str(tmp_path), {"kind": "auth"})
+
+
+APPROVAL = {
+    "json": {
+        "evidence": [{"field": "approved", "quote": "I approve"}],
+        "missing": [],
+        "meta": {"approved": True, "severity": None, "comments": None},
+    }
+}
+
+
+@pytest.fixture
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return the environment of an agent in a step."""
+    own = {"UWF_STEP_DIR": str(tmp_path), "UWF_TRACE": str(tmp_path / "trace.jsonl")}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    return {**os.environ, **own, "MY_KEY": "k"}
+
+
+def left(environ: dict[str, str], name: str) -> str:
+    return Path(environ["UWF_STEP_DIR"], name).read_text()
+
+
+def events(environ: dict[str, str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in left(environ, "trace.jsonl").splitlines()]
+
+
+def test_prompt_of_the_turn_is_kept_also_by_an_agent_that_needs_none(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    complete(lambda _: AgentResult({"approved": True}, ""), context(), environ)
+
+    assert left(environ, "prompt.md") == assemble_prompt(context())
+
+
+def test_prompt_that_the_function_assembled_is_kept_instead(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    def play(context: AgentContext) -> str:
+        build_prompt(context, budget=2000)
+        return "---\napproved: true\n---\nFine."
+
+    long = context(start={"hash": "2MXBG6PN4A8JR", "prompt": "x" * 9000, "timestamp": 0})
+    complete(play, long, environ)
+
+    assert left(environ, "prompt.md") == assemble_prompt(long, budget=2000)
+
+
+def test_own_prompt_and_events_are_kept(context: MakeContext, environ: dict[str, str]) -> None:
+    def play(_context: AgentContext) -> str:
+        record_prompt("my own words")
+        trace({"type": "message", "text": "I begin."})
+        return "---\napproved: true\n---\nFine."
+
+    complete(play, context(), environ)
+
+    assert left(environ, "prompt.md") == "my own words"
+    assert [event["type"] for event in events(environ)] == ["message", "rung"]
+    assert find_odd(events(environ)) == []
+
+
+def test_outside_of_a_step_nothing_is_written(
+    context: MakeContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UWF_STEP_DIR", raising=False)
+    monkeypatch.delenv("UWF_TRACE", raising=False)
+
+    before = os.listdir()
+    assert build_prompt(context()) == assemble_prompt(context())
+    trace({"type": "message", "text": "x"})
+    assert os.listdir() == before
+
+
+def configure(url: str) -> None:
+    config = f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n'
+    with Path(os.environ["GIT_CONFIG_GLOBAL"]).open("a") as file:
+        file.write(config)
+
+
+def test_configured_extractor_reads_a_text_without_fields(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    with scripted(APPROVAL) as served:
+        configure(served.url)
+        result = complete(lambda _: "I looked at it. I approve of this.", context(), environ)
+
+    assert (result.meta, result.rung) == ({"approved": True}, "extractor")
+    assert result.content == "I looked at it. I approve of this."
+    assert result.usage is not None
+    assert result.usage["turns"] == 1
+
+
+def test_extractor_is_not_asked_where_the_text_has_the_fields(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    with scripted() as served:
+        configure(served.url)
+        result = complete(lambda _: "---\napproved: true\n---\nFine.", context(), environ)
+
+    assert result.rung == "front-matter"
+
+
+def test_fields_that_do_not_fit_are_refused_with_what_is_wrong(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    with pytest.raises(NoMeta, match="approved: 'maybe' is not of type 'boolean'"):
+        complete(lambda _: "---\napproved: maybe\n---\nFine.", context(), environ)
+
+    assert json.loads(left(environ, "failure.json"))["kind"] == "no-meta"
+
+
+def test_kind_of_a_failure_of_the_function_is_kept(
+    context: MakeContext, environ: dict[str, str]
+) -> None:
+    def play(_context: AgentContext) -> str:
+        raise AskFailed("rate-limit", "no more today")
+
+    with pytest.raises(AskFailed):
+        complete(play, context(), environ)
+
+    assert json.loads(left(environ, "failure.json"))["kind"] == "rate-limit"
+
+
+def test_step_of_an_agent_has_its_prompt_and_trace(turn: Turn) -> None:
+    (turn.place / "agent.py").write_text(
+        "import sys\nfrom uwf_git.agentkit import create_agent, spawn_cli\n"
+        "main = create_agent(lambda _: spawn_cli(['cat'], '---\\nwords: 3\\n---\\nThree.'))\n"
+        "sys.exit(main())\n"
+    )
+
+    agent = f"{sys.executable} {turn.place}/agent.py"
+    turn.uwf("thread", "step", turn.thread, "--agent", agent)
+
+    step = turn.uwf("thread", "show", turn.thread)["step"]
+    assert (step["meta"], step["rung"]) == ({"words": 3}, "front-matter")
+    texts = {
+        name: turn.installed("json-cas", "get", step[name]).out for name in ("prompt", "trace")
+    }
+    assert "words: 3" in texts["prompt"]
+    assert '"cat"' in texts["trace"]

@@ -64,17 +64,19 @@ sys.exit(create_agent(lambda context: AgentResult({"n": context.visit}, ""))())
 _ADAPTER_AGENT = """\
 import json, sys
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall, adapter_main
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import Report
+from uwf_git.agentkit.programs.playing import adapter_main
 
 def build(asked, folder):
     return ProgramCall((PROGRAM,), asked.prompt.encode())
 
-def parse(ended):
+def read(ended):
     said = json.loads(ended.run.stdout)
-    return AdapterAnswer(text=said["text"], structured=said["object"])
+    return Report(AdapterAnswer(text=said["text"], structured=said["object"]))
 
 PROGRAM = sys.argv.pop(1)
-sys.exit(adapter_main(CommandAdapter(name="bench", programs=(), build=build, parse=parse))())
+sys.exit(adapter_main(CommandAdapter(name="bench", programs=(), build=build, read=read))())
 """
 
 _FAKE = """\

@@ -1,10 +1,13 @@
-"""Load the context of the turn for which an agent was called."""
+"""Load the context of the turn for which an agent was called, by the arguments of its call.
+
+The engine appends them to an agent's command: ``<command> <thread-id>``, or ``<command> -t
+<thread-id> -r <role>``. They are parsed from the end, so an agent's own options cannot be mistaken.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext, parse_context
 from uwf_git.errors import BadUsage, Refused
 
@@ -46,3 +49,36 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
         )
     # The engine has changed to the work directory, whatever is recorded for the thread.
     return replace(context, workdir=str(Path.cwd()))
+
+
+_NAMES = {"-t": "thread", "--thread": "thread", "-r": "role", "--role": "role"}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentArguments:
+    """The parsed argv of an agent."""
+
+    thread_id: str
+
+    role: str | None
+    """None: the convention does not name it; the context does."""
+
+    own: tuple[str, ...]
+    """The agent's own words, before those of the engine."""
+
+
+def parse_arguments(argv: Sequence[str]) -> AgentArguments:
+    """Parse *argv*, without the program; raise BadUsage if there is no thread id."""
+    words = list(argv)
+    found: dict[str, str] = {}
+    while len(words) > 1 and words[-2] in _NAMES and _NAMES[words[-2]] not in found:
+        value, option = words.pop(), words.pop()
+        found[_NAMES[option]] = value
+    if not found and words:
+        found["thread"] = words.pop()
+    if not found.get("thread"):
+        raise BadUsage(
+            "no thread id was given",
+            hint="the engine calls `<agent> <thread-id>`, or `<agent> -t <thread-id> -r <role>`",
+        )
+    return AgentArguments(found["thread"], found.get("role"), tuple(words))

@@ -215,3 +215,28 @@ def _fail(message: str, *, hint: str | None, status: int, is_debug: bool) -> int
 def _say(line: str, status: int) -> int:
     sys.stderr.write(on_one_line(line) + "\n")
     return status
+
+
+_LOGGED_BYTES = 1024 * 1024
+
+
+class LiveLog:
+    """Copies the beginning of an output to stderr."""
+
+    def __init__(self, limit: int = _LOGGED_BYTES) -> None:
+        self._left = limit
+
+    def add(self, chunk: bytes) -> None:
+        """Copy *chunk*, up to the limit."""
+        if self._left <= 0:
+            return
+        shown = chunk[: self._left]
+        self._left -= len(shown)
+        if self._left <= 0:
+            shown += b"\n[the log ends here; the output goes on]\n"
+        sys.stderr.flush()
+        try:
+            os.write(sys.stderr.fileno(), shown)
+        except OSError:
+            # A full disk must not end the program, whose answer is paid for.
+            self._left = 0

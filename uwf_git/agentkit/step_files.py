@@ -1,7 +1,7 @@
-"""The files that an adapter leaves for the engine in the step's folder.
+"""The files that an agent leaves for the engine in the step's folder.
 
-prompt.md, failure.json, submitted.json and the trace. Without a step (an agent that is run by hand)
-nothing is written.
+prompt.md, failure.json, submitted.json and the trace, which become nodes of the step, with keys
+masked. Without a step (an agent that is run by hand) nothing is written.
 """
 
 import json
@@ -13,6 +13,9 @@ from typing import Any
 
 from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
+from uwf_git.engine.prompt import DEFAULT_BUDGET
+from uwf_git.engine.prompt import build_prompt as assemble_prompt
+from uwf_git.engine.turn_context import AgentContext
 
 PROMPT = "prompt.md"
 FAILURE = "failure.json"
@@ -139,3 +142,28 @@ def _shorten(value: Any, *, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_shorten(each, depth=depth + 1) for each in value[:_MOST_ITEMS]]
     return value
+
+
+def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
+    """Build the prompt of a turn, and record it as the prompt of the step.
+
+    It has the role, the task, the thread so far, and how to answer. *budget* limits task, thread
+    and state, in characters; the role's own words and the answer format are never cut.
+    """
+    prompt = assemble_prompt(context, budget=budget)
+    record_prompt(prompt)
+    return prompt
+
+
+def record_prompt(prompt: str) -> None:
+    """Record *prompt* as the prompt of the step, for an agent that assembles its own."""
+    write_prompt(os.environ.get("UWF_STEP_DIR") or None, prompt)
+
+
+def trace(event: Mapping[str, Any]) -> None:
+    """Add *event* to the trace of the step: an object with a ``type``, and what else there is.
+
+    The ``usage`` of one of the type ``turn`` is shown by live views while the agent is at work.
+    """
+    with open_trace(os.environ.get("UWF_TRACE")) as note:
+        note(event)

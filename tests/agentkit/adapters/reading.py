@@ -7,7 +7,8 @@ import pytest
 from agentkit.adapters.replay import RECORDED, end, lines, replay
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, EndedProgram
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.failures import EndedProgram
 
 NOWHERE = Path("/nowhere")
 

@@ -11,7 +11,6 @@ from agentkit.conftest import Turn
 
 from uwf_git.agentkit.adapters.cli import ADAPTER, build
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command_call import parse_output as parse
 from uwf_git.errors import BadUsage
 
 LONGEST = 131_071
@@ -97,7 +96,7 @@ def test_missing_program_is_reported_as_missing() -> None:
 )
 def test_failure_or_silence_is_no_answer(tmp_path: Path, ended: dict[str, Any], kind: str) -> None:
     with pytest.raises(AskFailed) as caught:
-        parse(end(tmp_path, **ended))
+        ADAPTER.parse(end(tmp_path, **ended))
 
     assert caught.value.kind == kind
     assert caught.value.partial == AdapterAnswer(text=ended["stdout"])
@@ -105,13 +104,13 @@ def test_failure_or_silence_is_no_answer(tmp_path: Path, ended: dict[str, Any], 
 
 def test_its_last_words_are_reported(tmp_path: Path) -> None:
     with pytest.raises(AskFailed, match="exit status 2: no such model"):
-        parse(end(tmp_path, status=2, stderr="loading\nerror: no such model\n"))
+        ADAPTER.parse(end(tmp_path, status=2, stderr="loading\nerror: no such model\n"))
 
 
 def test_any_command_plays_a_role(turn: Turn) -> None:
     command = 'sh -c \'grep -c words; printf "%s\\n" --- "words: 3" --- Counted.\''
     # The command's own first line is a preamble; the fields are found all the same.
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", command, turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", command, turn.thread)
 
     assert ran.status == 0, ran.err
     reply = json.loads(ran.out)
@@ -119,14 +118,14 @@ def test_any_command_plays_a_role(turn: Turn) -> None:
 
 
 def test_command_that_gives_no_fields_fails_with_its_words(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", "echo No idea.", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", "echo No idea.", turn.thread)
 
     assert (ran.status, ran.out) == (1, "No idea.\n")
     assert ran.err.startswith("error: the answer holds no fields")
 
 
 def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", turn.thread)
 
     assert ran.status != 0
     assert "error: there is no command\n" in ran.err

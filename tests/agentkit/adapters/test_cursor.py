@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from agentkit.adapters.replay import FRONT, end, lines
 
-from uwf_git.agentkit.adapters.cursor import build, parse
+from uwf_git.agentkit.adapters.cursor import ADAPTER, build
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.errors import BadUsage
 
@@ -34,7 +34,7 @@ def result(text: str, **more: object) -> dict[str, object]:
 
 
 def read(folder: Path, *records: object, status: int = 0, stderr: str = "") -> AdapterAnswer:
-    return parse(end(folder, lines(*records), status=status, stderr=stderr))
+    return ADAPTER.parse(end(folder, lines(*records), status=status, stderr=stderr))
 
 
 def fail(folder: Path, *records: object, status: int = 0, stderr: str = "") -> AskFailed:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from agentkit.adapters.replay import FRONT, SCHEMA, end, lines
 
-from uwf_git.agentkit.adapters.goose import ADAPTER, build, parse
+from uwf_git.agentkit.adapters.goose import ADAPTER, build
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.role_object import GUIDE
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
@@ -32,7 +32,7 @@ def message(*content: Any, role: str = "assistant", name: str | None = "m1") -> 
 
 def fail(folder: Path, *records: object, status: int = 0, **more: Any) -> AskFailed:
     with pytest.raises(AskFailed) as caught:
-        parse(end(folder, lines(*records), status=status, **more))
+        ADAPTER.parse(end(folder, lines(*records), status=status, **more))
     return caught.value
 
 
@@ -134,7 +134,7 @@ def test_what_was_said_after_the_last_tool_is_the_answer(tmp_path: Path) -> None
         {**COMPLETE, "cost_usd": 0.5, "cache_read_input_tokens": 3},
     )
 
-    answer = parse(end(tmp_path, stdout))
+    answer = ADAPTER.parse(end(tmp_path, stdout))
 
     assert (answer.text, answer.session) == (FRONT, name)
     assert answer.usage == {
@@ -147,7 +147,7 @@ def test_what_was_said_after_the_last_tool_is_the_answer(tmp_path: Path) -> None
 def test_pieces_without_a_name_belong_together(tmp_path: Path) -> None:
     stdout = lines(message("Fi", name=None), message("ne.", name=None), COMPLETE)
 
-    assert parse(end(tmp_path, stdout)).text == "Fine."
+    assert ADAPTER.parse(end(tmp_path, stdout)).text == "Fine."
 
 
 def test_object_at_the_end_of_a_recipe_holds_fields_and_words(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ def test_object_at_the_end_of_a_recipe_holds_fields_and_words(tmp_path: Path) ->
         COMPLETE,
     )
 
-    answer = parse(end(tmp_path, stdout, schema=SCHEMA))
+    answer = ADAPTER.parse(end(tmp_path, stdout, schema=SCHEMA))
 
     assert (answer.structured, answer.text) == ({"approved": True}, "Fine.")
 
 
 def test_words_at_the_end_of_a_recipe_are_words(tmp_path: Path) -> None:
-    answer = parse(end(tmp_path, lines(message(FRONT), COMPLETE), schema=SCHEMA))
+    answer = ADAPTER.parse(end(tmp_path, lines(message(FRONT), COMPLETE), schema=SCHEMA))
 
     assert (answer.structured, answer.text) == (None, FRONT)
 

@@ -116,7 +116,8 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
     with scripted({"json": {"content": "Three words.", "meta": {"words": 3}}}) as served:
         ran = turn.python(
             "-m",
-            "uwf_git.agentkit.adapters.llm",
+            "uwf_git.agentkit.adapters",
+            "llm",
             "--url",
             served.url,
             "--model",
@@ -130,7 +131,31 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
 
 
 def test_the_program_says_what_is_missing(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.llm", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "llm", turn.thread)
     assert ran.status == 1
     assert "uwf.llm has no model" in ran.err
     assert "git config --global uwf.llm.model MODEL" in ran.err
+
+
+def test_what_was_said_goes_on_with_the_next_question() -> None:
+    turns = LlmAdapter()
+    with odd(Odd(body=chat("one")), Odd(body=chat("two"))) as served:
+        first = turns.ask(question(served.url))
+        second = turns.ask(question(served.url, prompt="And?", session=first.session))
+
+    told = [message["content"] for message in served.asked[1]["messages"]]
+    assert told == ["count", "one", "And?"]
+    assert (second.text, second.session) == ("two", first.session)
+    assert second.trace[0]["type"] == "turn"
+
+
+def test_way_that_an_endpoint_does_not_take_is_tried_once() -> None:
+    turns = LlmAdapter()
+    refusal = Odd(status=400, body={"error": {"message": "response_format is not known"}})
+    answer = Odd(body=chat('{"content": "x", "meta": {"words": 3}}'))
+    with odd(refusal, answer, answer) as served:
+        first = turns.ask(question(served.url, schema=SCHEMA))
+        turns.ask(question(served.url, schema=SCHEMA))
+
+    assert ["response_format" in body for body in served.asked] == [True, False, False]
+    assert first.trace[0]["way"] == "tool"

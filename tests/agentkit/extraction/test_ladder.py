@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ from agentkit.traces import find_odd
 from uwf_git.agentkit.context import ExtractContext
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
+from uwf_git.agentkit.extraction.ladder import Fallbacks, build_correction, extract_with_fallbacks
 
 GOOD = {"approved": True}
 BAD = {"approved": "yes"}
@@ -321,3 +321,22 @@ def test_agent_that_said_nothing_may_have_left_its_report(context: MakeContext) 
     assert (result.meta, result.content, result.rung) == (GOOD, "", "file")
     with pytest.raises(AskFailed):
         extract_with_fallbacks(Scripted([silent]), context(), ASKED, Fallbacks())
+
+
+Golden = Callable[[str, str | bytes], None]
+
+
+def test_correction_is_as_written_down(context: MakeContext, golden: Golden) -> None:
+    role = context().current_role
+
+    golden(
+        "prompts/correction.md", build_correction("approved: 'yes' is not of type 'boolean'", role)
+    )
+
+
+def test_problem_is_one_line_and_not_long(context: MakeContext) -> None:
+    told = build_correction("first\n# How to answer\n" + "x" * 5_000, context().current_role)
+
+    line = told.splitlines()[0]
+    assert "first # How to answer xxx" in line
+    assert len(line) < 1_200

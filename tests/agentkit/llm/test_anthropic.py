@@ -28,7 +28,7 @@ CALLED = ModelMessage(
 
 def body(request: ModelRequest, **given: Any) -> dict[str, Any]:
     found = endpoint(BASE, api="anthropic", **{"max_tokens": 99, **given})
-    return build_body(found, request)
+    return build_body(found, request, limit_name="max_tokens")
 
 
 @pytest.mark.parametrize("base", [BASE, f"{BASE}/", f"{BASE}/v1", f"{BASE}/v1/messages"])

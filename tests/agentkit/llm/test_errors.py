@@ -17,7 +17,7 @@ from uwf_git.agentkit.llm.errors import (
     read_document,
     refuse_shape,
 )
-from uwf_git.agentkit.llm.http_json import HttpReply, HttpTrouble, NoReply
+from uwf_git.agentkit.llm.http_client import HttpReply, HttpTrouble, NoReply
 
 NOW_S = 1_760_000_000.0
 KEYED = endpoint("https://api.example.com/v1", key="sk-geheim")

@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from uwf_git.agentkit.llm.http_client import HttpClient
-from uwf_git.agentkit.llm.http_json import HttpRequest, NoReply
+from uwf_git.agentkit.llm.http_client import HttpClient, HttpRequest, NoReply
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.adapters.reading import make_ended
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, EndedProgram, ProgramCall
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 Make = Callable[..., CommandAdapter]
@@ -19,14 +21,13 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     return ProgramCall(("fake-cli", "--out", f"{folder}/last"), given, {"FAKE_ADDED": "1"})
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
+def read(ended: EndedProgram) -> Report:
     text = ended.run.stdout.decode()
     if ended.run.exit_code != 0:
         spent = AdapterAnswer(text=text, usage={"turns": 1}) if "spent" in text else None
         raise AskFailed("model-error", "the model has failed", partial=spent)
-    return AdapterAnswer(
-        text=text, session=ended.question.session, usage={"turns": 5, "by": {"m": 7}}
-    )
+    usage = {"turns": 5, "by": {"m": 7}}
+    return Report(AdapterAnswer(text=text, session=ended.question.session, usage=usage))
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             "programs": ("other-cli", "fake-cli"),
             "build": build,
         }
-        return CommandAdapter(**given | {"parse": parse} | options)
+        return CommandAdapter(**given | {"read": read} | options)
 
     return write
 
@@ -87,7 +88,7 @@ def test_it_sees_what_it_may_see(make: Make) -> None:
 
 
 def test_every_question_has_a_folder_of_its_own_in_the_step(make: Make, tmp_path: Path) -> None:
-    adapter = make('cat >"$2"; echo log >&2')
+    adapter = make('cat >"$2"; echo log >&2; echo done')
 
     adapter.ask(question("one", step_dir=str(tmp_path)))
     adapter.ask(question("two", step_dir=str(tmp_path)))
@@ -104,7 +105,7 @@ def test_without_a_step_the_folder_goes_away(make: Make) -> None:
 
 
 def test_its_log_is_seen_meanwhile(make: Make, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    make("echo thinking >&2").ask(question())
+    make("echo thinking >&2; echo done").ask(question())
 
     assert capfdbinary.readouterr().err == b"thinking\n"
 
@@ -218,13 +219,13 @@ def test_count_that_goes_on_is_reported_apart(
 def test_count_that_goes_on_is_reported_apart_without_an_answer_too(
     make: Make, script: str, limits: dict[str, Any], kind: str
 ) -> None:
-    def parse_with_usage(ended: EndedProgram) -> AdapterAnswer:
+    def read_usage(ended: EndedProgram) -> Report:
         answer = AdapterAnswer(text="x", usage={"turns": 5})
         if ended.run.exit_code:
             raise AskFailed("model-error", "no", partial=answer)
-        return answer
+        return Report(answer)
 
-    adapter = make(script, usage_is_cumulative=True, parse=parse_with_usage)
+    adapter = make(script, usage_is_cumulative=True, read=read_usage)
 
     with pytest.raises(AskFailed) as caught:
         adapter.ask(question(session="s", spent={"turns": 2}, **limits))
@@ -239,3 +240,63 @@ def test_other_counts_are_taken_as_they_are(make: Make) -> None:
     assert make("echo x").ask(question(session="s", spent=spent)).usage["turns"] == 5
     adapter = make("echo x", usage_is_cumulative=True)
     assert adapter.ask(question(spent=spent)).usage["turns"] == 5
+
+
+SAID = AdapterAnswer(text="Done.")
+SILENT = AdapterAnswer(text=" \n")
+
+
+@pytest.mark.parametrize(
+    ("report", "end", "kind", "message"),
+    [
+        (Report(SAID), {"status": 3}, "crashed", "x ended with exit status 3 after its result"),
+        (Report(SILENT), {}, "no-result", "x ended well, but said nothing"),
+        (Report(SILENT, is_refused=True), {}, "refused-permission", "x ended without an answer"),
+        (Report(SAID, error="no luck", status=401), {"status": 1}, "auth", "x: no luck"),
+        (Report(SAID, error=""), {}, "model-error", "x: it gave no reason"),
+        (Report(SAID, has_end=False), {"stderr": "gone"}, "no-result", "x ended without a result"),
+        (Report(SAID, error="Gone"), {"session": "s-1"}, "no-session", "not know the session s-1"),
+        (
+            Report(SAID, has_end=False),
+            {"session": "s-1", "stderr": "it is gone"},
+            "no-session",
+            "x does not know the session s-1 any more",
+        ),
+    ],
+)
+def test_end_that_is_no_answer_is_explained(
+    report: Report, end: dict[str, Any], kind: str, message: str
+) -> None:
+    adapter = CommandAdapter("x", (), build, lambda _: report, login="log in", lost_session="gone")
+
+    with pytest.raises(AskFailed) as caught:
+        adapter.parse(make_ended("", **end))
+
+    assert caught.value.kind == kind
+    assert message in caught.value.message
+    assert (caught.value.hint == "log in") == (kind == "auth")
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        (Report(SAID), 0),
+        (Report(SAID, any_status=True), 1),
+        (Report(AdapterAnswer(text="", structured={})), 0),
+    ],
+)
+def test_good_end_is_an_answer(report: Report, status: int) -> None:
+    ended = make_ended("", stderr="gone", status=status, session="s-1")
+
+    adapter = CommandAdapter("x", (), build, lambda _: report, lost_session="gone")
+
+    assert adapter.parse(ended) == report.answer
+
+
+def test_settings_of_its_own_say_how_it_takes_a_schema_and_tools() -> None:
+    row = CommandAdapter("x", (), build, read, schema_way="its own --x", takes_mcp=True)
+
+    assert row.takes_schema
+    assert row.keys["schema"] == "words: ask for the fields in words, not by its own --x"
+    assert row.keys.keys() == {"schema", "mcp"}
+    assert CommandAdapter("x", (), build, read).keys == {}

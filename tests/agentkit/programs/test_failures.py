@@ -1,15 +1,12 @@
 import pytest
 from agentkit.adapters.reading import make_ended
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed, FailureKind
+from uwf_git.agentkit.extraction.adapter import FailureKind
 from uwf_git.agentkit.programs.failures import (
     classify_words,
     explain_no_record,
-    explain_unknown_session,
     explain_words,
     find_last_words,
-    require_good_end,
-    require_words,
     with_reset,
 )
 
@@ -105,33 +102,3 @@ def test_line_before_a_help_page_is_the_error() -> None:
 @pytest.mark.parametrize("stderr", [b"", b" \n\n", b"\xff\xfe", b"error:\n"])
 def test_any_stderr_will_do(stderr: bytes) -> None:
     assert find_last_words(stderr)[1] is False
-
-
-def test_exit_status_counts_after_a_record_that_is_fine() -> None:
-    answer = AdapterAnswer(text="Done.")
-    require_good_end("claude", make_ended(""), answer, after="result")
-
-    with pytest.raises(AskFailed) as caught:
-        require_good_end("claude", make_ended("", status=3), answer, after="result")
-
-    assert caught.value.kind == "crashed"
-    assert caught.value.message == "claude ended with exit status 3 after its result"
-    assert caught.value.partial == answer
-
-
-def test_empty_text_is_no_answer() -> None:
-    require_words("claude", AdapterAnswer(text="Done."))
-    require_words("claude", AdapterAnswer(text=" ", structured={}))
-
-    with pytest.raises(AskFailed) as caught:
-        require_words("claude", AdapterAnswer(text=" \n"))
-
-    assert caught.value.kind == "no-result"
-    assert caught.value.message == "claude ended well, but said nothing"
-
-
-def test_session_that_is_gone_is_named() -> None:
-    failure = explain_unknown_session("qwen", make_ended("", session="s-1"))
-
-    assert failure.kind == "no-session"
-    assert failure.message == "qwen does not know the session s-1 any more"

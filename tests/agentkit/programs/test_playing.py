@@ -17,7 +17,9 @@ from uwf_git.errors import BadUsage
 ADAPTER = """\
 import sys
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall, adapter_main
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import Report
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 
 def build(question, folder):
@@ -25,17 +27,17 @@ def build(question, folder):
     words = split_args(question.settings)
     return ProgramCall(("fake-cli", session, *words), question.prompt.encode())
 
-def parse(ended):
+def read(ended):
     session, _, text = ended.run.stdout.decode().partition("\\n")
     answer = AdapterAnswer(
         text=text, session=session, usage={"turns": 1}, trace=({"type": "tool", "name": "sh"},)
     )
     if ended.run.exit_code:
         raise AskFailed("auth", "log in first", hint="fake login", partial=answer)
-    return answer
+    return Report(answer)
 
 ADAPTER = CommandAdapter(
-    name="fake", programs=("fake-cli",), build=build, parse=parse, resumes=True
+    name="fake", programs=("fake-cli",), build=build, read=read, resumes=True
 )
 sys.exit(adapter_main(ADAPTER, about="Plays for tests.", keys={"colour": "its colour"})())
 """

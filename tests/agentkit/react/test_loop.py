@@ -11,9 +11,9 @@ from agentkit.traces import find_odd
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
-from uwf_git.agentkit.llm.messages import UserMessage
-from uwf_git.agentkit.react.loop import Loop, LoopLimits
-from uwf_git.agentkit.react.toolbox import build_toolbox
+from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
+from uwf_git.agentkit.react.loop import Loop, LoopLimits, Repeats, make_room
+from uwf_git.agentkit.react.tools import build_toolbox
 from uwf_git.agentkit.react.work_folder import open_work_folder
 
 SCHEMA: dict[str, Any] = {
@@ -192,3 +192,72 @@ def test_answering_now_offers_no_tools(tmp_path: Path) -> None:
     assert ended.answer.structured == {"ok": True}
     assert "tools" not in served.asked[0]
     assert served.asked[0]["messages"][-1]["content"] == "Do it."
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall("id", name, arguments)
+
+
+def test_the_third_time_the_same_call_with_the_same_outcome_is_blocked() -> None:
+    repeats = Repeats()
+    for _ in range(2):
+        assert not repeats.blocks(call("ls", a=1, b=2))
+        repeats.add(call("ls", a=1, b=2), "x", changed=False)
+    assert repeats.blocks(call("ls", b=2, a=1))
+    assert not repeats.blocks(call("ls", a=1))
+
+
+def test_calls_in_turns_are_a_circle_too() -> None:
+    repeats = Repeats()
+    for _ in range(2):
+        for name in ("ls", "cat"):
+            assert not repeats.blocks(call(name))
+            repeats.add(call(name), name, changed=False)
+    assert repeats.blocks(call("ls"))
+
+
+def test_an_outcome_that_differs_is_no_circle() -> None:
+    repeats = Repeats()
+    for outcome in ("1", "2", "3", "4"):
+        assert not repeats.blocks(call("ls"))
+        repeats.add(call("ls"), outcome, changed=False)
+
+
+def test_a_change_begins_anew() -> None:
+    repeats = Repeats()
+    for _ in range(5):
+        assert not repeats.blocks(call("make"))
+        repeats.add(call("make"), "error", changed=False)
+        repeats.add(call("patch_file"), "changed", changed=True)
+
+
+def test_model_that_repeats_a_blocked_call_is_stuck() -> None:
+    repeats = Repeats()
+    for _ in range(2):
+        repeats.add(call("ls"), "x", changed=False)
+    for _ in range(3):
+        assert not repeats.is_stuck
+        assert repeats.blocks(call("ls"))
+    assert repeats.is_stuck
+
+
+def turn(text: str) -> ToolResults:
+    return ToolResults((ToolResult("c", text), ToolResult("d", "short", is_error=True)), "note")
+
+
+def test_older_outcomes_are_left_out_with_a_note_and_newer_ones_stay() -> None:
+    messages = (UserMessage("y" * 9_999), turn("x" * 1_000), turn("x" * 1_000), turn("x" * 1_000))
+    shorter = make_room(messages)
+    assert shorter is not None
+    assert shorter[0] == messages[0]
+    assert shorter[2:] == messages[2:]
+    first = shorter[1]
+    assert isinstance(first, ToolResults)
+    assert first.results[0].text.startswith("[… 1,000 characters left out to make room")
+    assert first.results[1] == ToolResult("d", "short", is_error=True)
+    assert first.note == "note"
+
+
+def test_messages_that_cannot_be_made_shorter_are_reported() -> None:
+    assert make_room((UserMessage("x" * 9_999), turn("x" * 999), turn("x" * 999))) is None
+    assert make_room((UserMessage("hi"), turn("a"), turn("b"), turn("c"))) is None

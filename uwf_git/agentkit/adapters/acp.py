@@ -7,7 +7,6 @@ allow (`read edit`); each answer is in the trace. A turn is finished only with a
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,13 +19,17 @@ from uwf_git.agentkit.extraction.adapter import (
     FailureKind,
 )
 from uwf_git.agentkit.extraction.records import find
-from uwf_git.agentkit.live_log import LiveLog
-from uwf_git.agentkit.programs.acp_client import AcpClient, RequestFailed, WaitingEnded, WaitLimits
-from uwf_git.agentkit.programs.acp_turn import AcpTurn
+from uwf_git.agentkit.programs.acp_client import (
+    AcpClient,
+    AcpTurn,
+    RequestFailed,
+    WaitingEnded,
+    WaitLimits,
+)
 from uwf_git.agentkit.programs.deciding_files import is_below, list_deciding_files
-from uwf_git.agentkit.programs.mcp_config import find_mcp_entry
+from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, find_mcp_entry
 from uwf_git.agentkit.programs.playing import adapter_main
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.agents.command_line import (
@@ -242,7 +245,7 @@ def _build_request(question: AdapterQuestion) -> StdioRequest:
 
 
 def _mcp_servers(question: AdapterQuestion) -> list[dict[str, Any]]:
-    entry = find_mcp_entry(question.environ, question.settings)
+    entry = find_mcp_entry(question)
     if entry is None:
         return []
     env = [{"name": name, "value": value} for name, value in entry["env"].items()]
@@ -341,7 +344,3 @@ def main() -> int:
         return adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command")()
     finally:
         adapter.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,21 +7,15 @@ where every line is marked. It has no sessions, so an answer cannot be corrected
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.records import build_usage
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import explain_no_record, explain_words
-from uwf_git.agentkit.programs.options import option, write_file
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, option, write_file
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
@@ -33,8 +27,6 @@ repository it makes none. It prints nothing while its model thinks. It leaves it
 of the code in .aider.tags.cache.v4, unless --args '--map-tokens 0'. A model is named as aider
 names it: openai/NAME, sonnet.
 """
-
-_LOGIN = "the key of the model's provider, as OPENAI_API_KEY"
 
 _MESSAGE_FILE = "message.md"
 _LOG_FILE = "calls.log"
@@ -79,8 +71,8 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     return ProgramCall((*argv, *split_args(settings)))
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer from the log of calls; raise AskFailed if there is none."""
+def read(ended: EndedProgram) -> Report:
+    """Read the answer from the log of calls."""
     said = list(_read_responses(ended.folder))
     stdout = ended.run.stdout.decode(errors="replace")
     answer = AdapterAnswer(
@@ -88,9 +80,12 @@ def parse(ended: EndedProgram) -> AdapterAnswer:
         usage=_read_usage(stdout, said),
         trace=tuple({"type": "message", "text": text} for text in said[:-1] if text.strip()),
     )
-    if not said or not answer.text.strip() or ended.run.exit_code:
-        raise _explain(ended, stdout, answer)
-    return answer
+    if answer.text.strip() and not ended.run.exit_code:
+        return Report(answer)
+    failures = [found[0] for found in _FAILURE.finditer(stdout)]
+    if not failures and _EMPTY in stdout:
+        raise AskFailed("no-result", "aider's model gave an empty response", partial=answer)
+    return Report(answer, has_end=False, error=failures[-1] if failures else None)
 
 
 def _is_in_repository(workdir: str) -> bool:
@@ -148,27 +143,16 @@ def _number(digits: str | None, thousands: str | None) -> int:
         return 0
 
 
-def _explain(ended: EndedProgram, stdout: str, answer: AdapterAnswer) -> AskFailed:
-    failures = [found[0] for found in _FAILURE.finditer(stdout)]
-    if failures:
-        return explain_words("aider", failures[-1], login=_LOGIN, partial=answer)
-    if _EMPTY in stdout:
-        return AskFailed("no-result", "aider's model gave an empty response", partial=answer)
-    return explain_no_record("aider", ended, login=_LOGIN, partial=answer)
-
-
 ADAPTER = CommandAdapter(
     name="aider",
     programs=("aider",),
     build=build,
-    parse=parse,
+    read=read,
     environ=("AIDER_*", *PROVIDER_VARIABLES),
     install="pipx install aider-chat (Python below 3.13)",
+    login="the key of the model's provider, as OPENAI_API_KEY",
 )
 
 main = adapter_main(
     ADAPTER, about=_ABOUT, keys={"permission": "edit (default), or dry-run: change no files"}
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

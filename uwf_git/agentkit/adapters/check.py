@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext, Step
-from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.loading import load_context, parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agents.files import read_left_file
@@ -246,6 +245,3 @@ _CHECKS: Mapping[str, _Check] = {
     "plans": _check_plans,
 }
 _OPTIONS = {"files": ("--since",), "plans": ("--dir", "--list")}
-
-if __name__ == "__main__":
-    sys.exit(main())

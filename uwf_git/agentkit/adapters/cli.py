@@ -4,12 +4,15 @@ No shell reads the command. Its output is the answer if its exit status is 0 and
 anything; nothing more is known about it.
 """
 
-import sys
-
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall, adapter_main
-from uwf_git.agentkit.programs.command_call import build_call, parse_output
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.command_adapter import (
+    CommandAdapter,
+    ProgramCall,
+    build_call,
+    read_output,
+)
+from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agents.command_line import BadCommand, split_command
 from uwf_git.errors import BadUsage
@@ -47,10 +50,7 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 ADAPTER = CommandAdapter(
-    name="cli", programs=(), build=build, parse=parse_output, environ=PROVIDER_VARIABLES
+    name="cli", programs=(), build=build, read=read_output, environ=PROVIDER_VARIABLES
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS, word="command")
-
-if __name__ == "__main__":
-    sys.exit(main())

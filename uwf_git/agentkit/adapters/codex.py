@@ -5,40 +5,17 @@ an event of type `error` is a warning. Codex does not check the requested object
 """
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    build_usage,
-    find,
-    find_last,
-    parse_last,
-    parse_lines,
-)
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.extraction.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.extraction.role_object import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.extraction.strict_schema import StrictSchema, derive_strict, restore
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_words,
-    require_good_end,
-    require_words,
-)
-from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_toml
-from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
-    find_object_schema,
-    option,
-    schema_keys,
-    write_file,
-)
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.options import find_object_schema, mcp_toml, option, write_file
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hook_forms import list_words_of_turn
 
@@ -52,14 +29,7 @@ What it may do (--permission), by its sandbox; it never asks:
   danger-full-access  everything that you may do
 """
 
-_KEYS = {**schema_keys("its own --output-schema"), **MCP_KEYS}
-
-_PERMISSION = "workspace-write"
-_SCHEMA_FILE = "schema.json"
-_LOGIN = "`codex login`"
 _HOOK_S = 5.0
-
-_NO_SESSION = "no rollout found"
 
 _IN_WORDS = "codex does not take the role's schema; its fields were asked for in words"
 
@@ -68,13 +38,13 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     """Build the call for *question*; the schema goes into a file in *folder*."""
     settings = question.settings
     argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
-    argv += ["--sandbox", settings.get("permission") or _PERMISSION]
+    argv += ["--sandbox", settings.get("permission") or "workspace-write"]
     argv += option("--model", settings.get("model"))
     strict = _build_schema(question)
     if strict is not None:
         schema = json.dumps(strict.schema)
-        argv += ["--output-schema", write_file(folder, _SCHEMA_FILE, schema)]
-    argv += option("-c", mcp_toml(find_mcp_entry(question.environ, settings)))
+        argv += ["--output-schema", write_file(folder, "schema.json", schema)]
+    argv += option("-c", mcp_toml(question))
     hook = list_words_of_turn("codex", question.environ)
     argv += hook
     argv += split_args(settings)
@@ -85,18 +55,18 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     return ProgramCall((*argv, "-"), prompt.encode(errors="replace"), linger_s=linger_s)
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    events = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its events, of which the last end of a turn is the verdict."""
+    events = ended.read_records()
     ends = [each for each in events if each.get("type") in {"turn.completed", "turn.failed"}]
     answer = _read_answer(events, ended.question)
-    if not ends:
-        raise _explain_none(ended, answer)
-    if ends[-1]["type"] == "turn.failed":
-        raise explain_words("codex", _read_error(ends[-1]), login=_LOGIN, partial=answer)
-    require_good_end("codex", ended, answer, after="turn")
-    require_words("codex", answer)
-    return answer
+    error = None
+    if ends and ends[-1]["type"] == "turn.failed":
+        error = find(ends[-1], str, "error", "message") or ""
+        # It may be the endpoint's JSON.
+        told = parse_last(error.encode(errors="replace"))
+        error = find(told, str, "error", "message") or error
+    return Report(answer, has_end=bool(ends), error=error)
 
 
 def _build_schema(question: AdapterQuestion) -> StrictSchema | None:
@@ -115,7 +85,6 @@ def _read_answer(events: list[dict[str, Any]], question: AdapterQuestion) -> Ada
         read = read_answer(value if isinstance(value, dict) else None, question.schema)
         if read is not None:
             text, meta = read.content or text, read.meta
-    end = find_last(events, "turn.completed")
     warnings = [{"type": "warning", "message": _IN_WORDS}]
     is_in_words = (
         strict is None and question.schema is not None and "schema" not in question.settings
@@ -124,18 +93,14 @@ def _read_answer(events: list[dict[str, Any]], question: AdapterQuestion) -> Ada
         text=text,
         structured=meta,
         session=find(find_last(events, "thread.started"), str, "thread_id"),
-        usage={} if end is None else _read_usage(end),
+        usage=read_usage(
+            find(find_last(events, "turn.completed"), dict, "usage"),
+            inputTokens="input_tokens",
+            outputTokens="output_tokens",
+            cachedInputTokens="cached_input_tokens",
+            reasoningTokens="reasoning_output_tokens",
+        ),
         trace=(*_read_trace(events), *(warnings if is_in_words else [])),
-    )
-
-
-def _read_usage(end: Mapping[str, Any]) -> dict[str, Any]:
-    usage = find(end, dict, "usage")
-    return build_usage(
-        inputTokens=find(usage, int, "input_tokens"),
-        outputTokens=find(usage, int, "output_tokens"),
-        cachedInputTokens=find(usage, int, "cached_input_tokens"),
-        reasoningTokens=find(usage, int, "reasoning_output_tokens"),
     )
 
 
@@ -167,43 +132,25 @@ def _read_trace(events: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
 def _read_tool(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
     known = {"id", "type", "command", "aggregated_output", "status"}
     told = {key: value for key, value in item.items() if key not in known}
-    return {
-        "type": "tool",
-        "name": kind,
-        "input": item.get("command"),
-        "output": item.get("aggregated_output"),
-        "ok": item.get("status") == "completed",
-        **({"details": told} if told else {}),
-    }
-
-
-def _read_error(event: Mapping[str, Any]) -> str:
-    """Return the message of a failed turn, which may be the endpoint's JSON as a text."""
-    words = find(event, str, "error", "message") or ""
-    told = parse_last(words.encode(errors="replace"))
-    return find(told, str, "error", "message") or words
-
-
-def _explain_none(ended: EndedProgram, answer: AdapterAnswer) -> AskFailed:
-    failure = explain_no_record("codex", ended, login=_LOGIN, partial=answer)
-    if _NO_SESSION in failure.message:
-        return AskFailed("no-session", failure.message)
-    return failure
+    is_good = item.get("status") == "completed"
+    event = tool_event(kind, item.get("command"), item.get("aggregated_output"), ok=is_good)
+    return {**event, "details": told} if told else event
 
 
 ADAPTER = CommandAdapter(
     name="codex",
     programs=("codex",),
     build=build,
-    parse=parse,
-    takes_schema=True,
+    read=read,
+    schema_way="its own --output-schema",
+    takes_mcp=True,
     resumes=True,
     environ=("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"),
     install="npm install -g @openai/codex, then `codex login`",
+    login="`codex login`",
+    lost_session="no rollout found",
+    final="turn",
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

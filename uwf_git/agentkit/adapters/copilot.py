@@ -5,33 +5,15 @@ terminated. The usage, in a file of its own, is that of the whole session.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    build_usage,
-    find,
-    find_last,
-    parse_lines,
-    read_last,
-)
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_unknown_session,
-    explain_words,
-    require_words,
-)
-from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_servers_json
-from uwf_git.agentkit.programs.options import MCP_KEYS, option
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
+from uwf_git.agentkit.extraction.records import build_usage, find, find_last, read_last, tool_event
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.options import mcp_servers_json, option
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 from uwf_git.plan.hook_forms import list_words_of_turn
 
@@ -45,8 +27,6 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   none              only what its configuration allows; all else is refused
 To refuse some: --args '--deny-tool "shell(git push)"'.
 """
-
-_LOGIN = "copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own"
 
 _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "allow-all-tools": ("--allow-all-tools",),
@@ -67,38 +47,43 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     argv += option("--model", settings.get("model"))
     if question.session is not None:
         argv.append(f"--resume={question.session}")
-    entry = find_mcp_entry(question.environ, settings)
-    config = mcp_servers_json(entry, type="stdio", tools=["*"])
+    config = mcp_servers_json(question, type="stdio", tools=["*"])
     argv += option("--additional-mcp-config", config)
     argv += list_words_of_turn("copilot", question.environ)
     return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its events, and the usage in its file."""
+    records = ended.read_records()
     result = find_last(records, "result")
     said = [_text(record) for record in records if _is_said(record)]
+    trace = tuple(_trace(records))
     answer = AdapterAnswer(
         text=said[-1] if said else "",
         session=find(result, str, "sessionId"),
         usage=_read_usage(ended.folder),
-        trace=tuple(_trace(records)),
+        trace=trace,
     )
-    if find(result, int, "exitCode") != 0 or ended.run.exit_code:
-        raise _explain_failure(ended, records, answer)
-    is_refused = any(event["type"] == "tool" and not event["ok"] for event in answer.trace)
-    require_words("copilot", answer, is_refused=is_refused)
-    return answer
+    if find(result, int, "exitCode") == 0 and not ended.run.exit_code:
+        is_refused = any(event["type"] == "tool" and not event["ok"] for event in trace)
+        return Report(answer, is_refused=is_refused)
+    error = find_last(records, "session.error")
+    failure = find_last(records, "model.call_failure")
+    if error is None and failure is None:
+        return Report(answer, has_end=False)
+    status = find(failure, int, "data", "statusCode")
+    words = find(error, str, "data", "message") or f"the model's endpoint answered HTTP {status}"
+    return Report(answer, error=words, status=status)
 
 
-def _is_said(record: Record) -> bool:
+def _is_said(record: dict[str, Any]) -> bool:
     """Return whether the agent itself said this, not a sub-agent."""
     is_message = record.get("type") == "assistant.message"
     return is_message and not find(record, str, "data", "parentToolCallId")
 
 
-def _text(record: Record) -> str:
+def _text(record: dict[str, Any]) -> str:
     return find(record, str, "data", "content") or ""
 
 
@@ -122,22 +107,21 @@ def _sum(models: list[dict[str, Any]], *path: str) -> int | None:
     return sum(found) if found else None
 
 
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
-    calls: dict[str | None, Record] = {}
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    calls: dict[str | None, dict[str, Any]] = {}
     for record in records:
         kind, name = record.get("type"), find(record, str, "data", "toolCallId")
         if kind == "tool.execution_start":
             calls[name] = record
         elif kind == "tool.execution_complete":
             call = calls.get(name, {})
-            yield {
-                "type": "tool",
-                "name": find(call, str, "data", "toolName"),
-                "input": find(call, dict, "data", "arguments"),
-                "ok": find(record, bool, "data", "success") is True,
-                "output": find(record, str, "data", "result", "content")
+            yield tool_event(
+                find(call, str, "data", "toolName"),
+                find(call, dict, "data", "arguments"),
+                find(record, str, "data", "result", "content")
                 or find(record, str, "data", "error", "message"),
-            }
+                ok=find(record, bool, "data", "success") is True,
+            )
         elif kind == "assistant.message" and _text(record) and not _is_final(record):
             yield {"type": "message", "text": _text(record)}
         elif kind == "model.call_failure":
@@ -145,25 +129,8 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
             yield {"type": "warning", "message": f"a call of the model failed: HTTP {status}"}
 
 
-def _is_final(record: Record) -> bool:
+def _is_final(record: dict[str, Any]) -> bool:
     return _is_said(record) and not find(record, list, "data", "toolRequests")
-
-
-def _explain_failure(
-    ended: EndedProgram, records: list[dict[str, Any]], answer: AdapterAnswer
-) -> AskFailed:
-    if (
-        ended.question.session is not None
-        and b"No session, task, or name matched" in ended.run.stderr
-    ):
-        return explain_unknown_session("copilot", ended)
-    error = find_last(records, "session.error")
-    failure = find_last(records, "model.call_failure")
-    if error is None and failure is None:
-        return explain_no_record("copilot", ended, login=_LOGIN, partial=answer)
-    status = find(failure, int, "data", "statusCode")
-    words = find(error, str, "data", "message") or f"the model's endpoint answered HTTP {status}"
-    return explain_words("copilot", words, status=status, login=_LOGIN, partial=answer)
 
 
 # Named one by one: it sets many others for its children, which must not reach a nested copilot.
@@ -178,14 +145,14 @@ ADAPTER = CommandAdapter(
     # The platform's own binary needs no Node and no launcher.
     programs=("copilot", "copilot-linux-x64"),
     build=build,
-    parse=parse,
+    read=read,
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="npm install -g @github/copilot",
+    login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",
+    lost_session="No session, task, or name matched",
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=MCP_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

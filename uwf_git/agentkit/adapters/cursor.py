@@ -11,25 +11,15 @@ Source: cursor.com/docs/cli/reference/output-format, /parameters and /docs/cli/m
 the program itself, which needs an account.
 """
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.extraction.records import Record, build_usage, find, find_last, parse_lines
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_words,
-    require_good_end,
-    require_words,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, read_usage, tool_event
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import option
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -48,16 +38,12 @@ It takes MCP servers from mcp.json alone. To let it use the tools of `uwf mcp`, 
 into ~/.cursor/mcp.json yourself, and say --args --approve-mcps.
 """
 
-_LOGIN = "cursor-agent login, or CURSOR_API_KEY"
-
 _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "force": ("--force",),
     "default": (),
     "plan": ("--mode", "plan"),
     "ask": ("--mode", "ask"),
 }
-
-_TOOL_SUFFIX = "ToolCall"
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
@@ -70,9 +56,9 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its records; only some versions report the usage."""
+    records = ended.read_records()
     result = find_last(records, "result")
     sessions = [name for record in records if (name := find(record, str, "session_id"))]
     last = _said_last(records)
@@ -80,16 +66,18 @@ def parse(ended: EndedProgram) -> AdapterAnswer:
     answer = AdapterAnswer(
         text=last if whole is None or whole.rstrip().endswith(last.strip() or "\0") else whole,
         session=sessions[-1] if sessions else None,
-        usage=_read_usage(result),
+        usage=read_usage(
+            find(result, dict, "usage"),
+            inputTokens="inputTokens",
+            outputTokens="outputTokens",
+            cachedInputTokens="cacheReadTokens",
+        ),
         trace=tuple(_trace(records)),
     )
     if result is None:
-        raise explain_no_record("cursor", ended, login=_LOGIN, partial=answer)
-    if result.get("is_error") is not False or result.get("subtype") != "success":
-        raise explain_words("cursor", whole or "", login=_LOGIN, partial=answer)
-    require_good_end("cursor", ended, answer, after="result")
-    require_words("cursor", answer)
-    return answer
+        return Report(answer, has_end=False)
+    is_good = result.get("is_error") is False and result.get("subtype") == "success"
+    return Report(answer, error=None if is_good else whole or "")
 
 
 def _said_last(records: list[dict[str, Any]]) -> str:
@@ -103,35 +91,25 @@ def _said_last(records: list[dict[str, Any]]) -> str:
     return "".join(said)
 
 
-def _text(record: Record) -> str:
+def _text(record: dict[str, Any]) -> str:
     blocks = find(record, list, "message", "content") or []
     return "".join(find(block, str, "text") or "" for block in blocks)
 
 
-def _read_usage(result: Record | None) -> dict[str, Any]:
-    """Read the usage, which only some versions report."""
-    return build_usage(
-        inputTokens=find(result, int, "usage", "inputTokens"),
-        outputTokens=find(result, int, "usage", "outputTokens"),
-        cachedInputTokens=find(result, int, "usage", "cacheReadTokens"),
-    )
-
-
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for record in records:
         if record.get("type") != "tool_call" or record.get("subtype") != "completed":
             continue
         call = find(record, dict, "tool_call") or {}
         for name, told in call.items():
-            if name.endswith(_TOOL_SUFFIX):
+            if name.endswith("ToolCall"):
                 result = find(told, dict, "result") or {}
-                yield {
-                    "type": "tool",
-                    "name": name.removesuffix(_TOOL_SUFFIX),
-                    "input": find(told, dict, "args"),
-                    "ok": "success" in result,
-                    "output": result.get("success", result),
-                }
+                yield tool_event(
+                    name.removesuffix("ToolCall"),
+                    find(told, dict, "args"),
+                    result.get("success", result),
+                    ok="success" in result,
+                )
 
 
 ADAPTER = CommandAdapter(
@@ -139,13 +117,11 @@ ADAPTER = CommandAdapter(
     # `agent` may be another vendor's program.
     programs=("cursor-agent", "agent"),
     build=build,
-    parse=parse,
+    read=read,
     resumes=True,
     environ=("CURSOR_API_KEY", "CURSOR_CONFIG_DIR", "CURSOR_API_ENDPOINT"),
     install="curl https://cursor.com/install -fsS | bash",
+    login="cursor-agent login, or CURSOR_API_KEY",
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

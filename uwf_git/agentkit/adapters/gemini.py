@@ -9,7 +9,6 @@ GEMINI_CLI_HOME moves the login and the sessions too. The help names the two way
 entry that the user makes once, and `uwf-acp`, which passes servers with the session.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,20 +18,11 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
-from uwf_git.agentkit.extraction.records import build_usage, find, find_last, parse_lines
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_words,
-    require_good_end,
-    require_words,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, read_usage, tool_event
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
 from uwf_git.agentkit.programs.options import option
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\
@@ -52,27 +42,26 @@ turn, say once:  gemini mcp add --scope user --trust uwf uwf mcp
 Or call it by  uwf-acp 'gemini --acp',  which attaches them to the turn.
 """
 
-_PERMISSION = "auto_edit"
-
 _LOGIN = "start `gemini` once to log in, or set GEMINI_API_KEY"
-_STATUSES: dict[int, FailureKind] = {41: "auth", 42: "usage", 53: "no-result", 55: "usage"}
-_HINTS = {
-    41: _LOGIN,
-    53: "model.maxSessionTurns in its settings gives it more turns",
+_MORE_TURNS = "model.maxSessionTurns in its settings gives it more turns"
+_STATUSES: dict[int, tuple[FailureKind, str | None]] = {
+    41: ("auth", _LOGIN),
+    42: ("usage", None),
+    53: ("no-result", _MORE_TURNS),
+    55: ("usage", None),
 }
 _TURN_LIMIT = "FatalTurnLimitedError"
+_NO_SESSION = "Error resuming session"
 
 # 400 to 511 modulo 256.
 _HTTP_STATUSES = range(144, 256)
-
-_NO_SESSION = "Error resuming session"
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     """Build the call for *question*."""
     settings = question.settings
     argv = ["gemini", "--output-format", "stream-json", "--skip-trust"]
-    argv += ["--approval-mode", settings.get("permission") or _PERMISSION]
+    argv += ["--approval-mode", settings.get("permission") or "auto_edit"]
     argv += option("--model", settings.get("model"))
     argv += option("--resume", question.session)
     # Otherwise it restarts itself as a process that signals do not reach.
@@ -81,39 +70,37 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     return ProgramCall((*argv, *split_args(settings)), given, environ)
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
-    result = find_last(records, "result")
-    answer = _read_answer(result, records)
-    if result is None:
-        raise _explain_none(ended, answer)
-    if result.get("status") != "success":
-        raise _explain_failure(result, ended.run.exit_code, answer)
-    require_good_end("gemini", ended, answer, after="result")
-    require_words("gemini", answer)
-    return answer
-
-
-def _read_answer(result: Mapping[str, Any] | None, records: list[dict[str, Any]]) -> AdapterAnswer:
+def read(ended: EndedProgram) -> Report:
+    """Read its records."""
+    records = ended.read_records()
+    result, status = find_last(records, "result"), ended.run.exit_code
     trace = tuple(_read_trace(records))
     said = [event["text"] for event in trace if event["type"] == "message"]
-    return AdapterAnswer(
+    answer = AdapterAnswer(
         # The texts before its tools announce what it is going to do.
         text=said[-1] if said else "",
         session=find(find_last(records, "init"), str, "session_id"),
-        usage=_read_usage(result),
+        usage=read_usage(
+            find(result, dict, "stats"),
+            inputTokens="input_tokens",
+            outputTokens="output_tokens",
+            cachedInputTokens="cached",
+        ),
         trace=trace,
     )
-
-
-def _read_usage(result: Mapping[str, Any] | None) -> dict[str, Any]:
-    stats = find(result, dict, "stats")
-    return build_usage(
-        inputTokens=find(stats, int, "input_tokens"),
-        outputTokens=find(stats, int, "output_tokens"),
-        cachedInputTokens=find(stats, int, "cached"),
-    )
+    if result is None:
+        if status in _STATUSES and _NO_SESSION.encode() not in ended.run.stderr:
+            kind, hint = _STATUSES[status]
+            words = explain_no_record("gemini", ended, login=_LOGIN).message
+            raise AskFailed(kind, words, hint=hint, partial=answer)
+        return Report(answer, has_end=False)
+    if result.get("status") == "success":
+        return Report(answer)
+    warnings = [event["message"] for event in trace if event["type"] == "warning"]
+    words = find(result, str, "error", "message") or (warnings[-1] if warnings else "") or ""
+    if find(result, str, "error", "type") == _TURN_LIMIT:
+        raise AskFailed("no-result", f"gemini: {words}", hint=_MORE_TURNS, partial=answer)
+    return Report(answer, error=words, status=status + 256 if status in _HTTP_STATUSES else None)
 
 
 def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -134,59 +121,28 @@ def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
             yield {"type": "message", "text": said}
         said = ""
         if record.get("type") == "tool_use":
-            yield _read_tool(record, results.get(find(record, str, "tool_id"), {}))
+            done = results.get(find(record, str, "tool_id"), {})
+            yield tool_event(
+                record.get("tool_name"),
+                record.get("parameters"),
+                done.get("output") or done.get("error"),
+                ok=done.get("status") == "success",
+            )
 
-
-def _read_tool(call: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "tool",
-        "name": call.get("tool_name"),
-        "input": call.get("parameters"),
-        "output": done.get("output") or done.get("error"),
-        "ok": done.get("status") == "success",
-    }
-
-
-def _explain_failure(result: Mapping[str, Any], status: int, answer: AdapterAnswer) -> AskFailed:
-    words = find(result, str, "error", "message") or _find_last_warning(answer)
-    if find(result, str, "error", "type") == _TURN_LIMIT:
-        return AskFailed("no-result", f"gemini: {words}", hint=_HINTS[53], partial=answer)
-    told = status + 256 if status in _HTTP_STATUSES else None
-    return explain_words("gemini", words, status=told, login=_LOGIN, partial=answer)
-
-
-def _find_last_warning(answer: AdapterAnswer) -> str:
-    warnings = [event["message"] for event in answer.trace if event["type"] == "warning"]
-    return warnings[-1] or "" if warnings else ""
-
-
-def _explain_none(ended: EndedProgram, answer: AdapterAnswer) -> AskFailed:
-    failure = explain_no_record("gemini", ended, login=_LOGIN, partial=answer)
-    if _NO_SESSION.encode() in ended.run.stderr:
-        return AskFailed("no-session", failure.message)
-    kind = _STATUSES.get(ended.run.exit_code)
-    if kind is None:
-        return failure
-    hint = _HINTS.get(ended.run.exit_code)
-    return AskFailed(kind, failure.message, hint=hint, partial=failure.partial)
-
-
-_VARIABLES = (
-    "GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_*",
-    "GOOGLE_VERTEX_*", "GOOGLE_APPLICATION_CREDENTIALS",
-)  # fmt: skip
 
 ADAPTER = CommandAdapter(
     name="gemini",
     programs=("gemini",),
     build=build,
-    parse=parse,
+    read=read,
     resumes=True,
-    environ=_VARIABLES,
+    environ=(
+        "GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_*",
+        "GOOGLE_VERTEX_*", "GOOGLE_APPLICATION_CREDENTIALS",
+    ),
     install="npm install -g @google/gemini-cli, then `gemini` once to log in",
-)
+    login=_LOGIN,
+    lost_session=_NO_SESSION,
+)  # fmt: skip
 
 main = adapter_main(ADAPTER, about=_ABOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

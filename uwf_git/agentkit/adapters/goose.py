@@ -12,42 +12,24 @@ Source: goose-docs.ai (running tasks, recipe reference), and goose-cli: the even
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    build_usage,
-    find,
-    find_last,
-    parse_last,
-    parse_lines,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_unknown_session,
-    explain_words,
-    require_words,
-)
-from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_command_line
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
+    PROVIDER_VARIABLES,
     find_object_schema,
+    mcp_command_line,
     option,
-    schema_keys,
     setting_options,
     write_file,
 )
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.files import read_left_file
@@ -62,22 +44,11 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   chat   nothing: it only answers
 """
 
-_LOGIN = "goose configure, or the key of its provider in the environment"
-
-_KEYS = {
-    "provider": "the provider of the model, as goose names it",
-    **schema_keys("a recipe's response"),
-    **MCP_KEYS,
-}
-
-_PERMISSION = "auto"
-
 _SESSION_FILE = "session"
 _RECIPE_FILE = "recipe.json"
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _FAILURE = "Ran into this error:"
-_UNKNOWN_SESSION = re.compile(rb"no session .{0,40}found|session .{0,80}not found", re.IGNORECASE)
 # Some versions ask whether tools that are not configured may be used again.
 _NOT_RESUMED = b"Resume cancelled"
 
@@ -90,8 +61,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     argv = ["goose", "run", "--quiet", "--output-format", "stream-json", "--name", session]
     argv += setting_options(question, ("provider", "model"))
     if question.session is None:
-        entry = find_mcp_entry(question.environ, settings)
-        argv += option("--with-extension", mcp_command_line(entry))
+        argv += option("--with-extension", mcp_command_line(question))
     else:
         # It has the server of `uwf mcp` already.
         argv.append("--resume")
@@ -105,32 +75,39 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
         # The prompt is in the recipe, not on stdin, from which it would be recorded.
         extend_prompt(question.step_dir, question.prompt, prompt)
         argv += ["--recipe", write_file(folder, _RECIPE_FILE, _build_recipe(schema, prompt))]
-    mode = settings.get("permission") or _PERMISSION
+    mode = settings.get("permission") or "auto"
     return ProgramCall((*argv, *split_args(settings)), given, {"GOOSE_MODE": mode})
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its events; ``complete`` is the verdict, and an ``error`` before it counts."""
+    records, question = ended.read_records(), ended.question
     complete = find_last(records, "complete")
-    answer = _read_answer(
-        AdapterAnswer(
-            text=_said_last(records),
-            session=_read(ended.folder, _SESSION_FILE),
-            usage=_read_usage(complete),
-            trace=tuple(_trace(records)),
+    answer = AdapterAnswer(
+        text=_said_last(records),
+        session=_read(ended.folder, _SESSION_FILE),
+        usage=read_usage(
+            complete,
+            inputTokens="input_tokens",
+            outputTokens="output_tokens",
+            cachedInputTokens="cache_read_input_tokens",
+            costUsd="cost_usd",
         ),
-        ended.question,
+        trace=tuple(_trace(records)),
     )
-    failure = find(find_last(records, "error"), str, "error")
-    if failure is None and answer.text.startswith(_FAILURE):
-        failure = answer.text
-    if failure is not None:
-        raise explain_words("goose", failure, login=_LOGIN, partial=answer)
-    if complete is None or ended.run.exit_code:
-        raise _explain_end(ended, answer)
-    require_words("goose", answer)
-    return answer
+    # The answer to a recipe ends with the object.
+    value = parse_last(answer.text.encode()) if question.schema is not None else None
+    found = read_answer(value, question.schema or True) if isinstance(value, dict) else None
+    if found is not None and question.session is None:
+        answer = replace(answer, text=found.content, structured=found.meta)
+    error = find(find_last(records, "error"), str, "error")
+    if error is None and answer.text.startswith(_FAILURE):
+        error = answer.text
+    report = Report(answer, complete is not None and not ended.run.exit_code, error)
+    if not report.is_good and question.session is not None and _NOT_RESUMED in ended.run.stdout:
+        message = f"goose refused to resume the session {question.session:.60}"
+        raise AskFailed("no-session", message)
+    return report
 
 
 def _build_recipe(schema: dict[str, Any], prompt: str) -> str:
@@ -158,22 +135,7 @@ def _read(folder: str, name: str) -> str | None:
         return None
 
 
-def _read_answer(answer: AdapterAnswer, question: AdapterQuestion) -> AdapterAnswer:
-    """Read the object with which the answer to a recipe ends."""
-    value = parse_last(answer.text.encode()) if question.schema is not None else None
-    read = read_answer(value, question.schema or True) if isinstance(value, dict) else None
-    if read is None or question.session is not None:
-        return answer
-    return AdapterAnswer(
-        text=read.content,
-        structured=read.meta,
-        session=answer.session,
-        usage=answer.usage,
-        trace=answer.trace,
-    )
-
-
-def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[Record, Record]]:
+def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the parts of all messages, each with its message."""
     for record in records:
         message = find(record, dict, "message")
@@ -194,16 +156,7 @@ def _said_last(records: list[dict[str, Any]]) -> str:
     return "\n\n".join(said.values())
 
 
-def _read_usage(complete: Record | None) -> dict[str, Any]:
-    return build_usage(
-        inputTokens=find(complete, int, "input_tokens"),
-        outputTokens=find(complete, int, "output_tokens"),
-        cachedInputTokens=find(complete, int, "cache_read_input_tokens"),
-        costUsd=find(complete, float, "cost_usd"),
-    )
-
-
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     results = {
         find(part, str, "id"): find(part, dict, "toolResult") or {}
         for _, part in _contents(records)
@@ -213,22 +166,13 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
         if find(part, str, "type") == "toolRequest":
             result = results.get(find(part, str, "id"), {})
             is_error = find(result, bool, "value", "isError") is True
-            yield {
-                "type": "tool",
-                "name": find(part, str, "toolCall", "value", "name"),
-                "input": find(part, dict, "toolCall", "value", "arguments"),
-                "ok": result.get("status") == "success" and not is_error,
-                "output": result.get("value", result.get("error")),
-            }
-
-
-def _explain_end(ended: EndedProgram, answer: AdapterAnswer) -> AskFailed:
-    if ended.question.session is not None and _UNKNOWN_SESSION.search(ended.run.stderr):
-        return explain_unknown_session("goose", ended)
-    if ended.question.session is not None and _NOT_RESUMED in ended.run.stdout:
-        message = f"goose refused to resume the session {ended.question.session:.60}"
-        return AskFailed("no-session", message)
-    return explain_no_record("goose", ended, login=_LOGIN, partial=answer)
+            call = find(part, dict, "toolCall", "value")
+            yield tool_event(
+                find(call, str, "name"),
+                find(call, dict, "arguments"),
+                result.get("value", result.get("error")),
+                ok=result.get("status") == "success" and not is_error,
+            )
 
 
 # Named one by one: it sets others for its children, which must not reach a nested goose.
@@ -241,15 +185,17 @@ ADAPTER = CommandAdapter(
     name="goose",
     programs=("goose",),
     build=build,
-    parse=parse,
-    takes_schema=True,
+    read=read,
+    schema_way="a recipe's response",
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
+    login="goose configure, or the key of its provider in the environment",
+    lost_session="no session .{0,40}found|session .{0,80}not found",
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
+_KEYS = {"provider": "the provider of the model, as goose names it", **ADAPTER.keys}
 
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)

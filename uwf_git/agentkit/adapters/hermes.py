@@ -10,28 +10,18 @@ or commands to the work directory; only its commands can be taken away.
 
 import os
 import re
-import sys
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import build_usage, find, read_last
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_unknown_session,
-    explain_words,
-    require_good_end,
-)
+from uwf_git.agentkit.extraction.records import find, read_last, read_usage
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import (
     LONGEST_ARGUMENT_BYTES,
+    PROVIDER_VARIABLES,
     clean_argument,
     setting_options,
 )
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -45,10 +35,6 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   file   read and edit files, anywhere; it is offered no commands
 """
 
-_LOGIN = "hermes setup, or the key of its provider in the environment"
-
-_KEYS = {"provider": "the provider of the model, as hermes names it"}
-
 _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "yolo": ("--yolo",),
     "file": ("--yolo", "--toolsets", "file"),
@@ -57,7 +43,6 @@ _PERMISSIONS: dict[str, tuple[str, ...]] = {
 _USAGE_FILE = "usage.json"
 
 _SESSION = re.compile(r"^session_id: *(\S+)", re.MULTILINE)
-_UNKNOWN_SESSION = b"Session not found"
 # The warnings of `chat` before the answer.
 _WARNINGS = re.compile(r"\A(?:(?: {2}⚠.*)?\r?\n)+")
 # What it prints in place of an answer, and still calls completed.
@@ -88,51 +73,45 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     return ProgramCall(tuple(argv))
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    answer = _parse_once(ended) if ended.question.session is None else _parse_chat(ended)
-    if not answer.text.strip() or _NO_REPLY.match(answer.text):
-        raise AskFailed(
-            "no-result", "hermes ended well, but its model said nothing", partial=answer
-        )
-    return answer
+def read(ended: EndedProgram) -> Report:
+    """Read what it printed, and its verdict in the usage file or on stderr."""
+    report = _read_once(ended) if ended.question.session is None else _read_chat(ended)
+    text = report.answer.text
+    is_good = report.is_good and not ended.run.exit_code
+    if is_good and (not text.strip() or _NO_REPLY.match(text)):
+        message = "hermes ended well, but its model said nothing"
+        raise AskFailed("no-result", message, partial=report.answer)
+    return report
 
 
-def _parse_once(ended: EndedProgram) -> AdapterAnswer:
+def _read_once(ended: EndedProgram) -> Report:
     told = find(read_last(os.path.join(ended.folder, _USAGE_FILE)), dict)
     text = ended.run.stdout.decode(errors="replace")
-    answer = AdapterAnswer(
-        text=text,
-        session=find(told, str, "session_id"),
-        usage=build_usage(
-            inputTokens=find(told, int, "input_tokens"),
-            outputTokens=find(told, int, "output_tokens"),
-            cachedInputTokens=find(told, int, "cache_read_tokens"),
-            reasoningTokens=find(told, int, "reasoning_tokens"),
-            # It reports 0 for a model whose price it does not know.
-            costUsd=find(told, float, "estimated_cost_usd") or None,
-            turns=find(told, int, "api_calls"),
-        ),
+    usage = read_usage(
+        told,
+        inputTokens="input_tokens",
+        outputTokens="output_tokens",
+        cachedInputTokens="cache_read_tokens",
+        reasoningTokens="reasoning_tokens",
+        costUsd="estimated_cost_usd",
+        turns="api_calls",
     )
+    if not usage.get("costUsd"):
+        # It reports 0 for a model whose price it does not know.
+        usage.pop("costUsd", None)
+    answer = AdapterAnswer(text=text, session=find(told, str, "session_id"), usage=usage)
     if told is None:
-        raise explain_no_record("hermes", ended, login=_LOGIN, partial=answer)
-    if told.get("failed") is not False or told.get("completed") is not True:
-        raise explain_words("hermes", text, login=_LOGIN, partial=answer)
-    require_good_end("hermes", ended, answer, after="answer")
-    return answer
+        return Report(answer, has_end=False)
+    is_good = told.get("failed") is False and told.get("completed") is True
+    return Report(answer, error=None if is_good else text)
 
 
-def _parse_chat(ended: EndedProgram) -> AdapterAnswer:
+def _read_chat(ended: EndedProgram) -> Report:
     sessions = _SESSION.findall(ended.run.stderr.decode(errors="replace"))
     text = _WARNINGS.sub("", ended.run.stdout.decode(errors="replace"))
     answer = AdapterAnswer(text=text, session=sessions[-1] if sessions else None)
-    if _UNKNOWN_SESSION in ended.run.stderr:
-        raise explain_unknown_session("hermes", ended)
-    if not sessions:
-        raise explain_no_record("hermes", ended, login=_LOGIN, partial=answer)
-    if ended.run.exit_code:
-        raise explain_words("hermes", text, login=_LOGIN, partial=answer)
-    return answer
+    is_failed = bool(sessions and ended.run.exit_code)
+    return Report(answer, has_end=bool(sessions), error=text if is_failed else None)
 
 
 # Named one by one: by others it tells its children that everything is allowed.
@@ -145,13 +124,15 @@ ADAPTER = CommandAdapter(
     name="hermes",
     programs=("hermes",),
     build=build,
-    parse=parse,
+    read=read,
     resumes=True,
     environ=_ENVIRON,
     install="pipx install hermes-agent",
+    login="hermes setup, or the key of its provider in the environment",
+    lost_session="Session not found",
+    final="answer",
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
+_KEYS = {"provider": "the provider of the model, as hermes names it"}
 
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)

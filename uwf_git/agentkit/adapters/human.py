@@ -7,7 +7,7 @@ import os
 import sys
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.agentkit.extraction.role_object import find_misfit
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
 from uwf_git.agentkit.step_files import write_prompt
@@ -61,7 +61,3 @@ def main() -> int:
         sys.stdout.write(_HELP)
         return 0
     return create_agent(play)()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

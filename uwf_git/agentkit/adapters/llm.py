@@ -1,19 +1,17 @@
-"""uwf-llm: one call of a model plays a role: a prompt in, an answer out, no tools.
+"""uwf-llm: one call of a model plays a role: a prompt in, an answer out, no tools."""
 
-The modules that call a model are imported when it is called: help and usage errors need none.
-"""
-
-import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS
+from uwf_git.agentkit.extraction.role_object import add_guide, build_wanted_object, read_answer
+from uwf_git.agentkit.llm.call import Model, say_on_stderr
+from uwf_git.agentkit.llm.endpoint import ENDPOINT_KEYS, Endpoint, read_endpoint
+from uwf_git.agentkit.llm.http_client import split_url
+from uwf_git.agentkit.llm.messages import Conversations, ModelRequest
+from uwf_git.agentkit.llm.retries import DEFAULT_RETRIES, RetryPolicy
+from uwf_git.agentkit.llm.structured import ask_for_object
 from uwf_git.agentkit.programs.playing import adapter_main
-
-if TYPE_CHECKING:
-    # See LlmAdapter.ask.
-    from uwf_git.agentkit.llm.retries import RetryPolicy
-    from uwf_git.agentkit.llm.turns import LlmTurns
+from uwf_git.agentkit.step_files import extend_prompt
 
 _ABOUT = """\
 Play roles with one call of a model: no tools, no files, the prompt in and an answer out.
@@ -24,30 +22,48 @@ variable that key-env names; an endpoint that wants none gets none.
 
 
 class LlmAdapter:
-    """An ``Adapter`` that calls a model once."""
+    """An ``Adapter`` that calls a model once; it has the models and conversations of a process."""
 
     name = "llm"
     takes_schema = True
     resumes = True
 
-    def __init__(self, *, retries: "RetryPolicy | None" = None) -> None:
+    def __init__(self, *, retries: RetryPolicy = DEFAULT_RETRIES) -> None:
         self._retries = retries
-        self._turns: LlmTurns | None = None
+        self._conversations = Conversations("llm")
+        self._models: dict[Endpoint, Model] = {}
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Call the model once."""
-        # The forms of the requests cost 10 ms.
-        from uwf_git.agentkit.llm.turns import LlmTurns  # noqa: PLC0415 (see above)
-
-        if self._turns is None:
-            self._turns = LlmTurns(self._retries)
-        return self._turns.ask(question)
+        endpoint = read_endpoint(question.settings, question.environ, section="uwf.llm")
+        new = Model(endpoint, question.environ, self._retries)
+        model = self._models.setdefault(endpoint, new)
+        session, messages = self._conversations.begin(question.prompt, question.session)
+        say_on_stderr(f"asking {endpoint.model} at {split_url(endpoint.url).netloc}")
+        request, timeout_s = ModelRequest(messages), question.timeout_s
+        event: dict[str, Any] = {"type": "turn"}
+        text, meta = "", None
+        if question.schema is None:
+            reply = model.ask(request, timeout_s=timeout_s)
+            usage = {**reply.usage, "turns": 1}
+        else:
+            wanted = build_wanted_object(question.schema)
+            got = ask_for_object(model, request, wanted, timeout_s=timeout_s)
+            if got.way != "plain":
+                extend_prompt(question.step_dir, question.prompt, add_guide(question.prompt))
+            text, meta = read_answer(got.value, question.schema) or ("", None)
+            reply, usage, event["way"] = got.reply, dict(got.usage), got.way
+        self._conversations.keep(session, (*messages, reply.said))
+        return AdapterAnswer(
+            text=text or reply.said.text,
+            structured=meta,
+            session=session,
+            usage=usage,
+            trace=({**event, "model": reply.model, "usage": dict(reply.usage)},),
+        )
 
 
 # These settings are about a program; conversations end with this process.
 _WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
 
 main = adapter_main(LlmAdapter(), about=_ABOUT, keys=ENDPOINT_KEYS, without=_WITHOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

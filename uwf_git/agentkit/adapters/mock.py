@@ -1,21 +1,252 @@
 """uwf-mock: a script plays a role.
 
-The same script, role, visit and attempt give the same bytes, log and end. The store is opened only
+The same script, role, visit and attempt give the same bytes, log and end. A script that parsed can
+be played to its end; an unknown key is an error. The store is opened only
 if the script depends on the number of the visit.
 """
 
+import base64
+import binascii
+import json
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.programs.mock_script import MockAttempt, MockScript, bad_script, parse_script
-from uwf_git.errors import BadUsage, UwfError
+from uwf_git.agentkit.loading import load_context, parse_arguments
+from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
+
+ScriptPath = tuple[str | int, ...]
+
+_RESULT = ("meta", "content", "usage", "state", "session")
+_RAW = ("stdout", "stdoutBase64")
+_ENDS = ("exit", "signal", "hang")
+_FORMS = ("json", "front-matter", "bare")
+
+_MOST_STATUS = 255
+
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def bad_script(problem: str, *, line: int | None = None) -> Refused:
+    """Say that the file is not a script for uwf-mock."""
+    where = "" if line is None else f", line {line}"
+    return Refused(
+        f"mock script{where}: {problem}", code="bad-script", hint="see uwf-mock --help", line=line
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MockAttempt:
+    """What to do in one attempt, in this order."""
+
+    stderr: str
+    delay_s: float
+    flood_bytes: int
+    """Bytes to print on stdout before the output."""
+
+    output: bytes
+    hang: bool
+    signal: int | None
+    exit_status: int
+
+
+@dataclass(frozen=True, slots=True)
+class MockScript:
+    """For each role its turns, and for each turn its attempts."""
+
+    roles: Mapping[str, tuple[tuple[MockAttempt, ...], ...]]
+
+    def get_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
+        """Return the turns of *role*.
+
+        Raises:
+            Refused: the script does not know the role.
+        """
+        if role not in self.roles:
+            raise bad_script(f"no role {role}, only {', '.join(self.roles)}")
+        return self.roles[role]
+
+    def get_attempt(self, role: str, *, visit: int, attempt: int) -> MockAttempt:
+        """Return the n-th attempt at the n-th turn of *role*; the last ones repeat.
+
+        Raises:
+            Refused: the script does not know the role.
+        """
+        turns = self.get_turns(role)
+        attempts = turns[min(visit, len(turns)) - 1]
+        return attempts[min(attempt, len(attempts)) - 1]
+
+
+def parse_script(source: bytes) -> MockScript:
+    """Read and check a script in YAML or JSON.
+
+    Raises:
+        Refused: the first error, with its line.
+    """
+    try:
+        document = parse_yaml(source)
+    except BadYaml as error:
+        raise bad_script(error.problem, line=error.line) from error
+    if not isinstance(document.value, dict) or not document.value:
+        raise bad_script("it is an object: for each role the list of its turns")
+    reader = _Reader(document)
+    return MockScript({role: reader.read_turns(role) for role in document.value})
+
+
+class _Reader:
+    """Reads the parts of one document; errors name the line."""
+
+    def __init__(self, document: YamlDocument) -> None:
+        self._document = document
+
+    def read_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
+        turns = self._document.value[role]
+        if not isinstance(turns, list) or not turns:
+            raise self._bad((role,), f"the turns of {role} are not a list")
+        return tuple(self._read_turn(turn, (role, n)) for n, turn in enumerate(turns))
+
+    def _read_turn(self, turn: Any, path: ScriptPath) -> tuple[MockAttempt, ...]:
+        if not isinstance(turn, list):
+            return (self._read_attempt(turn, path),)
+        if not turn:
+            raise self._bad(path, "a turn without an attempt")
+        return tuple(self._read_attempt(each, (*path, n)) for n, each in enumerate(turn))
+
+    def _read_attempt(self, fields: Any, path: ScriptPath) -> MockAttempt:
+        if not isinstance(fields, dict):
+            raise self._bad(path, "an attempt is an object")
+        for key, value in fields.items():
+            if key not in _KEYS:
+                known = ", ".join(_KEYS)
+                raise self._bad((*path, key), f"the key {key} is not one of {known}")
+            is_right, expected = _KEYS[key]
+            if not is_right(value):
+                raise self._bad((*path, key), f"{key} is not {expected}")
+        problem = _find_conflict(fields)
+        if problem:
+            raise self._bad(path, problem)
+        return MockAttempt(
+            stderr=fields.get("stderr", ""),
+            delay_s=fields.get("delay", 0),
+            flood_bytes=fields.get("flood", 0),
+            output=_render_output(fields),
+            hang=fields.get("hang", False),
+            signal=_find_signal(fields["signal"]) if "signal" in fields else None,
+            exit_status=fields.get("exit", 0),
+        )
+
+    def _bad(self, path: ScriptPath, problem: str) -> Refused:
+        return bad_script(problem, line=self._document.line(path))
+
+
+def _find_conflict(fields: dict[str, Any]) -> str:
+    """Return which keys of an attempt contradict each other; "" if none do."""
+    results = [key for key in _RESULT if key in fields]
+    raws = [key for key in _RAW if key in fields]
+    ends = [key for key in _ENDS if fields.get(key)]
+    form = fields.get("form", "json")
+    if len(raws) > 1 or (raws and (results or "form" in fields)):
+        return f"{raws[0]} is the whole output; remove the other outputs"
+    if len(ends) > 1:
+        return f"{ends[0]} and {ends[1]} are two ends; remove one"
+    if form == "json":
+        return ""
+    carried = ("meta", "content") if form == "front-matter" else ("meta",)
+    if not isinstance(fields.get("meta"), dict):
+        return f"the form {form} needs a meta with fields"
+    lost = [key for key in results if key not in carried]
+    return f"the form {form} cannot carry {lost[0]}" if lost else ""
+
+
+def _render_output(fields: dict[str, Any]) -> bytes:
+    if "stdout" in fields:
+        return str(fields["stdout"]).encode()
+    if "stdoutBase64" in fields:
+        return base64.b64decode(fields["stdoutBase64"])
+    result = {key: fields[key] for key in _RESULT if key in fields}
+    form = fields.get("form", "json")
+    if form == "front-matter":
+        lines = [f"{_yaml(key)}: {_yaml(value)}\n" for key, value in fields["meta"].items()]
+        return f"---\n{''.join(lines)}---\n{fields.get('content', '')}".encode()
+    if form == "bare":
+        return _json(fields["meta"]).encode() + b"\n"
+    return _json(result).encode() + b"\n" if result else b""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _yaml(value: Any) -> str:
+    """Return JSON that is also YAML: characters that YAML excludes are escaped."""
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", _json(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_natural(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int)
+
+
+def _is_status(value: Any) -> bool:
+    return _is_natural(value) and value <= _MOST_STATUS
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_base64(value: Any) -> bool:
+    try:
+        base64.b64decode(value, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        return False
+    return True
+
+
+def _find_signal(value: Any) -> int | None:
+    """Return the number of a signal named as for kill(1): KILL, SIGKILL or 9."""
+    for each in signal.Signals:
+        if value in (each.value, each.name, each.name.removeprefix("SIG")):
+            return each.value
+    return None
+
+
+def _is_signal(value: Any) -> bool:
+    return _find_signal(value) is not None
+
+
+_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "meta": (lambda _: True, "anything"),
+    "content": (_is_text, "a text"),
+    "usage": (_is_object, "an object"),
+    "state": (_is_object, "an object"),
+    "session": (_is_text, "a text"),
+    "form": (lambda value: value in _FORMS, f"one of {', '.join(_FORMS)}"),
+    "stdout": (_is_text, "a text"),
+    "stdoutBase64": (_is_base64, "base64"),
+    "stderr": (_is_text, "a text"),
+    "delay": (_is_number, "a number of seconds"),
+    "flood": (_is_natural, "a number of bytes"),
+    "exit": (_is_status, "an exit status"),
+    "signal": (_is_signal, "a signal, such as TERM or 9"),
+    "hang": (lambda value: isinstance(value, bool), "true or false"),
+}
+
 
 _HELP = """\
 Usage: uwf-mock SCRIPT THREAD-ID
@@ -125,7 +356,3 @@ def _read_number(environ: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not int(text):
         raise BadUsage(f"UWF_ATTEMPT is {text!r}, not a number from 1", hint="unset UWF_ATTEMPT")
     return int(text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

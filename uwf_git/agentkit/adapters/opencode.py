@@ -7,28 +7,15 @@ person ends the run, one by a rule does not.
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import Record, build_usage, find, find_last, parse_lines
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_unknown_session,
-    explain_words,
-    require_good_end,
-    require_words,
-)
-from uwf_git.agentkit.programs.mcp_config import SERVER, find_mcp_entry
-from uwf_git.agentkit.programs.options import MCP_KEYS, option
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.extraction.records import build_usage, find, find_first, find_last, tool_event
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, SERVER, find_mcp_entry, option
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\
@@ -42,8 +29,6 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   auto      everything that its configuration does not deny
   ask       only what its configuration allows; all else is refused, and ends the attempt
 """
-
-_LOGIN = "opencode auth login, or the key of its provider in the environment"
 
 _PERMISSIONS: dict[str, tuple[str, ...]] = {
     "workdir": ("--auto",),
@@ -68,33 +53,43 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     return ProgramCall((*argv, *split_args(settings)), given, environ)
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its records."""
+    records = ended.read_records()
     steps = [record for record in records if record.get("type") == "step_finish"]
     end = find_last(records, "step_finish")
     last = find(end, str, "part", "messageID")
     answer = AdapterAnswer(
-        text=_text_of(records, last),
-        session=next(filter(None, (find(each, str, "sessionID") for each in records)), None),
+        text="\n\n".join(
+            find(record, str, "part", "text") or ""
+            for record in records
+            if record.get("type") == "text" and find(record, str, "part", "messageID") == last
+        ),
+        session=find_first(records, "sessionID"),
         usage=_read_usage(steps),
         trace=tuple(_trace(records, last)),
     )
     # It recovered from an error that an end follows.
     ends = [record for record in records if record.get("type") in ("error", "step_finish")]
     if ends and ends[-1].get("type") == "error":
-        raise _explain_error(ends[-1], answer)
+        error = find(ends[-1], dict, "error")
+        words = find(error, str, "data", "message") or find(error, str, "name") or ""
+        return Report(answer, error=words, status=find(error, int, "data", "statusCode"))
     reason = find(end, str, "part", "reason")
-    if reason != "stop":
-        raise _explain_stop(ended, reason, answer)
-    require_good_end("opencode", ended, answer, after="answer")
-    require_words("opencode", answer)
-    return answer
+    refused = [event for event in answer.trace if _is_refusal(event)]
+    if reason != "stop" and refused and not ended.run.exit_code:
+        message = f"opencode stopped because the tool {refused[-1]['name']} was refused"
+        hint = "allow it in opencode's configuration, or set permission=auto"
+        raise AskFailed("refused-permission", message, hint=hint, partial=answer)
+    if reason == "length":
+        message = "opencode's model stopped at its longest answer"
+        raise AskFailed("too-long", message, partial=answer)
+    return Report(answer, has_end=reason == "stop")
 
 
 def _build_config(question: AdapterQuestion) -> dict[str, str]:
     """Add our MCP server to the configuration in the environment, if there is one."""
-    entry = find_mcp_entry(question.environ, question.settings)
+    entry = find_mcp_entry(question)
     if entry is None:
         return {}
     try:
@@ -119,16 +114,6 @@ def _build_rules(environ: Mapping[str, str]) -> str:
     return json.dumps({"external_directory": elsewhere})
 
 
-def _text_of(records: list[dict[str, Any]], message: str | None) -> str:
-    """Return the text of one message of the model."""
-    parts = [
-        find(record, str, "part", "text") or ""
-        for record in records
-        if record.get("type") == "text" and find(record, str, "part", "messageID") == message
-    ]
-    return "\n\n".join(parts)
-
-
 def _read_usage(steps: list[dict[str, Any]]) -> dict[str, Any]:
     if not steps:
         return {}
@@ -149,44 +134,22 @@ def _sum(steps: list[dict[str, Any]], *path: str) -> int | None:
     return None if None in found else sum(number for number in found if number is not None)
 
 
-def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[dict[str, Any]]:
     for record in records:
         kind = record.get("type")
         if kind == "tool_use":
-            status = find(record, str, "part", "state", "status")
-            yield {
-                "type": "tool",
-                "name": find(record, str, "part", "tool"),
-                "input": find(record, dict, "part", "state", "input"),
-                "ok": status == "completed",
-                "output": find(record, str, "part", "state", "output")
-                or find(record, str, "part", "state", "error"),
-            }
+            state = find(record, dict, "part", "state")
+            yield tool_event(
+                find(record, str, "part", "tool"),
+                find(state, dict, "input"),
+                find(state, str, "output") or find(state, str, "error"),
+                ok=find(state, str, "status") == "completed",
+            )
         elif kind == "text" and find(record, str, "part", "messageID") != last:
             yield {"type": "message", "text": find(record, str, "part", "text")}
 
 
-def _explain_error(record: Record, answer: AdapterAnswer) -> AskFailed:
-    words = find(record, str, "error", "data", "message") or find(record, str, "error", "name")
-    status = find(record, int, "error", "data", "statusCode")
-    return explain_words("opencode", words or "", status=status, login=_LOGIN, partial=answer)
-
-
-def _explain_stop(ended: EndedProgram, reason: str | None, answer: AdapterAnswer) -> AskFailed:
-    if ended.question.session is not None and b"Session not found" in ended.run.stderr:
-        return explain_unknown_session("opencode", ended)
-    refused = [event for event in answer.trace if _is_refusal(event)]
-    if refused and not ended.run.exit_code:
-        message = f"opencode stopped because the tool {refused[-1]['name']} was refused"
-        hint = "allow it in opencode's configuration, or set permission=auto"
-        return AskFailed("refused-permission", message, hint=hint, partial=answer)
-    if reason == "length":
-        message = "opencode's model stopped at its longest answer"
-        return AskFailed("too-long", message, partial=answer)
-    return explain_no_record("opencode", ended, login=_LOGIN, partial=answer)
-
-
-def _is_refusal(event: Record) -> bool:
+def _is_refusal(event: Mapping[str, Any]) -> bool:
     return event["type"] == "tool" and "rejected permission" in str(event["output"])
 
 
@@ -194,13 +157,14 @@ ADAPTER = CommandAdapter(
     name="opencode",
     programs=("opencode",),
     build=build,
-    parse=parse,
+    read=read,
+    takes_mcp=True,
     resumes=True,
     environ=("OPENCODE_*", *PROVIDER_VARIABLES),
     install="npm install -g opencode-ai",
+    login="opencode auth login, or the key of its provider in the environment",
+    lost_session="Session not found",
+    final="answer",
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=MCP_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -8,34 +8,22 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 """
 
 import json
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import Record, build_usage, find, find_last, parse_lines
-from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
-from uwf_git.agentkit.programs.command_adapter import (
-    CommandAdapter,
-    EndedProgram,
-    ProgramCall,
-    adapter_main,
-)
-from uwf_git.agentkit.programs.failures import (
-    explain_no_record,
-    explain_unknown_session,
-    explain_words,
-    require_words,
-)
-from uwf_git.agentkit.programs.mcp_config import find_mcp_entry, mcp_servers_json
+from uwf_git.agentkit.extraction.records import find, find_first, find_last, read_usage
+from uwf_git.agentkit.extraction.role_object import add_guide
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
+from uwf_git.agentkit.programs.failures import EndedProgram, Report
+from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
 from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
+    PROVIDER_VARIABLES,
     find_object_schema,
+    mcp_servers_json,
     option,
-    schema_keys,
     write_file,
 )
-from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES
+from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\
@@ -50,16 +38,7 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   default     read only; plan and auto as well
 """
 
-_LOGIN = "run qwen and use its /auth, or set OPENAI_API_KEY"
-
-_KEYS = {**schema_keys("its own --json-schema"), **MCP_KEYS}
-
-_PERMISSION = "yolo"
-
-_SCHEMA_FILE = "schema.json"
-
 _PLAIN_TEXT = "plain text instead of calling the structured_output tool"
-_UNKNOWN_SESSION = b"No saved session found"
 _BUDGET_STATUS = 55
 
 
@@ -67,72 +46,64 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     """Build the call for *question*; its schema goes into a file in *folder*."""
     settings, prompt = question.settings, question.prompt
     argv = ["qwen", "--output-format", "stream-json"]
-    argv += ["--approval-mode", settings.get("permission") or _PERMISSION]
+    argv += ["--approval-mode", settings.get("permission") or "yolo"]
     argv += option("--model", settings.get("model"))
     argv += option("--resume", question.session)
     schema = find_object_schema(question)
     if schema is not None:
-        argv += ["--json-schema", f"@{write_file(folder, _SCHEMA_FILE, json.dumps(schema))}"]
+        argv += ["--json-schema", f"@{write_file(folder, 'schema.json', json.dumps(schema))}"]
         prompt = add_guide(prompt)
-    entry = find_mcp_entry(question.environ, settings)
-    argv += option("--mcp-config", mcp_servers_json(entry, alwaysLoadTools=True))
+    config = mcp_servers_json(question, alwaysLoadTools=True)
+    argv += option("--mcp-config", config)
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return ProgramCall((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
 
 
-def parse(ended: EndedProgram) -> AdapterAnswer:
-    """Read the answer; raise AskFailed if the program reports a failure or no end."""
-    records = parse_lines(ended.run.stdout)
+def read(ended: EndedProgram) -> Report:
+    """Read its records, of which only ``result`` is the verdict."""
+    records = ended.read_records()
     result = find_last(records, "result")
-    sessions = [name for record in records if (name := find(record, str, "session_id"))]
-    partial = AdapterAnswer(
-        text=_last_text(records),
-        session=sessions[0] if sessions else None,
+    answer = AdapterAnswer(
+        text=find_last_text(records),
+        session=find_first(records, "session_id"),
         usage=_add_up(records),
-        trace=tuple(_trace(records)),
+        trace=tuple(read_trace(records, result, without="structured_output")),
     )
+    if result is None and ended.run.exit_code == _BUDGET_STATUS:
+        lines = ended.run.stderr.decode(errors="replace").strip().splitlines()
+        message = f"qwen used up its budget: {lines[-1]:.200}" if lines else "qwen ran too long"
+        raise AskFailed("no-result", message, partial=answer)
     if result is None:
-        raise _explain_no_result(ended, partial)
+        return Report(answer, has_end=False)
     words = find(result, str, "error", "message") or ""
     is_fine = result.get("is_error") is False and not ended.run.exit_code
-    if not is_fine and not (_PLAIN_TEXT in words and partial.text.strip()):
-        raise explain_words("qwen", words, login=_LOGIN, partial=partial)
-    answer = _read_result(result, ended.question, partial)
-    is_refused = bool(find(result, list, "permission_denials"))
-    require_words("qwen", answer, is_refused=is_refused)
-    return answer
-
-
-def _read_result(
-    result: Record, question: AdapterQuestion, partial: AdapterAnswer
-) -> AdapterAnswer:
-    """Return the answer in *result*: an object, or only a text."""
-    value = find(result, dict, "structured_result")
-    text, meta = find(result, str, "result") or partial.text, None
-    if value is not None and question.schema is not None:
-        read = read_answer(value, question.schema)
-        # Even if it does not fit, it was meant as the fields.
-        text, meta = ("", value) if read is None else read
-    return AdapterAnswer(
+    if not is_fine and not (_PLAIN_TEXT in words and answer.text.strip()):
+        return Report(answer, error=words)
+    text, meta = read_result(result, "structured_result", records, ended.question)
+    answer = AdapterAnswer(
         text=text,
         structured=meta,
-        session=find(result, str, "session_id") or partial.session,
-        usage=_read_usage(result, question),
-        trace=partial.trace,
+        session=find(result, str, "session_id") or answer.session,
+        usage=_read_usage(result, ended.question),
+        trace=answer.trace,
     )
+    is_refused = bool(find(result, list, "permission_denials"))
+    return Report(answer, is_refused=is_refused, any_status=True)
 
 
-def _read_usage(result: Record, question: AdapterQuestion) -> dict[str, Any]:
+def _read_usage(result: dict[str, Any], question: AdapterQuestion) -> dict[str, Any]:
     """Read the usage of the whole session, with its background agents."""
-    turns = find(result, int, "num_turns")
-    before = question.spent.get("turns", 0) if question.session is not None else 0
-    return build_usage(
-        inputTokens=find(result, int, "usage", "input_tokens"),
-        outputTokens=find(result, int, "usage", "output_tokens"),
-        cachedInputTokens=find(result, int, "usage", "cache_read_input_tokens"),
-        # Only this count restarts when the session is resumed.
-        turns=None if turns is None else turns + before,
+    usage = read_usage(
+        result,
+        inputTokens="usage.input_tokens",
+        outputTokens="usage.output_tokens",
+        cachedInputTokens="usage.cache_read_input_tokens",
+        turns="num_turns",
     )
+    if "turns" in usage and question.session is not None:
+        # Only this count restarts when the session is resumed.
+        usage["turns"] += question.spent.get("turns", 0)
+    return usage
 
 
 def _add_up(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -147,53 +118,6 @@ def _add_up(records: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _blocks(records: list[dict[str, Any]], kind: str) -> Iterator[tuple[Record, Record]]:
-    """Yield the blocks in the messages of *kind*, each with its record."""
-    for record in records:
-        if record.get("type") == kind:
-            for block in find(record, list, "message", "content") or []:
-                yield record, block
-
-
-def _last_text(records: list[dict[str, Any]]) -> str:
-    texts = [
-        found
-        for record, block in _blocks(records, "assistant")
-        if record.get("parent_tool_use_id") is None and (found := find(block, str, "text"))
-    ]
-    return texts[-1] if texts else ""
-
-
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
-    results = {
-        find(block, str, "tool_use_id"): block
-        for _, block in _blocks(records, "user")
-        if find(block, str, "type") == "tool_result"
-    }
-    for _, block in _blocks(records, "assistant"):
-        if find(block, str, "type") == "tool_use":
-            result = results.get(find(block, str, "id"), {})
-            yield {
-                "type": "tool",
-                "name": find(block, str, "name"),
-                "input": find(block, dict, "input"),
-                "ok": result.get("is_error") is False,
-                "output": find(result, str, "content"),
-            }
-        elif find(block, str, "text"):
-            yield {"type": "message", "text": find(block, str, "text")}
-
-
-def _explain_no_result(ended: EndedProgram, partial: AdapterAnswer) -> AskFailed:
-    if ended.question.session is not None and _UNKNOWN_SESSION in ended.run.stderr:
-        return explain_unknown_session("qwen", ended)
-    if ended.run.exit_code == _BUDGET_STATUS:
-        lines = ended.run.stderr.decode(errors="replace").strip().splitlines()
-        message = f"qwen used up its budget: {lines[-1]:.200}" if lines else "qwen ran too long"
-        return AskFailed("no-result", message, partial=partial)
-    return explain_no_record("qwen", ended, login=_LOGIN, partial=partial)
-
-
 # Named one by one: it sets many others for its children, which must not reach a nested qwen.
 _ENVIRON = (
     "QWEN_HOME", "QWEN_DEFAULT_AUTH_TYPE", "QWEN_MODEL", "QWEN_SANDBOX",
@@ -205,15 +129,15 @@ ADAPTER = CommandAdapter(
     name="qwen",
     programs=("qwen",),
     build=build,
-    parse=parse,
-    takes_schema=True,
+    read=read,
+    schema_way="its own --json-schema",
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
+    login="run qwen and use its /auth, or set OPENAI_API_KEY",
+    lost_session="No saved session found",
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

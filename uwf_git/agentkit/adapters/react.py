@@ -4,7 +4,6 @@ A correction is answered without tools. File tools reach the work directory only
 has no such limit, can be removed.
 """
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from functools import cache
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.llm.call import Model
-from uwf_git.agentkit.llm.conversation import Conversations
 from uwf_git.agentkit.llm.endpoint import (
     ENDPOINT_KEYS,
     Endpoint,
@@ -21,14 +19,13 @@ from uwf_git.agentkit.llm.endpoint import (
     read_endpoint,
     read_whole,
 )
-from uwf_git.agentkit.llm.messages import Message
+from uwf_git.agentkit.llm.messages import Conversations, Message
 from uwf_git.agentkit.llm.retries import RetryPolicy
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.deciding_files import list_deciding_files
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
-from uwf_git.agentkit.react.shell_tool import Surroundings
-from uwf_git.agentkit.react.toolbox import Toolbox, build_toolbox
+from uwf_git.agentkit.react.tools import Surroundings, Toolbox, build_toolbox
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
 from uwf_git.agentkit.settings import load_settings
 from uwf_git.agentkit.step_files import extend_prompt
@@ -94,9 +91,7 @@ class ReactAdapter:
 
     def _model(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Model:
         endpoint = read_endpoint(settings, environ, section="uwf.react")
-        if endpoint not in self._models:
-            self._models[endpoint] = Model(endpoint, environ, self.retries)
-        return self._models[endpoint]
+        return self._models.setdefault(endpoint, Model(endpoint, environ, self.retries))
 
 
 def _with_llm(question: AdapterQuestion) -> dict[str, str]:
@@ -185,6 +180,3 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
 _WITHOUT = ("permission", "args", "program", "silence", "resume")
 
 main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -17,10 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from uwf_git.agentkit.arguments import parse_arguments
-from uwf_git.agentkit.live_log import LiveLog
+from uwf_git.agentkit.loading import parse_arguments
 from uwf_git.agentkit.result import AgentResult
-from uwf_git.agentkit.running import run_as_agent
+from uwf_git.agentkit.running import LiveLog, run_as_agent
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
@@ -131,10 +130,7 @@ def read_meta(file: Path) -> dict[str, Any]:
         AgentFailed: what it wrote is not one JSON object.
     """
     # Imports cbor2, which only commands that write meta need.
-    from uwf_git.agents.reply import (  # noqa: PLC0415
-        BadJson,
-        parse_strict_json,
-    )
+    from uwf_git.agents.reply import BadJson, parse_strict_json  # noqa: PLC0415
 
     try:
         left = read_left_file(str(file), most_bytes=_LONGEST_META, follows_links=True)
@@ -192,7 +188,3 @@ def _meta_file(step_dir: str | None) -> Iterator[Path]:
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     raise Stopped(128 + number)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from uwf_git.agentkit.extraction.check import find_misfit
+from uwf_git.agentkit.extraction.role_object import find_misfit
 from uwf_git.agents.reply import (
-    BadJson,
     FrontMatterUnclosed,
     on_one_line,
-    parse_strict_json,
-    parse_strict_json_at,
     show_beginning,
     split_front_matter,
 )
@@ -167,6 +164,7 @@ def _read_block(block: _Block) -> Any:
     """Read a fenced block in its language; None if it is in another."""
     if block.language in {"json", ""}:
         # Imports cbor2, which most agents do not need.
+        from uwf_git.agents.reply import BadJson, parse_strict_json  # noqa: PLC0415
 
         try:
             return parse_strict_json(block.body.strip())
@@ -177,6 +175,8 @@ def _read_block(block: _Block) -> Any:
 
 def _find_objects(text: str) -> list[Any]:
     """List the outermost JSON objects in *text*, first to last."""
+    from uwf_git.agents.reply import BadJson, parse_strict_json_at  # noqa: PLC0415 (as above)
+
     found: list[Any] = []
     failures = 0
     match = _OBJECT.search(text)

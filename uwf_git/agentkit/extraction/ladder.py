@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from uwf_git.agentkit.context import AgentContext, ExtractContext, build_extract_context
+from uwf_git.agentkit.context import AgentContext, ExtractContext, Role, build_extract_context
 from uwf_git.agentkit.extraction.adapter import Adapter, AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.check import find_misfit
-from uwf_git.agentkit.extraction.correction import build_correction
 from uwf_git.agentkit.extraction.extract import NoMeta, extract_meta
+from uwf_git.agentkit.extraction.role_object import find_misfit
 from uwf_git.agentkit.result import AgentResult
+from uwf_git.agents.reply import on_one_line
+from uwf_git.engine.prompt import build_answer_format
 from uwf_git.errors import UwfError
 from uwf_git.model.thread import add_usage
 
@@ -213,3 +214,18 @@ def describe_failure(failure: AskFailed | NoMeta) -> dict[str, Any]:
     usage = {} if failure.partial is None else dict(failure.partial.usage)
     reset = {name: at for name, at in failure.facts.items() if name == "resetAt"}
     return {"kind": failure.kind, "usage": usage, **reset}
+
+
+_LONGEST_PROBLEM = 1_000
+
+
+def build_correction(problem: str, role: Role) -> str:
+    """Return the prompt that names the *problem* and repeats how to answer."""
+    problem = on_one_line(problem)[:_LONGEST_PROBLEM].rstrip(".")
+    return (
+        "Your work is done and kept; only the fields of your answer could not be read: "
+        f"{problem}.\n\n"
+        "Do not work on, and call no more tools. Answer once more with the fields, from what you "
+        "know already; do not make up a value that you do not know.\n\n"
+        f"# How to answer\n\n{build_answer_format(role)}\n"
+    )

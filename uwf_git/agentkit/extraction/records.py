@@ -6,14 +6,11 @@ a line at the end, and a number where a text should be.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
-
-Record = Mapping[str, Any]
-"""One JSON object that a program printed."""
 
 JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
 
@@ -21,6 +18,9 @@ _DECODER = json.JSONDecoder()
 
 _BEGINNING = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
 _ENDING = re.compile(r"[ \t\r]*(?:\n|\Z)")
+
+# The numbers of a usage that are not whole.
+_FRACTIONS = {"costUsd", "premiumRequests"}
 
 # A truncated document may hold many beginnings, each of which is parsed to the end of the text.
 _MOST_FAILURES = 1_000
@@ -81,6 +81,24 @@ def find(record: Any, kind: type[JsonT], *path: str) -> JsonT | None:
 def find_last(records: Sequence[dict[str, Any]], kind: str) -> dict[str, Any] | None:
     """Return the last record whose ``type`` is *kind*, or None."""
     return next((each for each in reversed(records) if each.get("type") == kind), None)
+
+
+def find_first(records: Sequence[dict[str, Any]], *path: str) -> str | None:
+    """Return the first text at *path* of a record, or None."""
+    return next((text for each in records if (text := find(each, str, *path))), None)
+
+
+def read_usage(record: Any, **paths: str) -> dict[str, Any]:
+    """Return the usage in *record*: each number under its name, from its path (``usage.input``)."""
+    kinds = {name: float if name in _FRACTIONS else int for name in paths}
+    return build_usage(
+        **{name: find(record, kinds[name], *path.split(".")) for name, path in paths.items()}
+    )
+
+
+def tool_event(name: Any, given: Any, output: Any, *, ok: bool) -> dict[str, Any]:
+    """Return the event of a trace for a call of a tool."""
+    return {"type": "tool", "name": name, "input": given, "output": output, "ok": ok}
 
 
 def build_usage(**found: float | None) -> dict[str, Any]:

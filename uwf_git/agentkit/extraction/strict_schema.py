@@ -10,8 +10,7 @@ required, no optional but nullable, few keywords, little depth.
 import json
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.check import find_misfit
-from uwf_git.agentkit.extraction.local_ref import follow_ref, move_schema
+from uwf_git.agentkit.extraction.role_object import find_misfit, move_schema
 
 _DEEPEST = 9
 _MOST_PARTS = 2_000
@@ -171,6 +170,22 @@ def _kind_of(value: Any) -> str:
 def _required(schema: dict[str, Any]) -> set[str]:
     required = schema.get("required", [])
     return set(required) if isinstance(required, list) else set()
+
+
+def follow_ref(root: Any, target: str) -> Any:
+    """Return what the reference *target* names in *root*; None if it leads elsewhere."""
+    if not target.startswith("#"):
+        return None
+    place = root
+    for part in target[1:].split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(place, dict) and name in place:
+            place = place[name]
+        elif isinstance(place, list) and name.isdecimal() and int(name[:6]) < len(place):
+            place = place[int(name[:6])]
+        else:
+            return None
+    return place
 
 
 def _resolve(schema: Any, root: Any) -> tuple[dict[str, Any], bool]:

@@ -43,11 +43,11 @@ def build_headers(endpoint: Endpoint) -> dict[str, str]:
     return {"anthropic-version": _VERSION, **key}
 
 
-def build_body(endpoint: Endpoint, request: ModelRequest) -> dict[str, Any]:
+def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) -> dict[str, Any]:
     """Build the request; this API has no ``shape``, so an object is requested by a tool."""
     body: dict[str, Any] = {
         "model": endpoint.model,
-        "max_tokens": endpoint.max_tokens,
+        limit_name: endpoint.max_tokens,
         "messages": [_build_message(message) for message in request.messages],
     }
     if request.system:
@@ -129,15 +129,10 @@ def _build_tool(tool: ModelTool) -> dict[str, Any]:
 
 def _parse_usage(document: Mapping[str, Any]) -> dict[str, Any]:
     usage = find(document, dict, "usage")
-    cached = find(usage, int, "cache_read_input_tokens")
-    parts = [
-        find(usage, int, "input_tokens"),
-        find(usage, int, "cache_creation_input_tokens"),
-        cached,
-    ]
-    told = [part for part in parts if part is not None]
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    told = [part for name in names if (part := find(usage, int, name)) is not None]
     return build_usage(
         inputTokens=sum(told) if told else None,
         outputTokens=find(usage, int, "output_tokens"),
-        cachedInputTokens=cached,
+        cachedInputTokens=find(usage, int, "cache_read_input_tokens"),
     )

@@ -8,11 +8,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.llm import anthropic as chat_anthropic
-from uwf_git.agentkit.llm import openai as chat_openai
+from uwf_git.agentkit.llm import anthropic, openai
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.errors import (
     RequestRefused,
@@ -20,14 +19,10 @@ from uwf_git.agentkit.llm.errors import (
     read_document,
     refuse_shape,
 )
-from uwf_git.agentkit.llm.http_json import HttpReply, HttpRequest, NoReply
+from uwf_git.agentkit.llm.http_client import HttpClient, HttpReply, HttpRequest, NoReply
 from uwf_git.agentkit.llm.messages import ModelReply, ModelRequest
 from uwf_git.agentkit.llm.retries import DEFAULT_RETRIES, RetryPolicy, post_with_retries
 from uwf_git.agents.reply import on_one_line
-
-if TYPE_CHECKING:
-    # See Model._post.
-    from uwf_git.agentkit.llm.http_client import HttpClient
 
 DEFAULT_TIMEOUT_S = 600.0
 """For one answer with all retries; reasoning models take minutes."""
@@ -50,10 +45,10 @@ class Model:
         say: Callable[[str], None] = say_on_stderr,
     ) -> None:
         self.endpoint = endpoint
-        self._environ = environ
+        self._form = openai if endpoint.api == "openai" else anthropic
         self._retries = retries
         self._say = say
-        self._client: HttpClient | None = None
+        self._client = HttpClient(environ)
         self._limit_name = "max_tokens"
         self.refused: set[str] = set()
         """The ways of asking for an object that the endpoint does not support."""
@@ -69,7 +64,7 @@ class Model:
         try:
             reply = self._post(request, deadline)
         except RequestRefused as refusal:
-            other = chat_openai.wants_other_limit(refusal.message, self._limit_name)
+            other = openai.wants_other_limit(refusal.message, self._limit_name)
             if self.endpoint.api != "openai" or other is None:
                 raise
             self._limit_name = other
@@ -77,11 +72,6 @@ class Model:
         return _check(reply, self.endpoint)
 
     def _post(self, request: ModelRequest, deadline: float) -> ModelReply:
-        if self._client is None:
-            # urllib3 costs 35 ms, which a process that calls no model need not pay.
-            from uwf_git.agentkit.llm.http_client import HttpClient  # noqa: PLC0415 (see above)
-
-            self._client = HttpClient(self._environ)
         try:
             http = post_with_retries(
                 self._client.post,
@@ -95,22 +85,17 @@ class Model:
         return self._read(http)
 
     def _build(self, request: ModelRequest) -> HttpRequest:
-        endpoint = self.endpoint
-        if endpoint.api == "openai":
-            url, own = chat_openai.build_url(endpoint), chat_openai.build_headers(endpoint)
-            body = chat_openai.build_body(endpoint, request, limit_name=self._limit_name)
-        else:
-            url, own = chat_anthropic.build_url(endpoint), chat_anthropic.build_headers(endpoint)
-            body = chat_anthropic.build_body(endpoint, request)
+        endpoint, form = self.endpoint, self._form
         # Some gateways refuse the user agent of a Python library.
-        headers = {"Content-Type": "application/json", "User-Agent": "uwf", **own}
-        return HttpRequest(url, headers, _encode(body))
+        headers = {"Content-Type": "application/json", "User-Agent": "uwf"}
+        body = form.build_body(endpoint, request, limit_name=self._limit_name)
+        return HttpRequest(
+            form.build_url(endpoint), headers | form.build_headers(endpoint), _encode(body)
+        )
 
     def _read(self, http: HttpReply) -> ModelReply:
         document = read_document(self.endpoint, http, now_s=time.time())
-        is_openai = self.endpoint.api == "openai"
-        parse = chat_openai.parse_reply if is_openai else chat_anthropic.parse_reply
-        reply = parse(document)
+        reply: ModelReply | None = self._form.parse_reply(document)
         if reply is None:
             raise refuse_shape(self.endpoint)
         return reply

@@ -11,8 +11,8 @@ from typing import Any
 from uwf_git.agentkit.extraction.adapter import AskFailed, FailureKind, classify_status
 from uwf_git.agentkit.extraction.records import find
 from uwf_git.agentkit.llm.endpoint import Endpoint
-from uwf_git.agentkit.llm.http_json import HttpReply, NoReply, split_url
-from uwf_git.agentkit.llm.retry_after import find_quota_wait_s, find_wait_s
+from uwf_git.agentkit.llm.http_client import HttpReply, NoReply, split_url
+from uwf_git.agentkit.llm.retries import find_quota_wait_s, find_wait_s
 from uwf_git.agents.reply import on_one_line, show_beginning
 from uwf_git.model.text import render_time
 

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.check import find_misfit
-from uwf_git.agentkit.extraction.local_ref import move_schema
+from uwf_git.agentkit.extraction.role_object import WantedObject, find_misfit, move_schema
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.messages import ModelRequest, UserMessage
-from uwf_git.agentkit.llm.structured import ObjectReply, WantedObject, ask_for_object
+from uwf_git.agentkit.llm.structured import ObjectReply, ask_for_object
 from uwf_git.engine.prompt import SchemaWords, literal
 
 _SYSTEM = (

@@ -10,28 +10,160 @@ import ssl
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
-from urllib.parse import SplitResult
+from functools import partial
+from typing import Any, Literal, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import urllib3
 import urllib3.connection
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    LocationParseError,
-)
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError
 
-from uwf_git.agentkit.llm.http_json import HttpReply, HttpRequest, HttpTrouble, NoReply, split_url
-from uwf_git.agentkit.llm.http_proxy import Proxy, find_proxy
+from uwf_git.errors import AgentFailed, BadUsage
+
+HttpTrouble = Literal["unreachable", "unknown-host", "untrusted", "timed-out", "broken", "too-much"]
+
+_PORTS = {"http": 80, "https": 443}
+
+# A retry may succeed.
+_TEMPORARY = {"unreachable", "broken"}
+
+
+class NoReply(AgentFailed):
+    """The host sent no reply, or an incomplete one."""
+
+    code = "no-reply"
+
+    def __init__(self, trouble: HttpTrouble, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}", host=where, trouble=trouble)
+        self.trouble = trouble
+        self.is_temporary = trouble in _TEMPORARY
+
+
+def _bad_url(url: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{url:.200} {problem}", code="bad-url", hint="for example: https://api.example.com/v1"
+    )
+
+
+class HttpRequest(NamedTuple):
+    """What to post, and where."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpReply(NamedTuple):
+    """The reply, whatever its status."""
+
+    status: int
+
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+    body: bytes
+
+
+def split_url(url: str) -> SplitResult:
+    """Split *url* into its parts.
+
+    Raises:
+        BadUsage: it is not an http or https URL, or it holds a user name.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise _bad_url(url, "is not a URL") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _bad_url(url, "is not a URL that begins with http:// or https://")
+    if parts.username or parts.password:
+        # Not quoted, since that would print the password.
+        shown = f"{parts.scheme}://…@{parts.hostname}"
+        raise _bad_url(shown, "holds a user name; put the key in an environment variable")
+    return parts
+
+
+def _bad_proxy(name: str, problem: str) -> BadUsage:
+    return BadUsage(
+        f"{name} {problem}",
+        code="bad-proxy",
+        hint=f"for example: {name}=http://proxy.example.com:3128",
+    )
+
+
+class Proxy(NamedTuple):
+    """An HTTP proxy."""
+
+    host: str
+    port: int
+    login: str | None
+    """``name:password``, or None."""
+
+
+def find_proxy(
+    scheme: Literal["http", "https"], host: str, port: int, environ: Mapping[str, str]
+) -> Proxy | None:
+    """Return the proxy for *host*, or None.
+
+    Raises:
+        BadUsage: the variable holds no URL of an HTTP proxy.
+    """
+    if _is_here(host) or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
+        return None
+    for variable in (f"{scheme}_proxy", "all_proxy"):
+        name, value = _get(environ, variable)
+        if value:
+            return _parse_proxy(name, value)
+    return None
+
+
+def _get(environ: Mapping[str, str], variable: str) -> tuple[str, str]:
+    for name in (variable, variable.upper()):
+        if environ.get(name):
+            return name, environ[name].strip()
+    return variable, ""
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def _is_excepted(host: str, port: int, exceptions: str) -> bool:
+    for each in exceptions.lower().split(","):
+        entry = each.strip().lstrip("*").lstrip(".")
+        if each.strip() == "*":
+            return True
+        if entry and any(
+            name == entry or name.endswith(f".{entry}") for name in (host, f"{host}:{port}")
+        ):
+            return True
+    return False
+
+
+def _parse_proxy(name: str, value: str) -> Proxy:
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _bad_proxy(name, "is not a URL") from error
+    if not host:
+        raise _bad_proxy(name, "names no host")
+    if parts.scheme != "http":
+        raise _bad_proxy(name, f"names a proxy of the kind {parts.scheme[:20]}, not http")
+    login = None
+    if parts.username:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return Proxy(host, port or _PORTS["http"], login)
+
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 _CONNECT_S = 15.0
 _MOST_S = 3_600.0
 _CHUNK_BYTES = 64 * 1024
-_PORTS = {"http": 80, "https": 443}
 
 
 class _Timed:
@@ -45,11 +177,11 @@ class _Timed:
     timeout: float | None
 
     def getresponse(self) -> Any:
-        with _shut_after(self.sock, self.timeout):
+        with _at_the_end(self.timeout, partial(_shut, self.sock)):
             return super().getresponse()  # type: ignore[misc]  # of urllib3's connection
 
     def _tunnel(self) -> None:
-        with _shut_after(self.sock, self.timeout):
+        with _at_the_end(self.timeout, partial(_shut, self.sock)):
             super()._tunnel()  # type: ignore[misc]  # of http.client's connection
 
 
@@ -107,7 +239,7 @@ class HttpClient:
             decode_content=False,
         )
         try:
-            with _shut_at(response, deadline):
+            with _at_the_end(_left_s(deadline), response.shutdown):
                 body = _read(response)
         except BaseException:
             response.close()
@@ -135,7 +267,8 @@ class HttpClient:
             manager = urllib3.PoolManager(ssl_context=context)
         else:
             url = f"http://{proxy.host}:{proxy.port}"
-            headers = _authorize(proxy)
+            login = b64encode((proxy.login or "").encode()).decode()
+            headers = {"Proxy-Authorization": f"Basic {login}"} if proxy.login else {}
             manager = urllib3.ProxyManager(url, proxy_headers=headers, ssl_context=context)
         manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
         return manager
@@ -149,36 +282,9 @@ def _build_ascii_url(parts: SplitResult) -> str:
     return parts._replace(netloc=bracketed + port, fragment="").geturl()
 
 
-def _authorize(proxy: Proxy) -> dict[str, str]:
-    if proxy.login is None:
-        return {}
-    return {"Proxy-Authorization": f"Basic {b64encode(proxy.login.encode()).decode()}"}
-
-
 @contextmanager
-def _shut_at(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[None]:
-    """Shut the connection for reading at *deadline*.
-
-    A time limit of the socket bounds one read only: a slow host could send a byte a minute.
-    """
-    timer = threading.Timer(_left_s(deadline), response.shutdown)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
-def _shut_after(sock: socket.socket | None, seconds: float | None) -> Iterator[None]:
-    def shut() -> None:
-        if sock is not None:
-            with suppress(OSError):
-                # Both ways: shut for reading only, Linux hands on what still comes. Not the method
-                # of SSLSocket, which gives up its TLS under the reader.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
+def _at_the_end(seconds: float | None, shut: Callable[[], None]) -> Iterator[None]:
+    """Call *shut* after so many seconds: a limit of the socket bounds one read only."""
     timer = threading.Timer(_MOST_S if seconds is None else seconds, shut)
     timer.daemon = True
     timer.start()
@@ -186,6 +292,14 @@ def _shut_after(sock: socket.socket | None, seconds: float | None) -> Iterator[N
         yield
     finally:
         timer.cancel()
+
+
+def _shut(sock: socket.socket | None) -> None:
+    if sock is not None:
+        with suppress(OSError):
+            # Both ways: shut for reading only, Linux hands on what still comes. Not the method
+            # of SSLSocket, which gives up its TLS under the reader.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _read(response: urllib3.BaseHTTPResponse) -> bytes:

@@ -1,7 +1,10 @@
 """A conversation with a model, independent of the endpoint's API."""
 
+import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
+
+from uwf_git.agentkit.extraction.adapter import AskFailed
 
 
 class ModelTool(NamedTuple):
@@ -111,3 +114,40 @@ def read_object(text: str) -> dict[str, Any] | None:
         if isinstance(value, dict):
             return value
     return None
+
+
+class Conversations:
+    """The conversations of one adapter, each under a name that is unique among processes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._kept: dict[str, tuple[Message, ...]] = {}
+
+    def begin(self, prompt: str, session: str | None) -> tuple[str, tuple[Message, ...]]:
+        """Return the session's name, and its messages with *prompt* at the end.
+
+        Raises:
+            AskFailed: this process has no such *session*.
+        """
+        if session is None:
+            return f"{self._name}-{os.urandom(8).hex()}", (UserMessage(prompt),)
+        if session not in self._kept:
+            raise AskFailed(
+                "no-session",
+                f"{self._name} does not know the conversation {session:.60} any more",
+                hint="its conversations end with its process; set resume=never",
+            )
+        return session, go_on(self._kept[session], prompt)
+
+    def keep(self, session: str, messages: tuple[Message, ...]) -> None:
+        """Keep the messages of *session*."""
+        self._kept[session] = messages
+
+
+def go_on(messages: tuple[Message, ...], prompt: str) -> tuple[Message, ...]:
+    """Return *messages* with *prompt* at the end."""
+    last = messages[-1] if messages else None
+    if isinstance(last, ModelMessage) and last.calls:
+        results = tuple(ToolResult(call.id, "Received; see below.") for call in last.calls)
+        return (*messages, ToolResults(results, prompt))
+    return (*messages, UserMessage(prompt))

@@ -6,7 +6,7 @@ Absent or malformed parts of a reply read as absent, since endpoints differ in w
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.records import build_usage, find
+from uwf_git.agentkit.extraction.records import find, read_usage
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.llm.messages import (
     Message,
@@ -83,7 +83,14 @@ def parse_reply(document: Mapping[str, Any]) -> ModelReply | None:
     return ModelReply(
         said=ModelMessage(text, calls, echo),
         stop=_STOPS.get(finish, "end"),
-        usage=_parse_usage(document),
+        usage=read_usage(
+            find(document, dict, "usage"),
+            inputTokens="prompt_tokens",
+            outputTokens="completion_tokens",
+            cachedInputTokens="prompt_tokens_details.cached_tokens",
+            reasoningTokens="completion_tokens_details.reasoning_tokens",
+            costUsd="cost",
+        ),
         model=find(document, str, "model") or "",
     )
 
@@ -136,14 +143,3 @@ def _parse_call(record: Any, number: int) -> ToolCall | None:
         written = find(record, str, "function", "arguments") or ""
         arguments = read_object(written) if written.strip() else {}
     return ToolCall(call_id, name, arguments)
-
-
-def _parse_usage(document: Mapping[str, Any]) -> dict[str, Any]:
-    usage = find(document, dict, "usage")
-    return build_usage(
-        inputTokens=find(usage, int, "prompt_tokens"),
-        outputTokens=find(usage, int, "completion_tokens"),
-        cachedInputTokens=find(usage, int, "prompt_tokens_details", "cached_tokens"),
-        reasoningTokens=find(usage, int, "completion_tokens_details", "reasoning_tokens"),
-        costUsd=find(usage, float, "cost"),
-    )

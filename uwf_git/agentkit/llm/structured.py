@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.extraction.role_object import WantedObject
 from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
-from uwf_git.agentkit.extraction.wanted import WantedObject
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.errors import RequestRefused
 from uwf_git.agentkit.llm.messages import (
@@ -22,8 +22,6 @@ from uwf_git.agentkit.llm.messages import (
     read_object,
 )
 from uwf_git.model.thread import add_usage
-
-__all__ = ["SUBMIT", "ObjectReply", "WantedObject", "Way", "ask_for_object"]
 
 Way = Literal["schema", "tool", "json", "plain"]
 """``response_format`` with a strict schema; one tool that has to be called; ``response_format``

@@ -1,15 +1,16 @@
 """The adapter for an agent program that is driven by its command line.
 
 It finds the program, makes its folder and environment, runs it, and reports the ends that are not
-an answer. An adapter adds data and two pure functions, ``build`` and ``parse``. Only ``parse``
-makes an answer, from the program's own final record; a program that we stopped has none.
+an answer. An adapter adds data and two pure functions, ``build`` and ``read``. Only the program's
+own final record makes an answer; a program that we stopped has none.
 Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import (
@@ -18,18 +19,27 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
-from uwf_git.agentkit.live_log import LiveLog
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.failures import (
+    EndedProgram,
+    Report,
+    classify_words,
+    explain_no_record,
+    explain_words,
+    find_last_words,
+    with_reset,
+)
+from uwf_git.agentkit.programs.options import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
+from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program
 from uwf_git.agents.nested import NestedRequest, NestedRun, allowed_environment, run_nested
-
-__all__ = ["CommandAdapter", "EndedProgram", "ProgramCall", "adapter_main"]
 
 # The kept end of an output without an answer.
 _RAW_BYTES = 256 * 1024
 
 _NO_VARIABLES: Mapping[str, str] = {}
+
+_PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 
 
 class ProgramCall(NamedTuple):
@@ -48,16 +58,6 @@ class ProgramCall(NamedTuple):
     """How long what it has started may run on when it has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedProgram:
-    """A call that ended."""
-
-    run: NestedRun
-    question: AdapterQuestion
-    folder: str
-    """The folder that ``build`` was given for files."""
-
-
 class CommandAdapter(NamedTuple):
     """An ``Adapter`` for one program."""
 
@@ -68,10 +68,15 @@ class CommandAdapter(NamedTuple):
     build: Callable[[AdapterQuestion, str], ProgramCall]
     """Build the call for a question; the second argument is a folder for files."""
 
-    parse: Callable[[EndedProgram], AdapterAnswer]
-    """Read the answer of a call that ended; raise ``AskFailed`` if there is none."""
+    read: Callable[[EndedProgram], Report]
+    """Read what a call that ended has reported; raise ``AskFailed`` for a failure of its own."""
 
-    takes_schema: bool = False
+    schema_way: str = ""
+    """How it takes a JSON Schema of its answer, if it does."""
+
+    takes_mcp: bool = False
+    """Whether it is offered the tools of `uwf mcp`."""
+
     resumes: bool = False
     environ: tuple[str, ...] = ()
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""
@@ -79,8 +84,31 @@ class CommandAdapter(NamedTuple):
     install: str = ""
     """One line: how to install it."""
 
+    login: str = ""
+    """How to log in: the hint where that is the problem."""
+
+    lost_session: str = ""
+    """A pattern of what it says if it does not know the session to resume."""
+
+    final: str = "result"
+    """What its final record is called in messages."""
+
     usage_is_cumulative: bool = False
     """Whether the usage of a resumed conversation includes the earlier questions."""
+
+    @property
+    def takes_schema(self) -> bool:
+        """Whether it takes a JSON Schema and returns the object."""
+        return bool(self.schema_way)
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Its own settings, each with its meaning."""
+        way = f"words: ask for the fields in words, not by {self.schema_way}"
+        keys = {"schema": way} if self.schema_way else {}
+        return keys | (
+            {"mcp": "off: do not offer it the tools of `uwf mcp`"} if self.takes_mcp else {}
+        )
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Run the program once.
@@ -104,6 +132,39 @@ class CommandAdapter(NamedTuple):
                 failure.partial = self._with_own_usage(question, failure.partial or _raw(ended))
                 raise
             return self._with_own_usage(question, answer)
+
+    def parse(self, ended: EndedProgram) -> AdapterAnswer:
+        """Return the answer of a call that ended.
+
+        Raises:
+            AskFailed: it has none, for the reason that the program reports, if it reports one.
+        """
+        report, run = self.read(ended), ended.run
+        answer, session = report.answer, ended.question.session
+        if session is not None and self.lost_session and not report.is_good:
+            said = f"{run.stderr.decode(errors='replace')}\n{report.error}"
+            if re.search(self.lost_session, said, re.IGNORECASE):
+                message = f"{self.name} does not know the session {session:.60} any more"
+                raise AskFailed("no-session", message)
+        if report.error is not None:
+            raise with_reset(
+                explain_words(
+                    self.name, report.error, status=report.status, login=self.login, partial=answer
+                ),
+                report.reset_s,
+            )
+        if not report.has_end:
+            raise explain_no_record(self.name, ended, login=self.login, partial=answer)
+        if run.exit_code and not report.any_status:
+            message = f"{self.name} ended with exit status {run.exit_code} after its {self.final}"
+            raise AskFailed("crashed", message, partial=answer)
+        if answer.text.strip() or answer.structured is not None:
+            return answer
+        if report.is_refused:
+            message = f"{self.name} ended without an answer: it was not allowed to use its tools"
+            hint = f"uwf.{self.name}.permission says what it may do; see uwf-{self.name} --help"
+            raise AskFailed("refused-permission", message, hint=hint, partial=answer)
+        raise AskFailed("no-result", f"{self.name} ended well, but said nothing", partial=answer)
 
     def _run(self, command: ProgramCall, question: AdapterQuestion, folder: str) -> NestedRun:
         path = build_search_path(question.environ.get("PATH", os.defpath))
@@ -213,3 +274,42 @@ def _subtract(usage: Mapping[str, Any], spent: Mapping[str, Any]) -> dict[str, A
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
+    """Build the call of a command with *prompt*, by its stdin unless its *words* say otherwise.
+
+    ``{prompt_file}`` in a word becomes the path of a file in *folder* with the prompt, ``{prompt}``
+    the prompt itself.
+
+    Raises:
+        AskFailed: the prompt is longer than an argument may be.
+    """
+    words = tuple(words)
+    if not any(_PROMPT in word or _PROMPT_FILE in word for word in words):
+        return ProgramCall(words, prompt.encode(errors="replace"))
+    file = write_file(folder, "prompt.md", prompt)
+    argument = clean_argument(prompt)
+    # The prompt itself may contain {prompt_file}.
+    argv = tuple(
+        argument.join(w.replace(_PROMPT_FILE, file) for w in word.split(_PROMPT)) for word in words
+    )
+    if any(len(os.fsencode(word)) > LONGEST_ARGUMENT_BYTES for word in argv):
+        message = "the prompt is too long for an argument (128 KiB)"
+        raise AskFailed("too-long", message, hint="write {prompt_file}, or let it read stdin")
+    return ProgramCall(argv)
+
+
+def read_output(ended: EndedProgram) -> Report:
+    """Read what a command printed; raise AskFailed if it failed or printed nothing."""
+    answer = AdapterAnswer(text=ended.run.stdout.decode(errors="replace"))
+    status = ended.run.exit_code
+    words, _ = find_last_words(ended.run.stderr)
+    if status:
+        message = f"the command ended with exit status {status}" + (f": {words}" if words else "")
+        kind = classify_words(words)
+        raise AskFailed("crashed" if kind == "model-error" else kind, message, partial=answer)
+    if not answer.text.strip():
+        message = "the command ended well, but printed nothing" + (f": {words}" if words else "")
+        raise AskFailed("no-result", message, partial=answer)
+    return Report(answer)

@@ -1,17 +1,21 @@
-"""Classify the failures of agent programs by their words, and write one-line messages.
+"""How a program ended, and the failure that this means: its kind, and a message of one line.
 
 A message names the program and holds its own words, so the time at which a limit ends is not lost.
 """
 
 import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import (
     AdapterAnswer,
+    AdapterQuestion,
     AskFailed,
     FailureKind,
     classify_status,
 )
-from uwf_git.agentkit.programs.command_adapter import EndedProgram
+from uwf_git.agentkit.extraction.records import parse_lines
+from uwf_git.agents.nested import NestedRun
 from uwf_git.agents.reply import on_one_line
 
 _LONGEST_WORDS = 500
@@ -43,6 +47,50 @@ _WORDS: tuple[tuple[FailureKind, str], ...] = (
 _ERROR_LINE = r"(?i)^\s*(?:fatal )?error\b:?\s*(?P<words>.*\w.*)$"
 
 _HELP = r"(?i)usage:\s"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedProgram:
+    """A call that ended."""
+
+    run: NestedRun
+    question: AdapterQuestion
+    folder: str
+    """The folder that ``build`` was given for files."""
+
+    def read_records(self) -> list[dict[str, Any]]:
+        """Return the JSON objects that it printed, one a line."""
+        return parse_lines(self.run.stdout)
+
+
+class Report(NamedTuple):
+    """What a program that ended has reported."""
+
+    answer: AdapterAnswer
+    """Its answer, or what there is of it."""
+
+    has_end: bool = True
+    """Whether it printed its final record."""
+
+    error: str | None = None
+    """Its words, if it says that it failed; "": it gives no reason."""
+
+    status: int | None = None
+    """The HTTP status by which its model's endpoint failed."""
+
+    reset_s: int | None = None
+    """When an exceeded limit ends, in seconds since 1970."""
+
+    is_refused: bool = False
+    """Whether it was not allowed to use a tool, which explains an empty answer."""
+
+    any_status: bool = False
+    """Whether its exit status does not count."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether its final record reports success."""
+        return self.has_end and self.error is None
 
 
 def classify_words(words: str, *, status: int | None = None) -> FailureKind:
@@ -104,29 +152,6 @@ def explain_no_record(
         kind = "usage" if status and not ended.run.stdout.strip() else "no-result"
     hint = login if kind == "auth" else None
     return AskFailed(kind, f"{message}: {words}", hint=hint, partial=partial)
-
-
-def explain_unknown_session(name: str, ended: EndedProgram) -> AskFailed:
-    """Return the failure of a program that does not know the session to resume."""
-    session = ended.question.session or ""
-    return AskFailed("no-session", f"{name} does not know the session {session:.60} any more")
-
-
-def require_good_end(name: str, ended: EndedProgram, answer: AdapterAnswer, *, after: str) -> None:
-    """Check the exit status of a program whose final record, *after*, reports success."""
-    if ended.run.exit_code:
-        message = f"{name} ended with exit status {ended.run.exit_code} after its {after}"
-        raise AskFailed("crashed", message, partial=answer)
-
-
-def require_words(name: str, answer: AdapterAnswer, *, is_refused: bool = False) -> None:
-    """Check that a program that ended with success has answered.
-
-    *is_refused* says that it was not allowed to use a tool, which explains an empty answer.
-    """
-    if not answer.text.strip() and answer.structured is None:
-        kind: FailureKind = "refused-permission" if is_refused else "no-result"
-        raise AskFailed(kind, f"{name} ended well, but said nothing", partial=answer)
 
 
 def find_last_words(stderr: bytes) -> tuple[str, bool]:

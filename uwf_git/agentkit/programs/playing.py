@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from uwf_git.agentkit.arguments import parse_arguments
 from uwf_git.agentkit.context import AgentContext, Step
 from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.extract import NoMeta
@@ -19,7 +18,7 @@ from uwf_git.agentkit.extraction.ladder import (
     describe_failure,
     extract_with_fallbacks,
 )
-from uwf_git.agentkit.loading import load_context
+from uwf_git.agentkit.loading import load_context, parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words

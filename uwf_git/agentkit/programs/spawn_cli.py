@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
-from uwf_git.agentkit.recording import record_prompt, trace
+from uwf_git.agentkit.step_files import record_prompt, trace
 
 
 def spawn_cli(
@@ -50,14 +50,17 @@ def spawn_cli(
 
 def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adapter:
     # Programs cost 10 ms to import, and most agents start none.
-    from uwf_git.agentkit.programs.command_adapter import CommandAdapter  # noqa: PLC0415 (see above)
-    from uwf_git.agentkit.programs.command_call import build_call, parse_output  # noqa: PLC0415 (see above)
-    from uwf_git.agentkit.programs.provider_variables import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
+    from uwf_git.agentkit.programs.command_adapter import (  # noqa: PLC0415 (see above)
+        CommandAdapter,
+        build_call,
+        read_output,
+    )
+    from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
 
     return CommandAdapter(
         name=name,
         programs=(),
         build=lambda question, folder: build_call(argv, question.prompt, folder),
-        parse=parse_output,
+        read=read_output,
         environ=(*PROVIDER_VARIABLES, *env),
     )

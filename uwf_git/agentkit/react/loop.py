@@ -4,13 +4,19 @@ At a limit of turns, tokens or seconds, or when the model repeats itself, it is 
 once more without tools; then the loop ends. Every end reports its usage and trace.
 """
 
+import json
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.check import find_misfit
-from uwf_git.agentkit.extraction.role_object import RoleAnswer, build_wanted_object, read_answer
+from uwf_git.agentkit.extraction.role_object import (
+    RoleAnswer,
+    WantedObject,
+    build_wanted_object,
+    find_misfit,
+    read_answer,
+)
 from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
 from uwf_git.agentkit.llm.call import Model, say_on_stderr
 from uwf_git.agentkit.llm.messages import (
@@ -22,11 +28,68 @@ from uwf_git.agentkit.llm.messages import (
     ToolResult,
     ToolResults,
 )
-from uwf_git.agentkit.llm.structured import SUBMIT, WantedObject, ask_for_object
-from uwf_git.agentkit.react.repeats import Repeats
-from uwf_git.agentkit.react.room import make_room
-from uwf_git.agentkit.react.toolbox import Toolbox
+from uwf_git.agentkit.llm.structured import SUBMIT, ask_for_object
+from uwf_git.agentkit.react.tools import Toolbox
 from uwf_git.model.thread import add_usage
+
+_MOST_ALIKE = 2
+_MOST_BLOCKED = 3
+
+
+@dataclass(slots=True)
+class Repeats:
+    """The calls since the last change of a file, and their results."""
+
+    blocked: int = 0
+    _seen: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the model repeats blocked calls."""
+        return self.blocked >= _MOST_BLOCKED
+
+    def blocks(self, call: ToolCall) -> bool:
+        """Return whether *call* gave the same result each time, and count it."""
+        given = self._seen.get(_key(call), [])
+        if len(given) < _MOST_ALIKE or len(set(given[-_MOST_ALIKE:])) > 1:
+            return False
+        self.blocked += 1
+        return True
+
+    def add(self, call: ToolCall, result: str, *, changed: bool) -> None:
+        """Record the *result* of *call*; *changed* says that it changed a file."""
+        if changed:
+            self._seen.clear()
+        self._seen.setdefault(_key(call), []).append(hash(result))
+
+
+def _key(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
+
+
+_KEPT_TURNS = 2
+_SHORT = 400
+_NOTE = "[… {:,} characters left out to make room; call the tool again if you need them …]"
+
+
+def make_room(messages: tuple[Message, ...]) -> tuple[Message, ...] | None:
+    """Return *messages* without the long results of older calls; None if there are none."""
+    turns = [number for number, each in enumerate(messages) if isinstance(each, ToolResults)]
+    kept = set(turns[-_KEPT_TURNS:])
+    shorter = tuple(
+        _shorten(each) if isinstance(each, ToolResults) and number not in kept else each
+        for number, each in enumerate(messages)
+    )
+    return None if shorter == messages else shorter
+
+
+def _shorten(message: ToolResults) -> ToolResults:
+    results = tuple(
+        each if len(each.text) <= _SHORT else each._replace(text=_NOTE.format(len(each.text)))
+        for each in message.results
+    )
+    return message._replace(results=results)
+
 
 _AGAIN = "You have made this very call before, and it gave the same each time. Do something else."
 _NO_MORE = "No more tools: give your answer now, from what you know."

@@ -1,0 +1,369 @@
+"""The arguments that a model wrote for a tool."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agentkit.conftest import MakeContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.messages import ToolCall, ToolResult
+from uwf_git.agentkit.react.tools import (
+    LONGEST_OUTPUT,
+    LONGEST_READ,
+    Surroundings,
+    ToolArguments,
+    Toolbox,
+    build_toolbox,
+    fetch_thread,
+    list_files,
+    patch_file,
+    read_file,
+    run_shell,
+    write_file,
+)
+from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
+from uwf_git.errors import StoreDamaged
+
+
+def arguments(**values: Any) -> ToolArguments:
+    return ToolArguments("read_file", values)
+
+
+def test_a_text_is_given_or_its_default() -> None:
+    assert arguments(path="a").text("path") == "a"
+    assert arguments().text("path", ".") == "."
+
+
+@pytest.mark.parametrize("value", [None, 3, ["a"], {}])
+def test_value_that_is_no_text_is_reported(value: Any) -> None:
+    with pytest.raises(ToolFailed, match="read_file needs a text in 'path'"):
+        arguments(path=value).text("path")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3), (3.0, 3), ("3", 3), (None, 7), (500, 99), ("9" * 5000, 99), (0, 0)],
+)
+def test_a_number_is_read_however_it_is_written(value: Any, number: int) -> None:
+    assert arguments(lines=value).whole("lines", 7, most=99) == number
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, "three", True, [], "-3", ""])
+def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
+    with pytest.raises(ToolFailed, match="whole number in 'lines'"):
+        arguments(lines=value).whole("lines", 7, most=99)
+
+
+FileTool = Callable[[WorkFolder, ToolArguments], str]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def run(tool: FileTool, place: Path, **values: Any) -> str:
+    return tool(open_work_folder(str(place)), ToolArguments(tool.__name__, values))
+
+
+def test_a_file_is_read_as_it_stands(place: Path) -> None:
+    (place / "a").write_bytes(b"one\r\ntw\xc3\xb6\n\xff")
+    assert run(read_file, place, path="a") == "one\r\ntwö\n\ufffd"
+
+
+def test_an_empty_file_is_said_to_be_empty(place: Path) -> None:
+    (place / "a").write_text("")
+    assert run(read_file, place, path="a") == "(empty)"
+
+
+def test_lines_can_be_chosen_and_the_rest_is_reported(place: Path) -> None:
+    (place / "a").write_text("".join(f"line {n}\n" for n in range(1, 11)))
+    told = run(read_file, place, path="a", first_line=3, lines=2)
+    assert told == "line 3\nline 4\n[… the file goes on; first_line=5 gives more …]"
+    assert run(read_file, place, path="a", first_line=10) == "line 10\n"
+    assert run(read_file, place, path="a", first_line=12) == (
+        "(there is no line 12; the file has 10)"
+    )
+
+
+def test_a_long_file_comes_in_parts_that_can_be_put_together(place: Path) -> None:
+    lines = [f"{n} {'x' * 90}\n" for n in range(2_000)]
+    (place / "a").write_text("".join(lines))
+    read: list[str] = []
+    while len(read) < len(lines):
+        part = run(read_file, place, path="a", first_line=len(read) + 1)
+        assert len(part) <= LONGEST_READ + 100
+        read += [line for line in part.splitlines(keepends=True) if not line.startswith("[…")]
+    assert read == lines
+
+
+def test_one_endless_line_is_cut(place: Path) -> None:
+    (place / "a").write_text("x" * 200_000)
+    told = run(read_file, place, path="a")
+    assert len(told) < LONGEST_READ + 100
+    assert told.endswith("[… line 1 is longer; first_line=2 skips the rest …]")
+
+
+def test_a_binary_file_is_not_shown(place: Path) -> None:
+    (place / "a").write_bytes(b"\x7fELF\0\0")
+    with pytest.raises(ToolFailed, match="a is no text, but 6 bytes"):
+        run(read_file, place, path="a")
+
+
+def test_a_file_is_written_and_replaced(place: Path) -> None:
+    assert run(write_file, place, path="d/a", content="one\ntwo") == (
+        "wrote the new file d/a, 2 lines"
+    )
+    assert run(write_file, place, path="d/a", content="") == "replaced d/a, 0 lines"
+    assert (place / "d" / "a").read_bytes() == b""
+
+
+def test_half_a_surrogate_is_not_written(place: Path) -> None:
+    with pytest.raises(ToolFailed, match="surrogate"):
+        run(write_file, place, path="a", content="\ud800")
+    assert not (place / "a").exists()
+
+
+def test_a_passage_is_replaced_and_nothing_else(place: Path) -> None:
+    (place / "a").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    assert run(patch_file, place, path="a", old="two\r\n", new="2\r\n") == "changed a at line 2"
+    assert (place / "a").read_bytes() == b"one\r\n2\r\nthree\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "told"),
+    [("x", "does not stand in a"), ("o", "stands 2 times in a"), ("", "`old` is empty")],
+)
+def test_a_passage_not_found_exactly_once_changes_nothing(place: Path, old: str, told: str) -> None:
+    (place / "a").write_text("one two\n")
+    with pytest.raises(ToolFailed, match=told):
+        run(patch_file, place, path="a", old=old, new="new")
+    assert (place / "a").read_text() == "one two\n"
+
+
+def test_what_is_no_text_is_not_patched(place: Path) -> None:
+    (place / "a").write_bytes(b"one \xff")
+    with pytest.raises(ToolFailed, match="not UTF-8"):
+        run(patch_file, place, path="a", old="one", new="two")
+
+
+@given(st.text("ab\n", max_size=20), st.text("ab\n", min_size=1, max_size=3), st.text("ab\n"))
+def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, new: str) -> None:
+    place = Path.home()
+    (place / "a").write_bytes(source.encode())
+    if source.count(old) == 1:
+        run(patch_file, place, path="a", old=old, new=new)
+        assert (place / "a").read_bytes() == source.replace(old, new).encode()
+    else:
+        with pytest.raises(ToolFailed):
+            run(patch_file, place, path="a", old=old, new=new)
+
+
+def test_files_are_listed(place: Path) -> None:
+    assert run(list_files, place) == "(empty)"
+    (place / "d").mkdir()
+    (place / "d" / "a").write_text("")
+    assert run(list_files, place) == "d/\nd/a"
+    assert run(list_files, place, path="d", depth=1) == "a"
+
+
+def test_a_very_long_list_is_cut(place: Path) -> None:
+    for number in range(1_001):
+        (place / f"{number:04}").write_text("")
+    told = run(list_files, place)
+    assert told.endswith("0999\n[… only the first 1,000; list a folder of them …]")
+
+
+def fetch(context: MakeContext, *, steps: list[dict[str, Any]] | None = None, **values: Any) -> str:
+    made = context() if steps is None else context(steps=steps)
+    return fetch_thread(made, ToolArguments("fetch_thread", values))
+
+
+def test_the_steps_are_listed_with_their_meta(context: MakeContext) -> None:
+    lines = fetch(context).splitlines()
+    assert lines[0] == "thread 01J7K9M2XNPQR5VWBCDF8G3H4T, workflow solve-issue"
+    assert lines[1] == "0 the task, 42 characters"
+    assert lines[2] == '1 planner, 21 characters of text, meta {"plan": ["read", "fix"]}'
+    assert lines[3].startswith("2 developer, ")
+
+
+def test_a_step_is_read_whole(context: MakeContext) -> None:
+    told = fetch(context, step=1)
+    assert told.startswith('step 1, planner, by uwf-hermes\nmeta: {"plan": ["read", "fix"]}\n\n')
+    assert told.endswith("First read, then fix.")
+    assert fetch(context, step=0) == "Fix the login bug described in issue #42.\n"
+
+
+def test_a_missing_step_is_reported(context: MakeContext) -> None:
+    with pytest.raises(ToolFailed, match="the thread has 2 steps, and no step 3"):
+        fetch(context, step=3)
+
+
+def step(content: str) -> dict[str, Any]:
+    return {
+        "hash": "7BQST3VW9F2MA",
+        "role": "planner",
+        "meta": {"long": "x" * 9_000},
+        "content": content,
+        "agent": "uwf-mock",
+        "timestamp": 1,
+    }
+
+
+def test_a_long_step_comes_in_parts(context: MakeContext) -> None:
+    whole = fetch(context, steps=[step("y" * 50_000)], step=1, offset=0)
+    assert "offset=30000 gives them" in whole
+    rest = fetch(context, steps=[step("y" * 50_000)], step=1, offset=30_000)
+    assert rest.endswith("y")
+    assert fetch(context, steps=[step("y")], step=1, offset=99_999).startswith("(there are only ")
+
+
+def test_a_long_thread_names_its_newest_steps(context: MakeContext) -> None:
+    lines = fetch(context, steps=[step("y")] * 300).splitlines()
+    assert lines[2] == "[… the first 100 steps; ask for them by number …]"
+    assert lines[3].startswith("101 planner, 1 characters")
+    assert max(map(len, lines)) < 600
+
+
+def shell(place: Path, command: Any, *, left_s: float = 60, **values: Any) -> str:
+    around = Surroundings({"PATH": os.environ["PATH"], "SEEN": "yes"}, None, left_s)
+    arguments = ToolArguments("shell", {"command": command, **values})
+    return run_shell(open_work_folder(str(place)), arguments, around)
+
+
+def test_a_command_runs_in_the_work_directory_with_what_it_may_see(tmp_path: Path) -> None:
+    told = shell(tmp_path, 'pwd; echo "$SEEN-$HOME"; echo oops >&2; exit 3')
+    assert told == f"{os.path.realpath(tmp_path)}\nyes-\noops\n[exit status 3]"
+
+
+def test_output_without_an_end_of_line_gets_one(tmp_path: Path) -> None:
+    assert shell(tmp_path, "printf x") == "x\n[exit status 0]"
+    assert shell(tmp_path, ":") == "[exit status 0]"
+
+
+def test_a_command_has_no_input(tmp_path: Path) -> None:
+    assert shell(tmp_path, "cat") == "[exit status 0]"
+
+
+def test_a_long_output_loses_its_middle(tmp_path: Path) -> None:
+    told = shell(tmp_path, "echo first; yes middle | head -n 20000; echo last")
+    assert told.startswith("first\n")
+    assert told.endswith("last\n[exit status 0]")
+    assert "characters left out" in told
+    assert len(told) < LONGEST_OUTPUT + 200
+
+
+@pytest.mark.parametrize(
+    ("given", "left_s", "told"), [({"timeout_s": 1}, 60, "1"), ({}, 0.2, "0.2")]
+)
+def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(
+    tmp_path: Path, given: dict[str, int], left_s: float, told: str
+) -> None:
+    command = "echo begun; setsid sleep 300 & sleep 300"
+    assert shell(tmp_path, command, left_s=left_s, **given) == f"begun\n[stopped after {told} s]"
+
+
+def test_a_daemon_does_not_stay_behind(tmp_path: Path) -> None:
+    shell(tmp_path, "setsid sh -c 'echo $$ >pid; exec sleep 300' & while [ ! -s pid ]; do :; done")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize("command", ["", " ", "a\0b"])
+def test_no_command_is_refused(tmp_path: Path, command: str) -> None:
+    with pytest.raises(ToolFailed, match="shell needs a command"):
+        shell(tmp_path, command)
+
+
+def test_being_asked_to_end_ends_the_command_and_us(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def ask() -> None:
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    with pytest.raises(AskFailed) as caught:
+        shell(tmp_path, "touch begun; sleep 300")
+    thread.join()
+    assert caught.value.kind == "interrupted"
+
+
+def toolbox(place: Path, context: MakeContext | None = None) -> Toolbox:
+    return build_toolbox(
+        open_work_folder(str(place)),
+        thread=context,
+        around=lambda: Surroundings({"PATH": os.environ["PATH"]}, None, 60),
+    )
+
+
+def call(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResult:
+    return box.run(ToolCall("c", name, arguments))
+
+
+def test_all_tools_are_offered_and_run(tmp_path: Path, context: MakeContext) -> None:
+    box = toolbox(tmp_path, context)
+    calls: dict[str, dict[str, Any]] = {
+        "write_file": {"path": "a", "content": "one"},
+        "patch_file": {"path": "a", "old": "one", "new": "two"},
+        "read_file": {"path": "a"},
+        "list_files": {},
+        "shell": {"command": "cat a"},
+        "fetch_thread": {},
+    }
+    assert {tool.name for tool in box.tools} == calls.keys()
+    outcomes = {name: call(box, name, arguments) for name, arguments in calls.items()}
+    assert not [each for each in outcomes.values() if each.is_error]
+    assert outcomes["read_file"] == ToolResult("c", "two")
+    assert outcomes["shell"].text == "two\n[exit status 0]"
+
+
+def test_without_a_shell_and_a_thread_there_are_file_tools_alone(tmp_path: Path) -> None:
+    box = build_toolbox(open_work_folder(str(tmp_path)), thread=None, around=None)
+    assert "shell" not in {tool.name for tool in box.tools}
+    told = call(box, "shell", {"command": "id"})
+    names = "read_file, write_file, patch_file, list_files"
+    assert told == ToolResult("c", f"there is no tool 'shell', only {names}", is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("read_file", None, "the arguments of read_file are no JSON object"),
+        ("read_file", {}, "read_file needs a text in 'path'"),
+        ("read_file", {"path": "none"}, "none: no such file or directory"),
+        ("read_file", {"path": "x" * 300}, f"{'x' * 300}: file name too long"),
+        ("read_file", {"path": "../x"}, "../x is not in the work directory, {root}"),
+        ("list_files", {"path": "none"}, "{root}/none: no such file or directory"),
+    ],
+)
+def test_a_call_that_fails_tells_why(
+    tmp_path: Path, name: str, arguments: dict[str, Any] | None, told: str
+) -> None:
+    outcome = call(toolbox(tmp_path), name, arguments)
+    root = os.path.realpath(tmp_path)
+    assert outcome == ToolResult("c", told.replace("{root}", root), is_error=True)
+
+
+def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    def thread() -> Any:
+        raise StoreDamaged("node X is damaged")
+
+    box = build_toolbox(open_work_folder(str(tmp_path)), thread=thread, around=None)
+    assert call(box, "fetch_thread", {}).text == "node X is damaged"
+
+
+def test_what_changes_files_is_known(tmp_path: Path) -> None:
+    box = toolbox(tmp_path)
+    changing = [tool.name for tool in box.tools if box.changes(ToolCall("c", tool.name, {}))]
+    assert changing == ["write_file", "patch_file"]

@@ -1,0 +1,426 @@
+"""The tools of the model: files in the work folder, a shell, and the thread.
+
+A result has a bounded length and says what was left out; an error is a text for the model. A file
+is changed as a whole or not at all. The shell is no sandbox: it starts in the work directory, with
+a time limit and without our keys, but can do whatever the user can; no process outlives its call.
+"""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
+from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder
+from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
+from uwf_git.errors import UwfError
+
+_MOST_DIGITS = 9
+
+
+class ToolArguments:
+    """The arguments of one call."""
+
+    def __init__(self, tool: str, values: Mapping[str, Any]) -> None:
+        self._tool = tool
+        self._values = values
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return the text *name*; raise ToolFailed if it is missing without a *default*."""
+        value = self._values.get(name)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise ToolFailed(f"{self._tool} needs a text in {name!r}")
+        return value
+
+    def whole(self, name: str, default: int, *, most: int) -> int:
+        """Return the whole number *name* from 0, at most *most*; also if it is written as a text.
+
+        Raises:
+            ToolFailed: it is something else.
+        """
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, str) and value.isascii() and value.isdecimal():
+            value = int(value[:_MOST_DIGITS])
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ToolFailed(f"{self._tool} needs a whole number in {name!r}")
+        return min(value, most)
+
+
+LONGEST_READ = 50_000
+_MOST_LINES = 100_000
+_MOST_ENTRIES = 1_000
+_DEEPEST_LIST = 10
+_LARGEST_WRITE = 10 * 1024 * 1024
+_BINARY_LOOK = 8 * 1024
+
+_PATH = {"type": "string", "description": "Relative to the work directory, or absolute in it."}
+
+
+def _tool(name: str, description: str, required: list[str], **properties: object) -> ModelTool:
+    schema = {"type": "object", "properties": properties, "required": required}
+    return ModelTool(name, description, {**schema, "additionalProperties": False})
+
+
+FILE_TOOLS = (
+    _tool(
+        "read_file",
+        "Read a text file. A long one comes in parts: go on with first_line.",
+        ["path"],
+        path=_PATH,
+        first_line={"type": "integer", "description": "From 1 on; 1 if left out."},
+        lines={"type": "integer", "description": "How many; as many as fit if left out."},
+    ),
+    _tool(
+        "write_file",
+        "Write a whole text file, new or in the place of one that is there.",
+        ["path", "content"],
+        path=_PATH,
+        content={"type": "string"},
+    ),
+    _tool(
+        "patch_file",
+        "Replace a passage of a text file. `old` has to stand in it exactly once, letter for "
+        "letter: take enough of what is around it.",
+        ["path", "old", "new"],
+        path=_PATH,
+        old={"type": "string"},
+        new={"type": "string"},
+    ),
+    _tool(
+        "list_files",
+        "List files and folders (with a /; symbolic links with an @).",
+        [],
+        path=_PATH,
+        depth={"type": "integer", "description": "How many levels; 2 if left out."},
+    ),
+)
+
+
+def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
+    """Return a part of a file."""
+    path = arguments.text("path")
+    first = max(1, arguments.whole("first_line", 1, most=10**9))
+    most = arguments.whole("lines", _MOST_LINES, most=_MOST_LINES)
+    with open(folder.open_file(path), "rb") as raw:
+        size = os.fstat(raw.fileno()).st_size
+        if b"\0" in raw.peek(_BINARY_LOOK)[:_BINARY_LOOK]:
+            raise ToolFailed(f"{path} is no text, but {size:,} bytes of something else")
+        # With its line ends unchanged, so that patch_file finds a passage that was read.
+        with io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as file:
+            return _read_lines(file, first, most)
+
+
+def write_file(folder: WorkFolder, arguments: ToolArguments) -> str:
+    """Write a file."""
+    path, content = arguments.text("path"), arguments.text("content")
+    is_new = folder.replace(path, _encode(content))
+    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    return f"{'wrote the new file' if is_new else 'replaced'} {path}, {lines:,} lines"
+
+
+def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
+    """Replace one passage of a file."""
+    path, old, new = arguments.text("path"), arguments.text("old"), arguments.text("new")
+    if not old:
+        raise ToolFailed("`old` is empty; write_file writes a whole file")
+    with open(folder.open_file(path), "rb") as file:
+        source = file.read(_LARGEST_WRITE + 1)
+    try:
+        text = source.decode()
+    except UnicodeDecodeError:
+        raise ToolFailed(f"{path} is not UTF-8; only text can be patched") from None
+    count = text.count(old)
+    if count != 1:
+        where = "does not stand" if count == 0 else f"stands {count} times"
+        advice = "read the file again" if count == 0 else "take more of what is around it"
+        raise ToolFailed(f"`old` {where} in {path}; {advice}. Nothing was changed")
+    line = text.count("\n", 0, text.index(old)) + 1
+    folder.replace(path, _encode(text.replace(old, new)))
+    return f"changed {path} at line {line}"
+
+
+def list_files(folder: WorkFolder, arguments: ToolArguments) -> str:
+    """List the files below a folder."""
+    path = arguments.text("path", ".")
+    depth = max(1, arguments.whole("depth", 2, most=_DEEPEST_LIST))
+    names, is_all = folder.list_below(path, depth=depth, most=_MOST_ENTRIES)
+    if not names:
+        return "(empty)"
+    note = "" if is_all else f"\n[… only the first {_MOST_ENTRIES:,}; list a folder of them …]"
+    return "\n".join(names) + note
+
+
+def _read_lines(file: io.TextIOWrapper, first: int, most: int) -> str:
+    """Return at most *most* lines from line *first*, up to LONGEST_READ characters."""
+    parts: list[str] = []
+    room = LONGEST_READ
+    number = 1
+    is_within = True
+    while room > 0 and number < first + most:
+        # A line may be as long as the file, so it is read in pieces.
+        piece = file.readline(room if number >= first else LONGEST_READ)
+        if not piece:
+            is_within = False
+            break
+        if number >= first:
+            parts.append(piece)
+            room -= len(piece)
+        number += piece.endswith("\n")
+    if not parts:
+        return (
+            f"(there is no line {first}; the file has {number - 1:,})" if first > 1 else "(empty)"
+        )
+    if is_within and file.read(1):
+        parts = _end_with_a_line(parts, number)
+    return "".join(parts)
+
+
+def _end_with_a_line(parts: list[str], number: int) -> list[str]:
+    """Remove a last line that did not fit; the next part begins at line *number*."""
+    if parts[-1].endswith("\n"):
+        whole = parts
+    elif len(parts) > 1:
+        whole = parts[:-1]
+    else:
+        return [*parts, f"\n[… line {number} is longer; first_line={number + 1} skips the rest …]"]
+    return [*whole, f"[… the file goes on; first_line={number} gives more …]"]
+
+
+def _encode(text: str) -> bytes:
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise ToolFailed("the text holds half a surrogate pair, which no file can") from None
+    if len(content) > _LARGEST_WRITE:
+        raise ToolFailed(f"that is more than {_LARGEST_WRITE // 2**20} MiB")
+    return content
+
+
+_DEFAULT_S = 120
+_MOST_S = 1_800
+
+LONGEST_OUTPUT = 30_000
+_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+# Both outputs in one stream, in order, as on a terminal.
+_TOGETHER = 'exec /bin/sh -c "$1" 2>&1'
+
+SHELL_TOOL = ModelTool(
+    "shell",
+    "Run a command with /bin/sh in the work directory, and get its output and exit status. "
+    "It has no terminal and no input.",
+    {
+        "type": "object",
+        "properties": {
+            "command": {"type": "string"},
+            "timeout_s": {
+                "type": "integer",
+                "description": f"The most seconds; {_DEFAULT_S} if left out, at most {_MOST_S}.",
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class Surroundings(NamedTuple):
+    """The environment of a command."""
+
+    environ: Mapping[str, str]
+    """Its environment variables."""
+
+    scratch: str | None
+    """A folder for its outputs; None: a temporary one."""
+
+    left_s: float
+    """The seconds that are left for the whole question."""
+
+
+def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
+    """Run a command.
+
+    Raises:
+        ToolFailed: it cannot be run.
+        AskFailed: a signal asked this process to end.
+    """
+    command = arguments.text("command")
+    if not command.strip() or "\0" in command:
+        raise ToolFailed("shell needs a command")
+    timeout_s = min(max(1, arguments.whole("timeout_s", _DEFAULT_S, most=_MOST_S)), around.left_s)
+    with tempfile.TemporaryDirectory(prefix="uwf-shell-", dir=around.scratch) as outputs:
+        request = NestedRequest(
+            argv=("/bin/sh", "-c", _TOGETHER, "sh", command),
+            environment=around.environ,
+            workdir=folder.root,
+            given=b"",
+            folder=os.path.join(outputs, "run"),
+            timeout_s=timeout_s,
+            max_output_bytes=_MAX_OUTPUT_BYTES,
+        )
+        try:
+            run = run_nested(request)
+        except (OSError, ValueError) as error:
+            raise ToolFailed(f"the command cannot be run: {error}") from error
+    if run.outcome == "interrupted":
+        raise AskFailed("interrupted", "react was interrupted while a command ran")
+    return f"{_cut(run.stdout)}{_describe_end(run, timeout_s)}"
+
+
+def _cut(output: bytes) -> str:
+    """Keep the beginning and the end, where builds report errors."""
+    text = output.decode(errors="replace")
+    if len(text) > LONGEST_OUTPUT:
+        head, tail = LONGEST_OUTPUT // 3, LONGEST_OUTPUT * 2 // 3
+        left_out = len(text) - head - tail
+        text = f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _describe_end(run: NestedRun, timeout_s: float) -> str:
+    if run.outcome == "timed-out":
+        return f"[stopped after {timeout_s:g} s]"
+    if run.outcome == "too-much-output":
+        return f"[stopped: more than {_MAX_OUTPUT_BYTES // 2**20} MiB of output]"
+    return f"[exit status {run.exit_code}]"
+
+
+_LONGEST_PART = 30_000
+_LONGEST_META = 500
+_MOST_STEPS = 200
+
+THREAD_TOOL = ModelTool(
+    "fetch_thread",
+    "Read the thread so far: the list of its steps, or with `step` one step whole.",
+    {
+        "type": "object",
+        "properties": {
+            "step": {"type": "integer", "description": "From 1 on; 0 is the task."},
+            "offset": {"type": "integer", "description": "Characters to skip in a long one."},
+        },
+        "required": [],
+        "additionalProperties": False,
+    },
+)
+
+
+def fetch_thread(context: AgentContext, arguments: ToolArguments) -> str:
+    """Return the list of steps, or one step; raise ToolFailed if there is no such step."""
+    number = arguments.whole("step", -1, most=10**9)
+    if number < 0:
+        return _list_steps(context)
+    if number > len(context.steps):
+        raise ToolFailed(f"the thread has {len(context.steps)} steps, and no step {number}")
+    return _part(_show_step(context, number), arguments.whole("offset", 0, most=10**9))
+
+
+def _list_steps(context: AgentContext) -> str:
+    steps = context.steps[-_MOST_STEPS:]
+    first = len(context.steps) - len(steps) + 1
+    lines = [
+        f"{number} {step.role}, {len(step.content):,} characters of text, "
+        f"meta {_json(step.meta)[:_LONGEST_META]}"
+        for number, step in enumerate(steps, first)
+    ]
+    note = [f"[… the first {first - 1} steps; ask for them by number …]"] if first > 1 else []
+    task = f"0 the task, {len(context.start.prompt):,} characters"
+    thread = f"thread {context.thread_id}, workflow {context.workflow.name}"
+    return "\n".join([thread, task, *note, *lines])
+
+
+def _show_step(context: AgentContext, number: int) -> str:
+    if number == 0:
+        return context.start.prompt
+    step = context.steps[number - 1]
+    heading = f"step {number}, {step.role}, by {step.agent}"
+    return f"{heading}\nmeta: {_json(step.meta)}\n\n{step.content}"
+
+
+def _part(text: str, offset: int) -> str:
+    part = text[offset : offset + _LONGEST_PART]
+    end = offset + len(part)
+    if end >= len(text):
+        return part or f"(there are only {len(text):,} characters)"
+    return f"{part}\n[… {len(text) - end:,} more characters; offset={end} gives them …]"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+RunTool = Callable[[ToolArguments], str]
+
+_CHANGING = {"write_file", "patch_file"}
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """Tools by their names."""
+
+    tools: tuple[ModelTool, ...]
+    _runs: Mapping[str, RunTool]
+
+    def run(self, call: ToolCall) -> ToolResult:
+        """Run *call*; an error becomes its result.
+
+        Raises:
+            AskFailed: a signal asked this process to end.
+        """
+        try:
+            return ToolResult(call.id, self._run(call))
+        except AskFailed:
+            raise
+        except UwfError as failure:
+            problem = failure.message
+        except OSError as error:
+            shown = f"{error.filename}: " if isinstance(error.filename, str) else ""
+            problem = shown + (error.strerror or str(error)).lower()
+        return ToolResult(call.id, problem, is_error=True)
+
+    def _run(self, call: ToolCall) -> str:
+        run = self._runs.get(call.name)
+        if run is None:
+            names = ", ".join(self._runs)
+            raise ToolFailed(f"there is no tool {call.name!r:.80}, only {names}")
+        if call.arguments is None:
+            raise ToolFailed(f"the arguments of {call.name} are no JSON object")
+        return run(ToolArguments(call.name, call.arguments))
+
+    def changes(self, call: ToolCall) -> bool:
+        """Return whether *call* is of a tool that changes files."""
+        return call.name in _CHANGING
+
+
+def build_toolbox(
+    folder: WorkFolder,
+    *,
+    thread: Callable[[], AgentContext] | None,
+    around: Callable[[], Surroundings] | None,
+) -> Toolbox:
+    """Build the toolbox; without *thread* it has no fetch_thread, without *around* no shell."""
+    tools = list(FILE_TOOLS)
+    runs: dict[str, RunTool] = {
+        "read_file": partial(read_file, folder),
+        "write_file": partial(write_file, folder),
+        "patch_file": partial(patch_file, folder),
+        "list_files": partial(list_files, folder),
+    }
+    if around is not None:
+        tools.append(SHELL_TOOL)
+        runs["shell"] = lambda arguments: run_shell(folder, arguments, around())
+    if thread is not None:
+        tools.append(THREAD_TOOL)
+        runs["fetch_thread"] = lambda arguments: fetch_thread(thread(), arguments)
+    return Toolbox(tuple(tools), runs)
