@@ -74,7 +74,7 @@ def run(tmp_path: Path) -> Run:
         developer.write_text(f"#!/bin/sh\n{script}\n")
         developer.chmod(0o755)
         world.uwf("init", f"{tmp_path}/store.git")
-        shell = f"{sys.executable} -m uwf_git.agentkit.adapters.shell 'test -f mended.txt'"
+        shell = f"{sys.executable} -m uwf_git.agentkit.adapters shell 'test -f mended.txt'"
         agents = ("--agent", f"developer={developer}", "--agent", f"tester={shell}")
         thread = world.uwf("run", "mend.yaml", "-p", "Mend it.", *agents)["thread"]
         steps: list[dict[str, Any]] = world.uwf("thread", "show", thread, "--full")["steps"]

@@ -98,7 +98,7 @@ class Cli:
                 (place / "step").mkdir()
                 environ |= {"UWF_STEP_DIR": str(place / "step"), "UWF_THREAD_ID": thread}
             with subprocess.Popen(
-                [sys.executable, "-m", f"uwf_git.agentkit.adapters.{self.vendor.name}", thread],
+                [sys.executable, "-m", "uwf_git.agentkit.adapters", self.vendor.name, thread],
                 cwd=self.project, env=environ, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             ) as child:  # fmt: skip

@@ -100,7 +100,7 @@ def run(project: Path, environ: dict[str, str], workflow: Path) -> None:
     """Run the workflow from beginning to end, as a person would."""
     agents = {"planner": "codex", "developer": "claude", "reviewer": "gemini"}
     words = [
-        f"--agent={role}={sys.executable} -m uwf_git.agentkit.adapters.{name}"
+        f"--agent={role}={sys.executable} -m uwf_git.agentkit.adapters {name}"
         for role, name in agents.items()
     ]
     ran = subprocess.run(

@@ -7,14 +7,6 @@ from typing import IO, Any
 from uwf_git.errors import AgentFailed
 
 
-def _unprintable_result(problem: str) -> AgentFailed:
-    return AgentFailed(
-        f"the result cannot be written as JSON: {problem}",
-        code="unprintable-result",
-        problem=problem,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """An agent's answer."""
@@ -51,7 +43,12 @@ def render_result(result: AgentResult) -> bytes:
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise _unprintable_result(" ".join(str(error).split())[:200]) from error
+        problem = " ".join(str(error).split())[:200]
+        raise AgentFailed(
+            f"the result cannot be written as JSON: {problem}",
+            code="unprintable-result",
+            problem=problem,
+        ) from error
 
 
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:

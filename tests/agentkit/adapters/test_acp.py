@@ -508,7 +508,7 @@ def test_tools_of_the_thread_are_offered(agent: Agent) -> None:
 def program(turn: Turn, command: str, **environ: str) -> "subprocess.Popen[bytes]":
     """Start uwf-acp as the engine does."""
     return subprocess.Popen(
-        [sys.executable, "-m", "uwf_git.agentkit.adapters.acp", command, turn.thread],
+        [sys.executable, "-m", "uwf_git.agentkit.adapters", "acp", command, turn.thread],
         cwd=turn.place,
         env=os.environ | {"UWF_REPO": f"{turn.place}/store.git"} | environ,
         stdin=subprocess.DEVNULL,
@@ -561,7 +561,7 @@ def test_program_that_is_ended_takes_the_agent_along(
 
 
 def test_program_explains_itself(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.acp", "--help")
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "acp", "--help")
 
     assert ran.status == 0
     assert "uwf-acp [--SETTING VALUE]... 'COMMAND' THREAD-ID" in ran.out

@@ -17,7 +17,7 @@ from uwf_git.errors import BadUsage
 
 Check = Callable[..., Ran]
 
-_MODULE = ("-m", "uwf_git.agentkit.adapters.check")
+_MODULE = ("-m", "uwf_git.agentkit.adapters", "check")
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_its_last_words_are_reported(tmp_path: Path) -> None:
 def test_any_command_plays_a_role(turn: Turn) -> None:
     command = 'sh -c \'grep -c words; printf "%s\\n" --- "words: 3" --- Counted.\''
     # The command's own first line is a preamble; the fields are found all the same.
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", command, turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", command, turn.thread)
 
     assert ran.status == 0, ran.err
     reply = json.loads(ran.out)
@@ -118,14 +118,14 @@ def test_any_command_plays_a_role(turn: Turn) -> None:
 
 
 def test_command_that_gives_no_fields_fails_with_its_words(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", "echo No idea.", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", "echo No idea.", turn.thread)
 
     assert (ran.status, ran.out) == (1, "No idea.\n")
     assert ran.err.startswith("error: the answer holds no fields")
 
 
 def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.cli", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", turn.thread)
 
     assert ran.status != 0
     assert "error: there is no command\n" in ran.err

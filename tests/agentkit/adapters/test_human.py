@@ -10,7 +10,7 @@ import pytest
 from agentkit.conftest import Turn
 from agentkit.person import Person
 
-HUMAN = f"{sys.executable} -m uwf_git.agentkit.adapters.human"
+HUMAN = f"{sys.executable} -m uwf_git.agentkit.adapters human"
 Start = Callable[..., Person]
 
 
@@ -126,7 +126,8 @@ def test_whoever_presses_ctrl_c_has_handed_in_nothing(turn: Turn, person: Start)
 def test_terminal_that_is_closed_ends_the_question(turn: Turn, tmp_path: Path) -> None:
     me = Person(
         "-m",
-        "uwf_git.agentkit.adapters.human",
+        "uwf_git.agentkit.adapters",
+        "human",
         turn.thread,
         cwd=turn.place,
         UWF_REPO=f"{turn.place}/store.git",
@@ -148,7 +149,8 @@ def test_terminal_that_is_closed_ends_the_question(turn: Turn, tmp_path: Path) -
 def test_own_terminal_will_do_without_an_engine(turn: Turn) -> None:
     me = Person(
         "-m",
-        "uwf_git.agentkit.adapters.human",
+        "uwf_git.agentkit.adapters",
+        "human",
         turn.thread,
         cwd=turn.place,
         UWF_REPO=f"{turn.place}/store.git",
@@ -169,7 +171,7 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
     me.wait_for("> ")
     environ = os.environ | {"UWF_REPO": f"{turn.place}/store.git", "UWF_TTY": me.name}
     with subprocess.Popen(
-        [sys.executable, "-m", "uwf_git.agentkit.adapters.human", turn.thread],
+        [sys.executable, "-m", "uwf_git.agentkit.adapters", "human", turn.thread],
         cwd=turn.place, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True,
     ) as other:  # fmt: skip
@@ -198,7 +200,7 @@ def test_missing_terminal_is_reported(turn: Turn) -> None:
 
 @pytest.mark.parametrize("name", ["/dev/null", "/no/such/tty"])
 def test_file_that_is_no_terminal_is_reported(name: str, turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.human", turn.thread, UWF_TTY=name)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "human", turn.thread, UWF_TTY=name)
 
     assert ran.status == 1
     assert ran.err.startswith("error: cannot ask a person: ")
@@ -218,7 +220,7 @@ def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, perso
 
 
 def test_program_explains_itself(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.human", "--help")
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "human", "--help")
 
     assert ran.status == 0
     assert ran.out.startswith("Usage: uwf-human THREAD-ID\n")

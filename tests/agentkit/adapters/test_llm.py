@@ -116,7 +116,8 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
     with scripted({"json": {"content": "Three words.", "meta": {"words": 3}}}) as served:
         ran = turn.python(
             "-m",
-            "uwf_git.agentkit.adapters.llm",
+            "uwf_git.agentkit.adapters",
+            "llm",
             "--url",
             served.url,
             "--model",
@@ -130,7 +131,7 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
 
 
 def test_the_program_says_what_is_missing(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters.llm", turn.thread)
+    ran = turn.python("-m", "uwf_git.agentkit.adapters", "llm", turn.thread)
     assert ran.status == 1
     assert "uwf.llm has no model" in ran.err
     assert "git config --global uwf.llm.model MODEL" in ran.err

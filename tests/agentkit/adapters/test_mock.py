@@ -38,7 +38,7 @@ def mock(tmp_path: Path) -> Mock:
         (tmp_path / "script.yaml").write_text(f"dev:\n  - {attempt}\n")
         arguments = ("script.yaml", "-t", "T", "-r", "dev")
         return Turn(tmp_path, "").python(
-            "-m", "uwf_git.agentkit.adapters.mock", *arguments, **environ
+            "-m", "uwf_git.agentkit.adapters", "mock", *arguments, **environ
         )
 
     return run
@@ -63,7 +63,7 @@ def test_death_comes_after_the_output(mock: Mock, name: str, status: int) -> Non
 
 def test_hanging_goes_on_until_it_is_ended(tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text('dev: [{stdout: "begun\\n", hang: true}]')
-    mock = (sys.executable, "-m", "uwf_git.agentkit.adapters.mock")
+    mock = (sys.executable, "-m", "uwf_git.agentkit.adapters", "mock")
     command = [*mock, str(tmp_path / "script.yaml"), "-t", "T", "-r", "dev"]
 
     with subprocess.Popen(command, stdout=subprocess.PIPE) as hanging:
@@ -95,7 +95,7 @@ def test_role_that_the_script_does_not_have_is_reported(mock: Mock, tmp_path: Pa
     mock("{}")
 
     ran = Turn(tmp_path, "").python(
-        "-m", "uwf_git.agentkit.adapters.mock", "script.yaml", "-t", "T", "-r", "tester"
+        "-m", "uwf_git.agentkit.adapters", "mock", "script.yaml", "-t", "T", "-r", "tester"
     )
 
     assert (ran.status, ran.out) == (1, "")

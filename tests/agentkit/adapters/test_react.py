@@ -143,7 +143,8 @@ def test_the_program_plays_a_turn_and_can_read_the_thread(turn: Turn) -> None:
     with scripted({"tool": "fetch_thread", "args": {"step": 0}}, DONE) as served:
         ran = turn.python(
             "-m",
-            "uwf_git.agentkit.adapters.react",
+            "uwf_git.agentkit.adapters",
+            "react",
             "--shell=false",
             turn.thread,
             UWF_THREAD_ID=turn.thread,

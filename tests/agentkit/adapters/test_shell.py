@@ -21,7 +21,7 @@ def shell(tmp_path: Path) -> Shell:
     """Run uwf-shell with the thread ``T``."""
 
     def run(*argv: str, **environ: str) -> Ran:
-        command = ("-m", "uwf_git.agentkit.adapters.shell")
+        command = ("-m", "uwf_git.agentkit.adapters", "shell")
         return Turn(tmp_path, "").python(*command, *argv, "T", **environ)
 
     return run
@@ -129,7 +129,7 @@ def test_thread_can_be_read_in_the_command(turn: Turn) -> None:
 def test_command_ends_with_its_agent(tmp_path: Path, number: signal.Signals) -> None:
     wait = "while :; do sleep 0.02; done"
     command = f"trap 'echo gone >{tmp_path}/gone; exit' TERM; echo begun; {wait}"
-    shell = [sys.executable, "-m", "uwf_git.agentkit.adapters.shell", command, "T"]
+    shell = [sys.executable, "-m", "uwf_git.agentkit.adapters", "shell", command, "T"]
     environ = os.environ | {"UWF_STEP_DIR": str(tmp_path)}
     with subprocess.Popen(
         shell, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE

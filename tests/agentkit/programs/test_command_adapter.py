@@ -291,3 +291,12 @@ def test_good_end_is_an_answer(report: Report, status: int) -> None:
     adapter = CommandAdapter("x", (), build, lambda _: report, lost_session="gone")
 
     assert adapter.parse(ended) == report.answer
+
+
+def test_settings_of_its_own_say_how_it_takes_a_schema_and_tools() -> None:
+    row = CommandAdapter("x", (), build, read, schema_way="its own --x", takes_mcp=True)
+
+    assert row.takes_schema
+    assert row.keys["schema"] == "words: ask for the fields in words, not by its own --x"
+    assert row.keys.keys() == {"schema", "mcp"}
+    assert CommandAdapter("x", (), build, read).keys == {}

@@ -18,7 +18,6 @@ from uwf_git.agentkit.programs.options import (
     mcp_servers_json,
     mcp_toml,
     option,
-    schema_keys,
     setting_options,
     write_file,
 )
@@ -45,9 +44,6 @@ def test_schema_is_of_the_whole_answer_unless_words_are_wanted() -> None:
     words = AdapterQuestion(prompt="", schema={"type": "object"}, settings={"schema": "words"})
     assert find_object_schema(words) is None
     assert find_object_schema(AdapterQuestion(prompt="")) is None
-    assert schema_keys("its own --x") == {
-        "schema": "words: ask for the fields in words, not by its own --x"
-    }
 
 
 def test_file_is_written_whatever_the_text(tmp_path: Path) -> None:
@@ -71,8 +67,8 @@ TURN = {
 PASSED = {name: TURN[name] for name in ("UWF_REPO", "UWF_THREAD_ID", "UWF_ROLE", "UWF_STEP_DIR")}
 
 
-def entry_of(environ: dict[str, str], **settings: str) -> dict[str, Any] | None:
-    return find_mcp_entry(AdapterQuestion(prompt="", environ=environ, settings=settings))
+def turn(environ: dict[str, str], **settings: str) -> AdapterQuestion:
+    return AdapterQuestion(prompt="", environ=environ, settings=settings)
 
 
 ENTRY: dict[str, Any] = {
@@ -83,36 +79,39 @@ ENTRY: dict[str, Any] = {
 
 
 def test_entry_names_the_turn_and_nothing_else() -> None:
-    assert entry_of(TURN) == entry_of(TURN, mcp="on") == ENTRY
+    assert find_mcp_entry(turn(TURN)) == find_mcp_entry(turn(TURN, mcp="on")) == ENTRY
 
 
 def test_without_a_turn_or_switched_off_there_is_none() -> None:
-    assert entry_of({"UWF_REPO": "/r"}) is None
-    assert entry_of(TURN, mcp="off") is None
+    assert find_mcp_entry(turn({"UWF_REPO": "/r"})) is None
+    assert find_mcp_entry(turn(TURN, mcp="off")) is None
 
 
 def test_json_is_what_programs_take() -> None:
-    told = json.loads(mcp_servers_json(ENTRY, alwaysLoad=True) or "")
+    told = json.loads(mcp_servers_json(turn(TURN), alwaysLoad=True) or "")
 
     assert told == {"mcpServers": {"uwf": {**ENTRY, "alwaysLoad": True}}}
 
 
 def test_without_an_entry_there_is_nothing_to_say() -> None:
-    assert (mcp_servers_json(None), mcp_toml(None), mcp_command_line(None)) == (None, None, None)
+    nowhere = turn({})
+
+    told = (mcp_servers_json(nowhere), mcp_toml(nowhere), mcp_command_line(nowhere))
+    assert told == (None, None, None)
 
 
 def test_toml_reads_back() -> None:
-    told = tomllib.loads(mcp_toml(ENTRY) or "")["mcp_servers"]["uwf"]
+    told = tomllib.loads(mcp_toml(turn(TURN)) or "")["mcp_servers"]["uwf"]
 
     assert told == {**ENTRY, "default_tools_approval_mode": "approve"}
 
 
 def test_command_line_holds_nothing_of_one_turn() -> None:
-    told = mcp_command_line(entry_of({**TURN, "PYTHONPATH": "/a b:/c"}))
+    told = mcp_command_line(turn({**TURN, "PYTHONPATH": "/a b:/c"}))
 
     words = ["PYTHONPATH=/a b:/c", ENTRY["command"], *ENTRY["args"]]
     assert shlex.split(told or "") == words
-    assert mcp_command_line(ENTRY) == mcp_command_line(entry_of({**TURN, "UWF_REPO": "/other"}))
+    assert mcp_command_line(turn(TURN)) == mcp_command_line(turn({**TURN, "UWF_REPO": "/o"}))
 
 
 def test_entry_starts_the_server() -> None:

@@ -159,7 +159,7 @@ def test_agent_is_told_where_to_leave_it(world: World) -> None:
 
 def test_program_that_writes_prose_and_leaves_a_report_is_driven_by_uwf_cli(world: World) -> None:
     program = world.program(LEAVES, name="ai")
-    cli = f"{sys.executable} -m uwf_git.agentkit.adapters.cli '{program} -p {{prompt}}'"
+    cli = f"{sys.executable} -m uwf_git.agentkit.adapters cli '{program} -p {{prompt}}'"
     workflow = world.put(GRAPH.replace("FILE", STATUS)).workflow
     step = run(world, world.start(cli, workflow=workflow))
     assert (step["meta"], step["content"], step["rung"]) == ({"text": "left"}, "prose\n", "file")

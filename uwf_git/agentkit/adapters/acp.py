@@ -7,7 +7,6 @@ allow (`read edit`); each answer is in the trace. A turn is finished only with a
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -345,7 +344,3 @@ def main() -> int:
         return adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command")()
     finally:
         adapter.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

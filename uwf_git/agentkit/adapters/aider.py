@@ -7,7 +7,6 @@ where every line is marked. It has no sessions, so an answer cannot be corrected
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -157,6 +156,3 @@ ADAPTER = CommandAdapter(
 main = adapter_main(
     ADAPTER, about=_ABOUT, keys={"permission": "edit (default), or dry-run: change no files"}
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

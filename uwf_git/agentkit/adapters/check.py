@@ -245,6 +245,3 @@ _CHECKS: Mapping[str, _Check] = {
     "plans": _check_plans,
 }
 _OPTIONS = {"files": ("--since",), "plans": ("--dir", "--list")}
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,6 @@ object that was requested.
 """
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,27 +15,13 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
-from uwf_git.agentkit.extraction.records import (
-    build_usage,
-    find,
-    find_last,
-    parse_lines,
-    read_usage,
-)
+from uwf_git.agentkit.extraction.records import build_usage, find, find_last, read_usage
 from uwf_git.agentkit.extraction.role_object import add_guide
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.deciding_files import find_store_pattern
 from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
 from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
-from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
-    SERVER,
-    find_mcp_entry,
-    find_object_schema,
-    mcp_servers_json,
-    option,
-    schema_keys,
-)
+from uwf_git.agentkit.programs.options import SERVER, find_object_schema, mcp_servers_json, option
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hook_forms import list_words_of_turn
@@ -83,9 +68,9 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     argv += option("--resume", question.session)
     schema = _build_schema(question)
     argv += option("--json-schema", schema)
-    entry = find_mcp_entry(question)
-    argv += option("--mcp-config", mcp_servers_json(entry, alwaysLoad=True))
-    argv += option("--allowedTools", f"mcp__{SERVER}" if entry else None)
+    servers = mcp_servers_json(question, alwaysLoad=True)
+    argv += option("--mcp-config", servers)
+    argv += option("--allowedTools", f"mcp__{SERVER}" if servers else None)
     store = find_store_pattern(question.environ)
     # A rule for Edit holds for all its file tools, in every mode; `//` is the root.
     argv += option("--disallowedTools", f"Edit(/{store}/**)" if store else None)
@@ -99,7 +84,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its records, of which only ``result`` is the verdict."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     result = find_last(records, "result")
     trace = tuple(read_trace(records, result, without="StructuredOutput"))
     if result is None:
@@ -191,7 +176,8 @@ ADAPTER = CommandAdapter(
     programs=("claude",),
     build=build,
     read=read,
-    takes_schema=True,
+    schema_way="its own --json-schema",
+    takes_mcp=True,
     resumes=True,
     environ=_VARIABLES,
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
@@ -199,9 +185,4 @@ ADAPTER = CommandAdapter(
     lost_session=_NO_SESSION,
 )
 
-main = adapter_main(
-    ADAPTER, about=_ABOUT, keys={**schema_keys("its own --json-schema"), **MCP_KEYS}
-)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -4,8 +4,6 @@ No shell reads the command. Its output is the answer if its exit status is 0 and
 anything; nothing more is known about it.
 """
 
-import sys
-
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command_adapter import (
     CommandAdapter,
@@ -56,6 +54,3 @@ ADAPTER = CommandAdapter(
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS, word="command")
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,32 +5,16 @@ an event of type `error` is a warning. Codex does not check the requested object
 """
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.extraction.records import (
-    find,
-    find_last,
-    parse_last,
-    parse_lines,
-    read_usage,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.extraction.role_object import add_guide, build_wanted_object, read_answer
 from uwf_git.agentkit.extraction.strict_schema import StrictSchema, derive_strict, restore
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
-    find_mcp_entry,
-    find_object_schema,
-    mcp_toml,
-    option,
-    schema_keys,
-    write_file,
-)
+from uwf_git.agentkit.programs.options import find_object_schema, mcp_toml, option, write_file
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hook_forms import list_words_of_turn
@@ -60,7 +44,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     if strict is not None:
         schema = json.dumps(strict.schema)
         argv += ["--output-schema", write_file(folder, "schema.json", schema)]
-    argv += option("-c", mcp_toml(find_mcp_entry(question)))
+    argv += option("-c", mcp_toml(question))
     hook = list_words_of_turn("codex", question.environ)
     argv += hook
     argv += split_args(settings)
@@ -73,7 +57,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its events, of which the last end of a turn is the verdict."""
-    events = parse_lines(ended.run.stdout)
+    events = ended.read_records()
     ends = [each for each in events if each.get("type") in {"turn.completed", "turn.failed"}]
     answer = _read_answer(events, ended.question)
     error = None
@@ -158,7 +142,8 @@ ADAPTER = CommandAdapter(
     programs=("codex",),
     build=build,
     read=read,
-    takes_schema=True,
+    schema_way="its own --output-schema",
+    takes_mcp=True,
     resumes=True,
     environ=("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"),
     install="npm install -g @openai/codex, then `codex login`",
@@ -168,9 +153,4 @@ ADAPTER = CommandAdapter(
     usage_is_cumulative=True,
 )
 
-main = adapter_main(
-    ADAPTER, about=_ABOUT, keys={**schema_keys("its own --output-schema"), **MCP_KEYS}
-)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -5,28 +5,14 @@ terminated. The usage, in a file of its own, is that of the whole session.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    build_usage,
-    find,
-    find_last,
-    parse_lines,
-    read_last,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import build_usage, find, find_last, read_last, tool_event
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
-    find_mcp_entry,
-    mcp_servers_json,
-    option,
-)
+from uwf_git.agentkit.programs.options import mcp_servers_json, option
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 from uwf_git.plan.hook_forms import list_words_of_turn
@@ -61,7 +47,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     argv += option("--model", settings.get("model"))
     if question.session is not None:
         argv.append(f"--resume={question.session}")
-    config = mcp_servers_json(find_mcp_entry(question), type="stdio", tools=["*"])
+    config = mcp_servers_json(question, type="stdio", tools=["*"])
     argv += option("--additional-mcp-config", config)
     argv += list_words_of_turn("copilot", question.environ)
     return ProgramCall((*argv, *split_args(settings)), question.prompt.encode(errors="replace"))
@@ -69,7 +55,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its events, and the usage in its file."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     result = find_last(records, "result")
     said = [_text(record) for record in records if _is_said(record)]
     trace = tuple(_trace(records))
@@ -91,13 +77,13 @@ def read(ended: EndedProgram) -> Report:
     return Report(answer, error=words, status=status)
 
 
-def _is_said(record: Record) -> bool:
+def _is_said(record: dict[str, Any]) -> bool:
     """Return whether the agent itself said this, not a sub-agent."""
     is_message = record.get("type") == "assistant.message"
     return is_message and not find(record, str, "data", "parentToolCallId")
 
 
-def _text(record: Record) -> str:
+def _text(record: dict[str, Any]) -> str:
     return find(record, str, "data", "content") or ""
 
 
@@ -121,8 +107,8 @@ def _sum(models: list[dict[str, Any]], *path: str) -> int | None:
     return sum(found) if found else None
 
 
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
-    calls: dict[str | None, Record] = {}
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    calls: dict[str | None, dict[str, Any]] = {}
     for record in records:
         kind, name = record.get("type"), find(record, str, "data", "toolCallId")
         if kind == "tool.execution_start":
@@ -143,7 +129,7 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
             yield {"type": "warning", "message": f"a call of the model failed: HTTP {status}"}
 
 
-def _is_final(record: Record) -> bool:
+def _is_final(record: dict[str, Any]) -> bool:
     return _is_said(record) and not find(record, list, "data", "toolRequests")
 
 
@@ -160,6 +146,7 @@ ADAPTER = CommandAdapter(
     programs=("copilot", "copilot-linux-x64"),
     build=build,
     read=read,
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="npm install -g @github/copilot",
@@ -168,7 +155,4 @@ ADAPTER = CommandAdapter(
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=MCP_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -11,19 +11,11 @@ Source: cursor.com/docs/cli/reference/output-format, /parameters and /docs/cli/m
 the program itself, which needs an account.
 """
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    find,
-    find_last,
-    parse_lines,
-    read_usage,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, read_usage, tool_event
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import option
@@ -66,7 +58,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its records; only some versions report the usage."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     result = find_last(records, "result")
     sessions = [name for record in records if (name := find(record, str, "session_id"))]
     last = _said_last(records)
@@ -99,12 +91,12 @@ def _said_last(records: list[dict[str, Any]]) -> str:
     return "".join(said)
 
 
-def _text(record: Record) -> str:
+def _text(record: dict[str, Any]) -> str:
     blocks = find(record, list, "message", "content") or []
     return "".join(find(block, str, "text") or "" for block in blocks)
 
 
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for record in records:
         if record.get("type") != "tool_call" or record.get("subtype") != "completed":
             continue
@@ -133,6 +125,3 @@ ADAPTER = CommandAdapter(
 )
 
 main = adapter_main(ADAPTER, about=_ABOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,7 +9,6 @@ GEMINI_CLI_HOME moves the login and the sessions too. The help names the two way
 entry that the user makes once, and `uwf-acp`, which passes servers with the session.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,13 +18,7 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
-from uwf_git.agentkit.extraction.records import (
-    find,
-    find_last,
-    parse_lines,
-    read_usage,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, read_usage, tool_event
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
 from uwf_git.agentkit.programs.options import option
@@ -79,7 +72,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its records."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     result, status = find_last(records, "result"), ended.run.exit_code
     trace = tuple(_read_trace(records))
     said = [event["text"] for event in trace if event["type"] == "message"]
@@ -153,6 +146,3 @@ ADAPTER = CommandAdapter(
 )  # fmt: skip
 
 main = adapter_main(ADAPTER, about=_ABOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,32 +12,20 @@ Source: goose-docs.ai (running tasks, recipe reference), and goose-cli: the even
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    find,
-    find_last,
-    parse_last,
-    parse_lines,
-    read_usage,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import find, find_last, parse_last, read_usage, tool_event
 from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
     PROVIDER_VARIABLES,
-    find_mcp_entry,
     find_object_schema,
     mcp_command_line,
     option,
-    schema_keys,
     setting_options,
     write_file,
 )
@@ -56,12 +44,6 @@ What it may do (--permission); nothing is asked, since no person is there to ans
   chat   nothing: it only answers
 """
 
-_KEYS = {
-    "provider": "the provider of the model, as goose names it",
-    **schema_keys("a recipe's response"),
-    **MCP_KEYS,
-}
-
 _SESSION_FILE = "session"
 _RECIPE_FILE = "recipe.json"
 
@@ -79,7 +61,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     argv = ["goose", "run", "--quiet", "--output-format", "stream-json", "--name", session]
     argv += setting_options(question, ("provider", "model"))
     if question.session is None:
-        argv += option("--with-extension", mcp_command_line(find_mcp_entry(question)))
+        argv += option("--with-extension", mcp_command_line(question))
     else:
         # It has the server of `uwf mcp` already.
         argv.append("--resume")
@@ -99,7 +81,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its events; ``complete`` is the verdict, and an ``error`` before it counts."""
-    records, question = parse_lines(ended.run.stdout), ended.question
+    records, question = ended.read_records(), ended.question
     complete = find_last(records, "complete")
     answer = AdapterAnswer(
         text=_said_last(records),
@@ -153,7 +135,7 @@ def _read(folder: str, name: str) -> str | None:
         return None
 
 
-def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[Record, Record]]:
+def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the parts of all messages, each with its message."""
     for record in records:
         message = find(record, dict, "message")
@@ -174,7 +156,7 @@ def _said_last(records: list[dict[str, Any]]) -> str:
     return "\n\n".join(said.values())
 
 
-def _trace(records: list[dict[str, Any]]) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     results = {
         find(part, str, "id"): find(part, dict, "toolResult") or {}
         for _, part in _contents(records)
@@ -204,7 +186,8 @@ ADAPTER = CommandAdapter(
     programs=("goose",),
     build=build,
     read=read,
-    takes_schema=True,
+    schema_way="a recipe's response",
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
@@ -213,7 +196,6 @@ ADAPTER = CommandAdapter(
     usage_is_cumulative=True,
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
+_KEYS = {"provider": "the provider of the model, as goose names it", **ADAPTER.keys}
 
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)

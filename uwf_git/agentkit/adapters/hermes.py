@@ -10,7 +10,6 @@ or commands to the work directory; only its commands can be taken away.
 
 import os
 import re
-import sys
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.records import find, read_last, read_usage
@@ -137,6 +136,3 @@ ADAPTER = CommandAdapter(
 _KEYS = {"provider": "the provider of the model, as hermes names it"}
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())

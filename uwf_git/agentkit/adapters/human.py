@@ -62,7 +62,3 @@ def main() -> int:
         sys.stdout.write(_HELP)
         return 0
     return create_agent(play)()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,5 @@
 """uwf-llm: one call of a model plays a role: a prompt in, an answer out, no tools."""
 
-import sys
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
@@ -68,6 +67,3 @@ class LlmAdapter:
 _WITHOUT = ("permission", "args", "program", "env", "silence", "resume")
 
 main = adapter_main(LlmAdapter(), about=_ABOUT, keys=ENDPOINT_KEYS, without=_WITHOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -356,7 +356,3 @@ def _read_number(environ: Mapping[str, str]) -> int | None:
     if not text.isdecimal() or not int(text):
         raise BadUsage(f"UWF_ATTEMPT is {text!r}, not a number from 1", hint="unset UWF_ATTEMPT")
     return int(text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,29 +7,14 @@ person ends the run, one by a rule does not.
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    Record,
-    build_usage,
-    find,
-    find_first,
-    find_last,
-    parse_lines,
-    tool_event,
-)
+from uwf_git.agentkit.extraction.records import build_usage, find, find_first, find_last, tool_event
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
-    PROVIDER_VARIABLES,
-    SERVER,
-    find_mcp_entry,
-    option,
-)
+from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, SERVER, find_mcp_entry, option
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 
@@ -70,7 +55,7 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its records."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     steps = [record for record in records if record.get("type") == "step_finish"]
     end = find_last(records, "step_finish")
     last = find(end, str, "part", "messageID")
@@ -149,7 +134,7 @@ def _sum(steps: list[dict[str, Any]], *path: str) -> int | None:
     return None if None in found else sum(number for number in found if number is not None)
 
 
-def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[Record]:
+def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[dict[str, Any]]:
     for record in records:
         kind = record.get("type")
         if kind == "tool_use":
@@ -164,7 +149,7 @@ def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[Record]:
             yield {"type": "message", "text": find(record, str, "part", "text")}
 
 
-def _is_refusal(event: Record) -> bool:
+def _is_refusal(event: Mapping[str, Any]) -> bool:
     return event["type"] == "tool" and "rejected permission" in str(event["output"])
 
 
@@ -173,6 +158,7 @@ ADAPTER = CommandAdapter(
     programs=("opencode",),
     build=build,
     read=read,
+    takes_mcp=True,
     resumes=True,
     environ=("OPENCODE_*", *PROVIDER_VARIABLES),
     install="npm install -g opencode-ai",
@@ -181,7 +167,4 @@ ADAPTER = CommandAdapter(
     final="answer",
 )
 
-main = adapter_main(ADAPTER, about=_ABOUT, keys=MCP_KEYS)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

@@ -8,29 +8,19 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 """
 
 import json
-import sys
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import (
-    find,
-    find_first,
-    find_last,
-    parse_lines,
-    read_usage,
-)
+from uwf_git.agentkit.extraction.records import find, find_first, find_last, read_usage
 from uwf_git.agentkit.extraction.role_object import add_guide
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
 from uwf_git.agentkit.programs.options import (
-    MCP_KEYS,
     PROVIDER_VARIABLES,
-    find_mcp_entry,
     find_object_schema,
     mcp_servers_json,
     option,
-    schema_keys,
     write_file,
 )
 from uwf_git.agentkit.programs.playing import adapter_main
@@ -63,7 +53,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
     if schema is not None:
         argv += ["--json-schema", f"@{write_file(folder, 'schema.json', json.dumps(schema))}"]
         prompt = add_guide(prompt)
-    config = mcp_servers_json(find_mcp_entry(question), alwaysLoadTools=True)
+    config = mcp_servers_json(question, alwaysLoadTools=True)
     argv += option("--mcp-config", config)
     environ = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
     return ProgramCall((*argv, *split_args(settings)), prompt.encode(errors="replace"), environ)
@@ -71,7 +61,7 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 def read(ended: EndedProgram) -> Report:
     """Read its records, of which only ``result`` is the verdict."""
-    records = parse_lines(ended.run.stdout)
+    records = ended.read_records()
     result = find_last(records, "result")
     answer = AdapterAnswer(
         text=find_last_text(records),
@@ -140,7 +130,8 @@ ADAPTER = CommandAdapter(
     programs=("qwen",),
     build=build,
     read=read,
-    takes_schema=True,
+    schema_way="its own --json-schema",
+    takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
@@ -149,9 +140,4 @@ ADAPTER = CommandAdapter(
     usage_is_cumulative=True,
 )
 
-main = adapter_main(
-    ADAPTER, about=_ABOUT, keys={**schema_keys("its own --json-schema"), **MCP_KEYS}
-)
-
-if __name__ == "__main__":
-    sys.exit(main())
+main = adapter_main(ADAPTER, about=_ABOUT, keys=ADAPTER.keys)

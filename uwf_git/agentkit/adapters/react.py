@@ -4,7 +4,6 @@ A correction is answered without tools. File tools reach the work directory only
 has no such limit, can be removed.
 """
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -181,6 +180,3 @@ def _read_number(settings: Mapping[str, str], key: str, default: int) -> int:
 _WITHOUT = ("permission", "args", "program", "silence", "resume")
 
 main = adapter_main(ReactAdapter(), about=_ABOUT, keys=_KEYS, without=_WITHOUT)
-
-if __name__ == "__main__":
-    sys.exit(main())

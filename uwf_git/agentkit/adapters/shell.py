@@ -188,7 +188,3 @@ def _meta_file(step_dir: str | None) -> Iterator[Path]:
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     raise Stopped(128 + number)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,14 +6,11 @@ a line at the end, and a number where a text should be.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from uwf_git.agents.left_file import read_left_file
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
-
-Record = Mapping[str, Any]
-"""One JSON object that a program printed."""
 
 JsonT = TypeVar("JsonT", str, int, float, bool, list[Any], dict[str, Any])
 

@@ -71,7 +71,12 @@ class CommandAdapter(NamedTuple):
     read: Callable[[EndedProgram], Report]
     """Read what a call that ended has reported; raise ``AskFailed`` for a failure of its own."""
 
-    takes_schema: bool = False
+    schema_way: str = ""
+    """How it takes a JSON Schema of its answer, if it does."""
+
+    takes_mcp: bool = False
+    """Whether it is offered the tools of `uwf mcp`."""
+
     resumes: bool = False
     environ: tuple[str, ...] = ()
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""
@@ -90,6 +95,20 @@ class CommandAdapter(NamedTuple):
 
     usage_is_cumulative: bool = False
     """Whether the usage of a resumed conversation includes the earlier questions."""
+
+    @property
+    def takes_schema(self) -> bool:
+        """Whether it takes a JSON Schema and returns the object."""
+        return bool(self.schema_way)
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Its own settings, each with its meaning."""
+        way = f"words: ask for the fields in words, not by {self.schema_way}"
+        keys = {"schema": way} if self.schema_way else {}
+        return keys | (
+            {"mcp": "off: do not offer it the tools of `uwf mcp`"} if self.takes_mcp else {}
+        )
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Run the program once.

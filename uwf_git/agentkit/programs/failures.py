@@ -5,7 +5,7 @@ A message names the program and holds its own words, so the time at which a limi
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import (
     AdapterAnswer,
@@ -14,6 +14,7 @@ from uwf_git.agentkit.extraction.adapter import (
     FailureKind,
     classify_status,
 )
+from uwf_git.agentkit.extraction.records import parse_lines
 from uwf_git.agents.nested import NestedRun
 from uwf_git.agents.one_line import on_one_line
 
@@ -56,6 +57,10 @@ class EndedProgram:
     question: AdapterQuestion
     folder: str
     """The folder that ``build`` was given for files."""
+
+    def read_records(self) -> list[dict[str, Any]]:
+        """Return the JSON objects that it printed, one a line."""
+        return parse_lines(self.run.stdout)
 
 
 class Report(NamedTuple):

@@ -8,21 +8,14 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.extraction.role_object import build_wanted_object
 
-MCP_KEYS = {"mcp": "off: do not offer it the tools of `uwf mcp`"}
-
 # Linux: 128 KiB with the zero byte at the end.
 LONGEST_ARGUMENT_BYTES = 131_071
-
-
-def schema_keys(way: str) -> dict[str, str]:
-    """Return the setting ``schema``; *way* is how the program takes one."""
-    return {"schema": f"words: ask for the fields in words, not by {way}"}
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
@@ -74,13 +67,15 @@ def find_mcp_entry(question: AdapterQuestion) -> dict[str, Any] | None:
     return {"command": sys.executable, "args": ["-P", "-m", "uwf_git", "mcp"], "env": env}
 
 
-def mcp_servers_json(entry: Mapping[str, Any] | None, **more: Any) -> str | None:
+def mcp_servers_json(question: AdapterQuestion, **more: Any) -> str | None:
     """Return the JSON that claude, qwen and copilot take; *more* is added to the entry."""
+    entry = find_mcp_entry(question)
     return None if entry is None else json.dumps({"mcpServers": {SERVER: {**entry, **more}}})
 
 
-def mcp_toml(entry: Mapping[str, Any] | None) -> str | None:
+def mcp_toml(question: AdapterQuestion) -> str | None:
     """Return the setting that codex takes by ``-c``."""
+    entry = find_mcp_entry(question)
     if entry is None:
         return None
     env = ",".join(f"{name}={_toml(value)}" for name, value in entry["env"].items())
@@ -91,12 +86,13 @@ def mcp_toml(entry: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def mcp_command_line(entry: Mapping[str, Any] | None) -> str | None:
+def mcp_command_line(question: AdapterQuestion) -> str | None:
     """Return the text that goose takes by ``--with-extension``: variables, then the command.
 
     goose stores it with the session and starts it again in later turns, so it holds nothing that
     changes from turn to turn. The server inherits goose's own variables.
     """
+    entry = find_mcp_entry(question)
     if entry is None:
         return None
     kept = [f"{name}={value}" for name, value in entry["env"].items() if name not in _OF_THE_TURN]
