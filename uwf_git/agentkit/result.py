@@ -44,8 +44,11 @@ def render_result(result: AgentResult) -> bytes:
         return json.dumps(document, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
-        message = f"the result cannot be written as JSON: {problem}"
-        raise AgentFailed(message, code="unprintable-result", problem=problem) from error
+        raise AgentFailed(
+            f"the result cannot be written as JSON: {problem}",
+            code="unprintable-result",
+            problem=problem,
+        ) from error
 
 
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:

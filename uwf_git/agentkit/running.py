@@ -142,29 +142,21 @@ def _log_to_file() -> None:
 
 
 def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> None:
-    """Print the result, or the text without one, since it has been paid for."""
+    """Print the result, or the text without one (cut if very long): it has been paid for."""
     try:
         result = produce()
-    except NoMeta as failure:
-        _print_words(failure.text, stdout)
-        raise
-    except AskFailed as failure:
-        _print_words(failure.partial.text if failure.partial else "", stdout)
+    except (NoMeta, AskFailed) as failure:
+        partial = failure.partial.text if isinstance(failure, AskFailed) and failure.partial else ""
+        text = failure.text if isinstance(failure, NoMeta) else partial
+        left_out = len(text) - 2 * _LONGEST_HALF
+        if left_out > 0:
+            # The engine would record too much output as the failure, instead of the reason.
+            note = f"\n[… {left_out:,} characters left out …]\n"
+            text = text[:_LONGEST_HALF] + note + text[-_LONGEST_HALF:]
+        stdout.write(text.encode(errors="replace"))
+        stdout.flush()
         raise
     print_result(result, stdout)
-
-
-def _print_words(text: str, stdout: IO[bytes]) -> None:
-    """Print *text*; only the beginning and the end of a very long one.
-
-    The engine would record too much output as the failure, instead of the reason.
-    """
-    left_out = len(text) - 2 * _LONGEST_HALF
-    if left_out > 0:
-        note = f"\n[… {left_out:,} characters left out …]\n"
-        text = text[:_LONGEST_HALF] + note + text[-_LONGEST_HALF:]
-    stdout.write(text.encode(errors="replace"))
-    stdout.flush()
 
 
 @contextmanager

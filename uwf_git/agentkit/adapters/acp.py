@@ -134,8 +134,7 @@ class AcpAdapter:
         client.on_update = turn.take
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": question.prompt}]}
         try:
-            number = client.begin("session/prompt", prompt, limits)
-            turn.end(client.wait(number, limits))
+            turn.end(client.request("session/prompt", prompt, limits))
             while turn.stop_reason is None:
                 # Version 2 answers when the prompt is accepted, and reports the end later.
                 client.listen(limits)

@@ -6,10 +6,10 @@ prompt.
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.context import AgentContext, Step
+from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.loading import load_context, parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
@@ -155,23 +155,22 @@ def find_begin_ms(context: AgentContext, role: str) -> int:
     """
     for number in range(len(context.steps), 0, -1):
         step = context.steps[number - 1]
-        if step.role != role and not _refuses(step):
+        is_verdict = isinstance(step.meta, dict) and step.meta.get("verified") is False
+        if step.role != role and not is_verdict:
             return step.timestamp
     return context.start.timestamp
 
 
-def _refuses(step: Step) -> bool:
-    return isinstance(step.meta, dict) and step.meta.get("verified") is False
+Verdict = tuple[list[str], list[str]]
+"""What is wrong, and notes."""
 
 
-def _check_completed(_: CheckArguments, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def _check_completed(_: CheckArguments, environ: Mapping[str, str]) -> Verdict:
     problem = find_incompleteness(_read_reply(environ).get("meta"))
     return ([] if problem is None else [problem]), []
 
 
-def _check_files(
-    arguments: CheckArguments, environ: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
+def _check_files(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdict:
     reply = _read_reply(environ)
     claims = list_claims(reply.get("meta"))
     if not claims:
@@ -184,9 +183,7 @@ def _check_files(
     return false, []
 
 
-def _check_plans(
-    arguments: CheckArguments, environ: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
+def _check_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> Verdict:
     found = _find_plans(arguments, environ)
     problems = list_plan_problems(os.getcwd(), found)
     gaps = describe_gaps(found.plans)
@@ -194,15 +191,11 @@ def _check_plans(
 
 
 def _find_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> PlanSet:
-    return find_plans(os.getcwd(), arguments.plan_dir or _find_plan_dir(arguments, environ))
-
-
-def _find_plan_dir(arguments: CheckArguments, environ: Mapping[str, str]) -> str:
+    named: Any = arguments.plan_dir
     thread = arguments.thread or environ.get("UWF_THREAD_ID")
-    if not thread or not environ.get("UWF_REPO"):
-        return PLAN_DIR
-    named = _load(environ, thread, environ.get("UWF_ROLE")).state.get("planDir")
-    return named if isinstance(named, str) and named else PLAN_DIR
+    if not named and thread and environ.get("UWF_REPO"):
+        named = _load(environ, thread, environ.get("UWF_ROLE")).state.get("planDir")
+    return find_plans(os.getcwd(), named if isinstance(named, str) and named else PLAN_DIR)
 
 
 def _load(environ: Mapping[str, str], thread: str | None, role: str | None) -> AgentContext:
@@ -238,10 +231,5 @@ def _write(stream: Any, text: str) -> None:
     stream.flush()
 
 
-_Check = Callable[[CheckArguments, Mapping[str, str]], tuple[list[str], list[str]]]
-_CHECKS: Mapping[str, _Check] = {
-    "completed": _check_completed,
-    "files": _check_files,
-    "plans": _check_plans,
-}
+_CHECKS = {"completed": _check_completed, "files": _check_files, "plans": _check_plans}
 _OPTIONS = {"files": ("--since",), "plans": ("--dir", "--list")}

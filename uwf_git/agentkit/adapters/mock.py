@@ -127,8 +127,9 @@ class _Reader:
             if key not in _KEYS:
                 known = ", ".join(_KEYS)
                 raise self._bad((*path, key), f"the key {key} is not one of {known}")
-            is_right, expected = _KEYS[key]
-            if not is_right(value):
+            kind, expected = _KEYS[key]
+            is_right = isinstance(value, kind) if isinstance(kind, type) else kind(value)
+            if not is_right:
                 raise self._bad((*path, key), f"{key} is not {expected}")
         problem = _find_conflict(fields)
         if problem:
@@ -198,18 +199,6 @@ def _is_natural(value: Any) -> bool:
     return _is_number(value) and isinstance(value, int)
 
 
-def _is_status(value: Any) -> bool:
-    return _is_natural(value) and value <= _MOST_STATUS
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
 def _is_base64(value: Any) -> bool:
     try:
         base64.b64decode(value, validate=True)
@@ -226,26 +215,23 @@ def _find_signal(value: Any) -> int | None:
     return None
 
 
-def _is_signal(value: Any) -> bool:
-    return _find_signal(value) is not None
-
-
-_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "meta": (lambda _: True, "anything"),
-    "content": (_is_text, "a text"),
-    "usage": (_is_object, "an object"),
-    "state": (_is_object, "an object"),
-    "session": (_is_text, "a text"),
+_KEYS: dict[str, tuple[type | Callable[[Any], bool], str]] = {
+    "meta": (object, "anything"),
+    "content": (str, "a text"),
+    "usage": (dict, "an object"),
+    "state": (dict, "an object"),
+    "session": (str, "a text"),
     "form": (lambda value: value in _FORMS, f"one of {', '.join(_FORMS)}"),
-    "stdout": (_is_text, "a text"),
+    "stdout": (str, "a text"),
     "stdoutBase64": (_is_base64, "base64"),
-    "stderr": (_is_text, "a text"),
+    "stderr": (str, "a text"),
     "delay": (_is_number, "a number of seconds"),
     "flood": (_is_natural, "a number of bytes"),
-    "exit": (_is_status, "an exit status"),
-    "signal": (_is_signal, "a signal, such as TERM or 9"),
-    "hang": (lambda value: isinstance(value, bool), "true or false"),
+    "exit": (lambda value: _is_natural(value) and value <= _MOST_STATUS, "an exit status"),
+    "signal": (lambda value: _find_signal(value) is not None, "a signal, such as TERM or 9"),
+    "hang": (bool, "true or false"),
 }
+"""The keys of an attempt, each with the type of its value or a check, and that in words."""
 
 
 _HELP = """\

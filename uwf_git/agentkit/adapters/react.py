@@ -5,11 +5,10 @@ has no such limit, can be removed.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.endpoint import (
@@ -25,9 +24,9 @@ from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.deciding_files import list_deciding_files
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
-from uwf_git.agentkit.react.tools import Surroundings, Toolbox, build_toolbox
-from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
-from uwf_git.agentkit.settings import load_settings
+from uwf_git.agentkit.react.tools import Surroundings, build_toolbox
+from uwf_git.agentkit.react.work_folder import ToolFailed, open_work_folder
+from uwf_git.agentkit.settings import load_settings, plain_key
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
@@ -96,13 +95,11 @@ class ReactAdapter:
 
 def _with_llm(question: AdapterQuestion) -> dict[str, str]:
     """Return the settings, with those of uwf-llm for the ones that are missing."""
-    llm = load_settings(
-        "llm", question.environ.get("UWF_ROLE", ""), environ=question.environ, words={}
-    )
-    ours = {name.replace("-", ""): value for name, value in question.settings.items()}
-    endpoint = {"model", *(name.replace("-", "") for name in ENDPOINT_KEYS)}
-    theirs = {name.replace("-", ""): value for name, value in llm.items()}
-    return {name: value for name, value in theirs.items() if name in endpoint} | ours
+    role = question.environ.get("UWF_ROLE", "")
+    llm = load_settings("llm", role, environ=question.environ, words={})
+    shared = {"model", *map(plain_key, ENDPOINT_KEYS)}
+    theirs = {plain_key(name): value for name, value in llm.items() if plain_key(name) in shared}
+    return theirs | {plain_key(name): value for name, value in question.settings.items()}
 
 
 def _build_loop(
@@ -111,55 +108,32 @@ def _build_loop(
     model: Model,
     messages: tuple[Message, ...],
 ) -> Loop:
+    environ = question.environ
     try:
-        folder = open_work_folder(question.workdir, kept=list_deciding_files(question.environ))
+        folder = open_work_folder(question.workdir, kept=list_deciding_files(environ))
     except ToolFailed as failure:
         raise BadUsage(failure.message) from failure
     has_shell = _read_flag(settings, "shell")
     deadline = time.monotonic() + (question.timeout_s or _TIMEOUT_S)
-    return Loop(
-        model=model,
-        toolbox=_build_toolbox(question, folder, model, deadline, has_shell=has_shell),
-        limits=LoopLimits(
-            _read_number(settings, "turns", _TURNS),
-            _read_number(settings, "tokens", _TOKENS),
-            deadline,
-        ),
-        system=_build_system(question, folder, has_shell=has_shell),
-        schema=question.schema,
-        messages=messages,
-    )
-
-
-def _build_toolbox(
-    question: AdapterQuestion, folder: WorkFolder, model: Model, deadline: float, *, has_shell: bool
-) -> Toolbox:
-    more = question.settings.get("env", "").split()
-    environ = allowed_environment(question.environ, more=more)
-    environ.pop(model.endpoint.key_name, None)
+    seen = allowed_environment(environ, more=question.settings.get("env", "").split())
+    seen.pop(model.endpoint.key_name, None)
 
     def around() -> Surroundings:
-        left_s = max(1.0, deadline - time.monotonic())
-        return Surroundings(environ, question.step_dir, left_s)
+        return Surroundings(seen, question.step_dir, max(1.0, deadline - time.monotonic()))
 
-    thread = _thread_loader(question.environ)
-    return build_toolbox(folder, thread=thread, around=around if has_shell else None)
-
-
-def _thread_loader(environ: Mapping[str, str]) -> Callable[[], AgentContext] | None:
-    """Return a function that loads the thread once, when called; None outside a thread."""
-    thread = environ.get("UWF_THREAD_ID")
-    if not thread or not environ.get("UWF_REPO"):
-        return None
-    return cache(lambda: load_context(environ, (thread,)))
-
-
-def _build_system(question: AdapterQuestion, folder: WorkFolder, *, has_shell: bool) -> str:
+    thread = environ.get("UWF_THREAD_ID") if environ.get("UWF_REPO") else None
+    toolbox = build_toolbox(
+        folder,
+        thread=cache(lambda: load_context(environ, (thread,))) if thread else None,
+        around=around if has_shell else None,
+    )
+    turns = _read_number(settings, "turns", _TURNS)
+    limits = LoopLimits(turns, _read_number(settings, "tokens", _TOKENS), deadline)
     shell = "; the shell starts there, too" if has_shell else "; there is no shell"
     system = _SYSTEM.format(root=folder.root, shell=shell)
     if question.schema is None:
-        return f"{system.partition('When your work is done')[0]}{_SYSTEM_WITHOUT_FIELDS}"
-    return system
+        system = system.partition("When your work is done")[0] + _SYSTEM_WITHOUT_FIELDS
+    return Loop(model, toolbox, limits, system, question.schema, messages)
 
 
 def _read_flag(settings: Mapping[str, str], key: str) -> bool:

@@ -24,21 +24,17 @@ MOST_CORRECTIONS = 2
 Extractor = Callable[[ExtractContext], AdapterAnswer]
 """Asks a model for the meta of an answer; it is in ``structured``."""
 
-Submitted = Callable[[], Mapping[str, Any] | None]
-"""Returns what the agent submitted by the tool ``submit_result``: ``meta``, and ``content``."""
-
-
-Reported = Callable[[], tuple[Any, str] | None]
-"""Returns what the agent left in the role's output file, with "" or why that is no JSON."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fallbacks:
     """The sources of a meta besides the adapter."""
 
-    reported: Reported = lambda: None
+    reported: Callable[[], tuple[Any, str] | None] = lambda: None
+    """Returns what the agent left in the role's output file, with "" or why that is no JSON."""
 
-    submitted: Submitted = lambda: None
+    submitted: Callable[[], Mapping[str, Any] | None] = lambda: None
+    """Returns what the agent submitted by the tool ``submit_result``: ``meta``, and ``content``."""
+
     find_extractor: Callable[[], Extractor | None] = lambda: None
     """Returns the extractor, if there is one; called last."""
 

@@ -4,30 +4,16 @@ There is no extractor unless ``uwf.extractor.model`` is set; without it nothing 
 Source: seed 003: "the extractor is a general tool".
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from uwf_git.agentkit.context import ExtractContext
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.extraction.ladder import Extractor
-from uwf_git.agentkit.llm.endpoint import Endpoint, get_setting, read_endpoint
+from uwf_git.agentkit.llm.endpoint import get_setting, read_endpoint
 from uwf_git.agentkit.settings import load_settings, parse_seconds
 
 NAME = "extractor"
-
-
-class _Configured(NamedTuple):
-    endpoint: Endpoint
-    timeout_s: float | None
-    environ: Mapping[str, str]
-
-    def ask(self, text: str, schema: Any, prompt: str) -> AdapterAnswer:
-        # The forms of requests cost 10 ms, and most turns call no extractor.
-        from uwf_git.agentkit.llm.call import Model  # noqa: PLC0415 (see above)
-        from uwf_git.agentkit.llm.extractor import ask_extractor  # noqa: PLC0415 (see above)
-
-        model = Model(self.endpoint, self.environ)
-        return ask_extractor(model, text, schema, prompt=prompt, timeout_s=self.timeout_s)
 
 
 def find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:
@@ -42,7 +28,7 @@ def find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:
 
     def read(context: ExtractContext) -> AdapterAnswer:
         role = context.current_role
-        return found.ask(context.agent_content, role.output_schema, role.extract_prompt or "")
+        return found(context.agent_content, role.output_schema, role.extract_prompt or "")
 
     return read
 
@@ -70,14 +56,27 @@ def extract(
             "no extractor is configured",
             hint=f"name its model: git config --global uwf.{NAME}.model MODEL",
         )
-    return found.ask(text, schema, prompt).structured
+    return found(text, schema, prompt).structured
 
 
-def _find(environ: Mapping[str, str], role: str) -> _Configured | None:
+def _find(
+    environ: Mapping[str, str], role: str
+) -> Callable[[str, dict[str, Any] | bool, str], AdapterAnswer] | None:
+    """Return a function of the text, the schema and the prompt; None without a configured model."""
     # UWF_MODEL names the model of agents; it alone must not configure an extractor.
     own = {name: value for name, value in environ.items() if name != "UWF_MODEL"}
     settings = load_settings(NAME, role, environ=own, words={})
     if not get_setting(settings, "model"):
         return None
     endpoint = read_endpoint(settings, environ, section=f"uwf.{NAME}")
-    return _Configured(endpoint, parse_seconds(settings, "timeout"), environ)
+    timeout_s = parse_seconds(settings, "timeout")
+
+    def ask(text: str, schema: dict[str, Any] | bool, prompt: str) -> AdapterAnswer:  # noqa: FBT001 (see above)
+        # The forms of requests cost 10 ms, and most turns call no extractor.
+        from uwf_git.agentkit.llm.call import Model  # noqa: PLC0415 (see above)
+        from uwf_git.agentkit.llm.extractor import ask_extractor  # noqa: PLC0415 (see above)
+
+        model = Model(endpoint, environ)
+        return ask_extractor(model, text, schema, prompt=prompt, timeout_s=timeout_s)
+
+    return ask

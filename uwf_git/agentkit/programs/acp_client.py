@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer
-from uwf_git.agentkit.extraction.records import build_usage, find
+from uwf_git.agentkit.extraction.records import find, read_usage, tool_event
 from uwf_git.agents.stdio_process import StdioProcess
 
 Update = Callable[[dict[str, Any]], None]
@@ -246,7 +246,7 @@ class AcpTurn:
         if name not in self._tools:
             # The text after a tool is another message.
             self._segment += 1
-            self._tools[name] = {"type": "tool", **_UNTOLD}
+            self._tools[name] = tool_event(None, None, None, ok=False)
             if len(self._trace) < _MOST_EVENTS:
                 self._trace.append(self._tools[name])
         tool = self._tools[name]
@@ -260,7 +260,6 @@ class AcpTurn:
             tool["output"] = content
 
 
-_UNTOLD = {"name": None, "input": None, "output": None, "ok": False}
 _TOOL_KEYS = {"title": "name", "kind": "kind", "rawInput": "input", "rawOutput": "output"}
 
 
@@ -274,15 +273,13 @@ def _read_text(content: Any) -> str:
 
 
 def _read_usage(told: Mapping[str, Any]) -> dict[str, Any]:
-    usage = build_usage(
-        inputTokens=find(told, int, "usage", "inputTokens"),
-        outputTokens=find(told, int, "usage", "outputTokens"),
-        cachedInputTokens=find(told, int, "usage", "cachedReadTokens"),
-        reasoningTokens=find(told, int, "usage", "thoughtTokens"),
+    usage = read_usage(
+        find(told, dict, "usage"),
+        inputTokens="inputTokens",
+        outputTokens="outputTokens",
+        cachedInputTokens="cachedReadTokens",
+        reasoningTokens="thoughtTokens",
     )
     # Gemini reports it elsewhere.
-    quota = ("_meta", "quota", "token_count")
-    return usage or build_usage(
-        inputTokens=find(told, int, *quota, "input_tokens"),
-        outputTokens=find(told, int, *quota, "output_tokens"),
-    )
+    quota = find(told, dict, "_meta", "quota", "token_count")
+    return usage or read_usage(quota, inputTokens="input_tokens", outputTokens="output_tokens")
