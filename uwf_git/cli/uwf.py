@@ -52,7 +52,7 @@ THREAD = LazyGroup(
         "resume": LazyCommand("uwf_git.cli.thread.steer:resume_command", "Resume a paused thread"),
         "retry": LazyCommand("uwf_git.cli.thread.steer:retry_command", "Retry a failed thread"),
         "poke": LazyCommand(
-            "uwf_git.cli.thread.step:poke_command", "Redo the newest step of a thread"
+            "uwf_git.cli.thread.poke:poke_command", "Redo the newest step of a thread"
         ),
         "patch": LazyCommand(
             "uwf_git.cli.thread.steer:patch_command", "Change the state of a thread by hand"

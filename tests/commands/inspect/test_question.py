@@ -2,7 +2,7 @@ import pytest
 from commands.world import World, fails
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
-from uwf_git.commands.inspect.step_view import (
+from uwf_git.commands.inspect.question import (
     find_since,
     first_question_line,
     view_question,

@@ -1,4 +1,4 @@
-"""`uwf thread step` and `uwf thread poke`: take a step, or the newest one anew."""
+"""`uwf thread step`, and what `uwf thread poke` shares with it."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -7,22 +7,18 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.app.agent_options import agents_option
-from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
-from uwf_git.cli.thread.steer import emit_steered, hint_option
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.split.family import name_branch
 from uwf_git.commands.step.branches import BranchStep, check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
-from uwf_git.errors import BadUsage
 from uwf_git.store.store import Store
 
 # What `step` and `poke` share: the options of a step, and taking it while forwarding its log.
@@ -167,45 +163,3 @@ def step_command(session: Session, thread: str, stepping: Stepping) -> None:
     """
     store = session.open_store()
     take_step(session, store, thread, stepping)
-
-
-@verb(
-    "uwf thread poke 01J7K9M2 -m 'the review overlooked the tests'",
-    "uwf thread poke 01J7K9M2 --agent 'uwf-claude --model opus'",
-    exits={
-        1: "there is no step to redo, or its agent may not run here",
-        3: "the agent failed; the old step is undone all the same",
-        4: "another process works on the thread",
-    },
-)
-@click.argument("thread")
-@hint_option
-@step_options
-@click.option("--no-step", is_flag=True, help="Only undo the step.")
-def poke_command(
-    session: Session,
-    thread: str,
-    *,
-    message: str,
-    stepping: Stepping,
-    no_step: bool,
-) -> None:
-    """Redo the newest step of a thread.
-
-    The step is undone, so that the thread continues from where it was before, its state as well.
-    The old answer stays in the history, and its cost in the usage; files on disk are not restored.
-    What branches did is not undone: `uwf thread fork` begins a thread before they split.
-    """
-    hint = text_argument(message, "the message")
-    if no_step and stepping != NOT_GIVEN:
-        raise BadUsage(
-            "--agent, --workdir and --trust are for the step, and --no-step takes none",
-            code="no-step-to-take",
-            hint="leave out --no-step, or give them to `uwf thread step`",
-        )
-    store = session.open_store()
-    poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
-    if no_step:
-        emit_steered(session, store, poked)
-    else:
-        take_step(session, store, poked.thread, stepping)

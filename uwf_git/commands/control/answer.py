@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.inspect.step_view import find_since
+from uwf_git.commands.inspect.question import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, wait_for_person

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
-from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps, view_tried
+from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
@@ -240,6 +240,7 @@ def _view_place(
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
+    from uwf_git.commands.inspect.try_view import view_tried  # noqa: PLC0415 (flows only)
     from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
         fill_input,
         read_state_at,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.step_view import find_role, first_question_line, view_failure
+from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.ending import label_branch
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.split.plan import Container, find_container
@@ -448,6 +448,8 @@ def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str
 
 def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     """Return the role that a thread waits for, and the first line of the question to a person."""
+    from uwf_git.commands.inspect.question import first_question_line  # noqa: PLC0415 (few threads wait)
+
     present = snapshot.get_present()
     if present.waiting is None:
         return {}
@@ -541,6 +543,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
 
 def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
     """Return the description of the role that a person plays, else the beginning of its prompt."""
+    from uwf_git.commands.inspect.question import find_role  # noqa: PLC0415 (few threads wait)
     from uwf_git.model.workflow import parse_workflow  # noqa: PLC0415 (the same)
 
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))

@@ -5,14 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.step_view import (
-    view_attempt,
-    view_failure,
-    view_question,
-    view_step,
-    view_try,
-    view_waiting,
-)
+from uwf_git.commands.inspect.step_view import view_attempt, view_failure, view_step
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move, find_steered
@@ -245,6 +238,7 @@ def _view_try(
     at = move.at or (present.tried.at if present.tried is not None else present.trying)
     if at is None:
         return {}
+    from uwf_git.commands.inspect.try_view import view_try  # noqa: PLC0415 (flows only)
     from uwf_git.commands.turn.decide import find_turn_place  # noqa: PLC0415 (as above)
 
     view = view_try(store, find_turn_place(snapshot, at), present)
@@ -318,6 +312,10 @@ def _view_now(
 
 
 def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
+    from uwf_git.commands.inspect.question import (  # noqa: PLC0415 (few threads wait)
+        view_question,
+        view_waiting,
+    )
 
     view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
     question = view_question(snapshot, present)

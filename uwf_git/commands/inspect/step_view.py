@@ -1,4 +1,4 @@
-"""Views of steps: step and attempt nodes, tries and failed attempts as documents."""
+"""Views of steps: step and attempt nodes, and failed attempts, as documents."""
 
 import json
 from collections import Counter
@@ -6,25 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from uwf_git.commands.turn.check_meta import get_output_schema
-from uwf_git.commands.turn.choose_agent import find_work_retries
-from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
-from uwf_git.engine.flow_state import describe_rejection, find_suggestion, list_issues
-from uwf_git.engine.form import list_questions
+from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.lazy_list import LazyList, lazy_list
-from uwf_git.engine.log_lines import find_outputs
-from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
-from uwf_git.model.event_rules import CONTROLS, STEPS
-from uwf_git.model.event_words import describe_step, first_line
+from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import Role, Workflow, parse_role, parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.history import StepChain, walk_history
 from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed, read_snapshot
 
@@ -164,71 +156,6 @@ class Commands:
         return self._known[target]
 
 
-# Tries at a node that is verified, as documents: for `thread show`, and for whose turn it is.
-
-
-def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dict[str, Any] | None:
-    """Return which try the turn at *place* belongs to; None if nobody verifies its work.
-
-    ``of`` is how many there are, and absent if that cannot be told now. A higher number means that
-    all are used up.
-    """
-    if place is None or place.node.verifier is None:
-        return None
-    tried = _find_try(place, present)
-    number = present.begin_tries(str(place.at)).failures + 1 if tried is None else tried.number
-    view = {"number": number, "node": place.node.label, "at": str(place.at), "turn": place.role}
-    with suppress(UwfError):
-        view["of"] = find_work_retries(store.config, place) + 1
-    return view
-
-
-def view_tried(
-    store: Store, snapshot: Snapshot, place: FlowPlace, present: ThreadState
-) -> dict[str, Any]:
-    """Return what the context of a turn at *place* has of its try; empty if it is not verified.
-
-    Raises:
-        Refused, LimitHit: a template of the input of the work cannot be filled.
-    """
-    view = view_try(store, place, present)
-    if view is None:
-        return {}
-    if place.is_verdict:
-        verified = {"role": place.node.agent, "input": fill_work_input(snapshot, present, place)}
-        checked = _find_checked(snapshot, present)
-        verified |= {"checked": checked} if checked else {}
-        return {"try": {**view, "verifies": verified}}
-    verdict = find_verdict(snapshot, present)
-    return {"try": view if verdict is None else {**view, "rejected": _view(snapshot, verdict)}}
-
-
-def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
-    """Return what the checks of the work printed that is to be judged: the newest step."""
-    work = snapshot.get_head_node()
-    role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
-    checks = () if role is None else get_role(snapshot, role).checks
-    return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
-
-
-def _find_try(place: FlowPlace, present: ThreadState) -> Any:
-    tried = present.tried
-    return tried if tried is not None and tried.at == str(place.at) else None
-
-
-def _view(snapshot: Snapshot, verdict: Node) -> dict[str, Any]:
-    meta = verdict.payload["meta"]
-    fields = meta if isinstance(meta, dict) else {}
-    return {
-        "role": verdict.payload["role"],
-        "issues": list_issues(fields),
-        "suggestion": find_suggestion(fields),
-        "meta": meta,
-        "content": get_text(snapshot, verdict.payload.get("content")),
-        "hash": verdict.hash,
-    }
-
-
 # How often a step failed before it succeeded, from the commits of its thread.
 
 
@@ -284,100 +211,3 @@ def count_all_failed_attempts(
         elif event == "attempt" and step is not None:
             counts[step] = counts.get(step, 0) + 1
     return counts
-
-
-# The question of a thread that waits for a person: its document, and its first line for lists.
-#
-# It has what an agent of the role would get, for a reader who has not seen the thread.
-
-
-def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the role that a thread waits for and since when; None if it does not wait.
-
-    If an agent hit a usage limit, also until when.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken where the wait began.
-    """
-    waiting = present.waiting
-    if waiting is None:
-        return None
-    view: dict[str, Any] = {"role": waiting.role, "since": find_since(store, snapshot)}
-    if waiting.until is not None:
-        view["until"] = waiting.until
-    return view
-
-
-def find_since(store: Store, snapshot: Snapshot) -> int:
-    """Return when the present turn began to wait, in milliseconds since 1970.
-
-    A control event since then (a patch, a pause) does not restart it.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken there.
-    """
-    begun = snapshot
-    for each in walk_history(store, snapshot.commit.oid):
-        begun = each
-        if each.record.event not in CONTROLS:
-            break
-    return begun.commit.time_s * 1000
-
-
-def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the question to a person; None if the thread waits for none.
-
-    Raises:
-        MissingNode, DamagedNode, NotAWorkflow: the role cannot be read.
-    """
-    if present.waiting is None or present.waiting.until is not None:
-        return None
-    name = present.waiting.role
-    thread = snapshot.record.thread
-    view: dict[str, Any] = {"role": name}
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, name)
-    if role is not None:
-        schema = get_output_schema(snapshot, workflow, name)
-        view |= {
-            "description": role.description,
-            "systemPrompt": role.system_prompt,
-            "extractPrompt": role.extract_prompt,
-            "fields": list_questions(schema),
-            "outputSchema": schema,
-        }
-    view["task"] = snapshot.get_start().payload["prompt"]
-    view["lastStep"] = _view_newest(snapshot)
-    view["command"] = f"uwf thread answer {thread}"
-    return view
-
-
-def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
-    """Return the first line of the question to a person; None if the thread waits for none."""
-    if present.waiting is None or present.waiting.until is not None:
-        return None
-    workflow = parse_workflow(snapshot.get_node(present.workflow))
-    role = find_role(snapshot, workflow, present.waiting.role)
-    if role is None:
-        return ""
-    return first_line(role.system_prompt) or first_line(role.description)
-
-
-def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
-    """Return the role *name*; None if the workflow has none, as after an amend."""
-    node: NodeHash | None = workflow.roles.get(name)
-    return None if node is None else parse_role(snapshot.get_node(node))
-
-
-def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the newest step in one line; `thread show` has all of it."""
-    if not snapshot.record.depth:
-        return None
-    payload = snapshot.get_head_node().payload
-    content = find_reference(payload.get("content"))
-    text = "" if content is None else str(snapshot.get_node(content).payload)
-    return {
-        "hash": snapshot.record.node,
-        "role": payload["role"],
-        "said": describe_step(payload["meta"], text),
-    }
