@@ -5,7 +5,6 @@ Directories are not counted: they do not grow with the steps.
 
 import os
 import random
-import shutil
 import string
 import subprocess
 import time
@@ -35,10 +34,9 @@ def measure_size(bench: Bench) -> list[Table]:
         rows.append(_written(bench, depth))
         rows.append(_packed(bench, depth))
     depth = max(bench.scale.large)
-    packed = [_collected(bench, depth, packer) for packer in ("git", "dulwich")]
     return [
         Table("bytes on disk per step of 75 bytes of output", rows),
-        Table(f"after `uwf gc`: {depth:,} steps of 1 KB of output", packed),
+        Table(f"after `uwf gc`: {depth:,} steps of 1 KB of output", [_collected(bench, depth)]),
     ]
 
 
@@ -67,17 +65,14 @@ def _packed(bench: Bench, depth: int) -> Row:
     return Row(name, figures)
 
 
-def _collected(bench: Bench, depth: int, packer: str) -> Row:
+def _collected(bench: Bench, depth: int) -> Row:
     """Count what a step takes after `uwf gc`, and try git on the result."""
-    name = f"packed by {packer}"
+    name = "packed by git"
     git = find_git()
-    if git is None and packer == "git":
+    if git is None:
         return Row(name, {}, failure="there is no git")
-    path = bench.world.path(f"collected-by-{packer}.git")
-    wordy = _wordy_store(bench, depth)
-    # Each with locks of its own; the objects are linked, for gc removes them and changes none.
-    shutil.copytree(wordy, path, copy_function=os.link, ignore=shutil.ignore_patterns("uwf"))
-    environ = dict(bench.world.environ) | ({} if packer == "git" else {"PATH": ""})
+    path = _wordy_store(bench, depth)
+    environ = dict(bench.world.environ)
     store = open_store(path, environ=environ)
     began = time.perf_counter()
     collected = gc_store(store, environ)
@@ -87,17 +82,16 @@ def _collected(bench: Bench, depth: int, packer: str) -> Row:
         "bytes_before": collected.before.size_bytes / depth,
         "gc_s": seconds,
     }
-    if git is not None:
-        clone = bench.world.path(f"clone-of-{packer}.git")
-        commands = {
-            "fsck_s": ["fsck", "--strict", "--no-dangling", "--no-progress"],
-            "log_s": ["log", "--all", "--format=%H %s"],
-            "clone_s": ["clone", "--quiet", "--mirror", f"file://{path}", clone],
-        }
-        for figure, words in commands.items():
-            began = time.perf_counter()
-            _run_git(bench, path, git, words)
-            figures[figure] = time.perf_counter() - began
+    clone = bench.world.path("clone.git")
+    commands = {
+        "fsck_s": ["fsck", "--strict", "--no-dangling", "--no-progress"],
+        "log_s": ["log", "--all", "--format=%H %s"],
+        "clone_s": ["clone", "--quiet", "--mirror", f"file://{path}", clone],
+    }
+    for figure, words in commands.items():
+        began = time.perf_counter()
+        _run_git(bench, path, git, words)
+        figures[figure] = time.perf_counter() - began
     return Row(name, figures, [Limit("bytes", _MOST_COLLECTED_BYTES)])
 
 
