@@ -11,23 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.adapters.replay import PROGRAMS
 from agentkit.conftest import DOCUMENT, MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapters import (
-    aider,
-    claude,
-    cli,
-    codex,
-    copilot,
-    cursor,
-    gemini,
-    goose,
-    hermes,
-    opencode,
-    qwen,
-)  # fmt: skip
 from uwf_git.agentkit.context import parse_context
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.extraction.extract import extract_meta
@@ -35,8 +23,6 @@ from uwf_git.agents.reply import parse_reply
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.model.yaml.render import render_yaml
-
-PROGRAMS = (aider, claude, cli, codex, copilot, cursor, gemini, goose, hermes, opencode, qwen)
 
 WORKFLOW = """\
 name: mend

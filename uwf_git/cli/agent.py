@@ -197,12 +197,12 @@ def trusted_command(session: Session) -> None:
     emit(
         session,
         rows,
-        text=_text_trusted,
+        text=_render_trusted,
         none="no command is trusted here; uwf agent trust CMD trusts one",
     )
 
 
-def _text_trusted(rows: list[dict[str, Any]]) -> str:
+def _render_trusted(rows: list[dict[str, Any]]) -> str:
     # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
     return "\n".join(
         render_text({name: value for name, value in row.items() if value is not None})

@@ -63,7 +63,7 @@ _BELOW_AN_ERROR = re.compile(
 )
 _NODE = re.compile(r"Node\.js v\d[\d.]*$")
 # node marks the place in the program, then prints the error.
-_ERROR_LINE_MARK = re.compile(r"\s*\^+$")
+_CARETS = re.compile(r"\s*\^+$")
 
 
 def find_error_line(log: str) -> str:
@@ -77,7 +77,7 @@ def find_error_line(log: str) -> str:
         if line.strip() and not line.startswith(HINT_PREFIX)
     ]
     if lines and _NODE.match(lines[-1]):
-        marks = [index for index, line in enumerate(lines) if _ERROR_LINE_MARK.match(line)]
+        marks = [index for index, line in enumerate(lines) if _CARETS.match(line)]
         lines = lines[: marks[-1] + 2] if marks and marks[-1] + 2 < len(lines) else lines
     for line in reversed(lines):
         if not _BELOW_AN_ERROR.match(line):

@@ -407,7 +407,7 @@ def build_prompt(context: AgentContext, *, budget: int = DEFAULT_BUDGET) -> str:
     given = "" if context.input is None else _cut(_as_text(context.input), budget // 4, context)
     files = _build_files(context, budget // 2)
     left = max(0, budget - len(task) - len(given) - sum(map(len, files)))
-    state = _cut(_json(context.state), left // 4, context) if context.state else ""
+    state = _cut(literal(context.state), left // 4, context) if context.state else ""
     history = _build_history(context, left - len(state))
     role = context.current_role
     parts = [
@@ -446,7 +446,7 @@ def _build_position(context: AgentContext) -> str:
     if context.start.entry is not None:
         lines.append("You work in a branch; other agents work in others at the same time.")
     if workflow.description:
-        lines.append(f"What the workflow is for: {_one_line_prompt(workflow.description)}")
+        lines.append(f"What the workflow is for: {_one_line(workflow.description)}")
     if context.workdir:
         lines.append(f"You work in the directory {context.workdir}.")
     return "\n".join(lines)
@@ -529,7 +529,7 @@ def _build_history(context: AgentContext, budget: int) -> list[str]:
 
 def _build_newest(context: AgentContext, count: int, budget: int) -> str:
     step = context.steps[-1]
-    meta = _cut(_json(step.meta), budget // 4, context)
+    meta = _cut(literal(step.meta), budget // 4, context)
     content = _cut(step.content, budget - len(meta), context)
     heading = f"## Step {count}, the newest: {step.role}"
     parts = [heading, _mark("meta", meta)]
@@ -541,7 +541,7 @@ def _build_older(context: AgentContext, count: int, budget: int) -> list[str]:
     shown: list[str] = []
     left_out = count - 1
     for step in reversed(context.steps[-_MOST_OLDER - 1 : -1]):
-        meta = _mark("meta", _cut(_json(step.meta), _LONGEST_META, context))
+        meta = _mark("meta", _cut(literal(step.meta), _LONGEST_META, context))
         size = f", {len(step.content):,} characters of text" if step.content else ""
         text = f"## Step {left_out}: {step.role}{size}\n\n{meta}"
         budget -= len(text)
@@ -585,15 +585,7 @@ def _mark(tag: str, text: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _one_line_prompt(text: str) -> str:
-    return " ".join(text.split())
+    return value if isinstance(value, str) else literal(value)
 
 
 def _ordinal(number: int) -> str:

@@ -13,15 +13,14 @@ from uwf_git.model.frozen import freeze
 MOST_BYTES = 64 * 1024 * 1024
 """How much is remembered; beyond it all is forgotten, and read again."""
 
-# What a step takes in memory beside its text, about.
+# What a step takes in memory beside its content and its meta, about.
 _STEP_BYTES = 2000
 
 
 class StepMemory:
     """The steps of tasks, by their places."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self) -> None:
         self._bytes = 0
         self._tasks: dict[str, dict[int, Step]] = {}
 
@@ -51,14 +50,19 @@ class StepMemory:
             return
         newest = max(known)
         if newest >= len(steps) or steps[newest].hash != known[newest].hash:
+            self._bytes -= sum(map(_size, known.values()))
             del self._tasks[task]
 
     def _keep(self, known: dict[int, Step], place: int, step: Step) -> Step:
         shared = replace(step, meta=freeze(step.meta), usage=freeze(step.usage))
-        self._bytes += len(step.content) + _STEP_BYTES
-        if self._bytes > self._most_bytes:
+        self._bytes += _size(shared)
+        if self._bytes > MOST_BYTES:
             self._tasks.clear()
-            known.clear()
-            self._bytes = len(step.content) + _STEP_BYTES
-        known[place] = shared
+            self._bytes = 0
+        else:
+            known[place] = shared
         return shared
+
+
+def _size(step: Step) -> int:
+    return _STEP_BYTES + len(step.content) + len(repr(step.meta))

@@ -80,7 +80,7 @@ ThreadId = NewType("ThreadId", str)
 
 TIME_SYMBOLS = 10
 _ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_THREAD_ID_PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
+_ID_PREFIX = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{0,25}")
 
 
 class NotAThreadId(BadUsage):
@@ -117,6 +117,6 @@ def parse_thread_prefix(text: str) -> str:
         NotAThreadId: no thread id can begin so.
     """
     folded = fold(text)
-    if _THREAD_ID_PREFIX.fullmatch(folded) is None:
+    if _ID_PREFIX.fullmatch(folded) is None:
         raise NotAThreadId(text)
     return folded

@@ -211,7 +211,7 @@ def plan_references(schema: Any) -> ReferencePlan | None:
         return None
     if place is None:
         return lambda _payload: []
-    return lambda payload: list(dict.fromkeys(_collect_reference_plan(place, payload)))
+    return lambda payload: list(dict.fromkeys(_collect_planned(place, payload)))
 
 
 class _Planner:
@@ -267,7 +267,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _collect_reference_plan(place: _Place, value: Any) -> Iterator[NodeHash]:
+def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
     if place.is_reference:
         target = find_reference(value)
         if target is not None:
@@ -276,10 +276,10 @@ def _collect_reference_plan(place: _Place, value: Any) -> Iterator[NodeHash]:
         for name, item in value.items():
             inner = place.properties.get(name, place.additional)
             if inner is not None:
-                yield from _collect_reference_plan(inner, item)
+                yield from _collect_planned(inner, item)
     elif isinstance(value, list) and place.items is not None:
         for item in value:
-            yield from _collect_reference_plan(place.items, item)
+            yield from _collect_planned(place.items, item)
 
 
 # Closures: every node that a node reaches by types and references.

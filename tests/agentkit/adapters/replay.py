@@ -4,9 +4,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+from uwf_git.agentkit.adapters import (
+    aider,
+    claude,
+    cli,
+    codex,
+    copilot,
+    cursor,
+    gemini,
+    goose,
+    hermes,
+    opencode,
+    qwen,
+)
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.failures import EndedProgram
 from uwf_git.agents.nested import NestedRun
+
+PROGRAMS = (aider, claude, cli, codex, copilot, cursor, gemini, goose, hermes, opencode, qwen)
+"""The adapters of programs that are driven by their command lines."""
 
 RECORDED = Path(__file__).parent / "recorded"
 

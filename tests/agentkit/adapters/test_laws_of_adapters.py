@@ -6,44 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agentkit.adapters.replay import RECORDED, SCHEMA, end, replay
+from agentkit.adapters.replay import PROGRAMS, RECORDED, SCHEMA, end, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.adapters import (
-    aider,
-    claude,
-    cli,
-    codex,
-    copilot,
-    cursor,
-    gemini,
-    goose,
-    hermes,
-    opencode,
-    qwen,
-)
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
 from uwf_git.agentkit.programs.failures import EndedProgram
 
-ADAPTERS = {
-    module.ADAPTER.name: module.ADAPTER
-    for module in (
-        aider,
-        claude,
-        cli,
-        codex,
-        copilot,
-        cursor,
-        gemini,
-        goose,
-        hermes,
-        opencode,
-        qwen,
-    )
-}
-LINED = [module.ADAPTER for module in (claude, codex, copilot, gemini, opencode, qwen)]
+ADAPTERS = {module.ADAPTER.name: module.ADAPTER for module in PROGRAMS}
+LINED = [ADAPTERS[name] for name in ("claude", "codex", "copilot", "gemini", "opencode", "qwen")]
 TYPES = (
     "result", "text", "assistant", "assistant.message", "step_finish", "complete", "message",
     "error", "tool_call", "tool_use", "tool.execution_complete", "user", "model.call_failure",

@@ -208,12 +208,12 @@ def _write_raw(session: Session, content: bytes) -> None:
 def has_command(session: Session, node: str) -> None:
     """Check whether a node is in the store."""
     presence = has_node(session.open_store(), node)
-    emit(session, {"hash": presence.hash, "exists": presence.exists}, text=_text_has)
+    emit(session, {"hash": presence.hash, "exists": presence.exists}, text=_yes_or_no)
     if not presence.exists:
         raise click.exceptions.Exit(1)
 
 
-def _text_has(document: dict[str, Any]) -> str:
+def _yes_or_no(document: dict[str, Any]) -> str:
     return "yes" if document["exists"] else "no"
 
 

@@ -234,7 +234,7 @@ def render_table(
 
     *cell* formats a value instead of the default.
     """
-    show = cell or _cell_render_text
+    show = cell or _show_value
     keys = list(dict.fromkeys(key for row in rows for key in row))
     cells = [{key: show(row.get(key)) for key in keys} for row in rows]
     columns = [_column(key, rank, [row[key] for row in cells]) for rank, key in enumerate(keys)]
@@ -303,7 +303,7 @@ def _inline(value: Any) -> str:
     return str(value)
 
 
-def _cell_render_text(value: Any) -> str:
+def _show_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     if _is_inline(value):

@@ -146,7 +146,6 @@ def tell_elapsed(seconds: int) -> str:
 # per step, and for a long step now and then one that shows it is still running. Branches are
 # stepped at once, in threads of Python; lines about one begin with its name.
 
-_PROGRESS_MS = 1000
 _TIME = "2026-11-22T14:25:05Z"
 
 # The agent of the kit that asks at the terminal itself.
@@ -250,7 +249,7 @@ class Progress:
             yield log.add, self._at_work.tick
 
     def _on_step(self, stepped: ThreadResult) -> None:
-        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _PROGRESS_MS
+        seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
         line = _describe_step(stepped, seconds)
         if line and self._steps is not None:
             self._tell_step(self._format_step(self._steps, stepped, seconds))
@@ -298,7 +297,7 @@ class Progress:
         follow_up_noted(self._store, self._session.environ, self._note)
 
     def _time(self) -> str:
-        moment = datetime.fromtimestamp(self._session.now_ms() / _PROGRESS_MS, tz=UTC)
+        moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -34,6 +34,9 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 # No lock is taken. The ref moves by compare-and-swap; a step that is under way is recorded on
 # top. Source: seed 004, the runtime control protocol.
 
+_STEP = "`uwf thread step {thread}` takes its next step"
+_RESUME = "`uwf thread resume {thread}` lets it go on"
+
 MOST_TRIES = 1000
 """The most tries to move a head that other processes move as well; each time one succeeds."""
 
@@ -134,8 +137,7 @@ def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
 
 def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
     if snapshot.record.status == "paused":
-        hint = "`uwf thread resume {thread}` lets it go on"
-        raise WrongStatus(snapshot, "is paused already", hint)
+        raise WrongStatus(snapshot, "is paused already", _RESUME)
     signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
     return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
@@ -144,7 +146,6 @@ def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
 #
 # The status is that of before the pause. Source: seeds 003 and 004 (resume).
 
-_STEP = "`uwf thread step {thread}` takes its next step"
 _NEXT = {
     "failed": "`uwf thread retry {thread}` has it try again",
     "waiting": "`uwf thread answer {thread}` gives the answer that it waits for",
@@ -176,9 +177,6 @@ def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") 
 # The failed attempts stay in the history; the next prompt has the last error.
 
 _DRIVE = "`uwf thread run {thread}` drives its branches"
-_RETRY_NEXT = {
-    "paused": "`uwf thread resume {thread}` lets it go on",
-}
 
 
 def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
@@ -195,7 +193,7 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         status = snapshot.record.status
         if status != "failed":
             problem = f"is {status}, and has not failed"
-            told = _RETRY_NEXT.get(status, _STEP)
+            told = _RESUME if status == "paused" else _STEP
             if status == "waiting":
                 # Braces of a role's name are no fields of the hint.
                 told = advise(store, snapshot, NextMove()).text

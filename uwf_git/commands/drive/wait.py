@@ -62,7 +62,7 @@ def wait_in_status(
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 _FIRST_TICK_S = 0.05
-_WAIT_LONGEST_TICK_S = 0.5
+_LONGEST_PAUSE_S = 0.5
 _GROWTH = 1.5
 
 
@@ -135,13 +135,13 @@ def wait_for_threads(
         threads = [thread for thread in threads if not _tell_rest(store, thread, on_rest)]
         if not threads:
             return
-        left_s = _WAIT_LONGEST_TICK_S
+        left_s = _LONGEST_PAUSE_S
         if request.timeout_s is not None:
             left_s = request.timeout_s - (request.monotonic() - begun_s)
             if left_s <= 0:
                 raise StillAtWork(threads, request.timeout_s)
         request.sleep(min(tick_s, left_s))
-        tick_s = min(_WAIT_LONGEST_TICK_S, tick_s * _GROWTH)
+        tick_s = min(_LONGEST_PAUSE_S, tick_s * _GROWTH)
 
 
 def _tell_rest(store: Store, thread: ThreadId, on_rest: Callable[[AtRest], None]) -> bool:

@@ -104,7 +104,6 @@ def _list_places(at: str) -> list[str]:
 
 # Of longer threads a role's steps are not counted by place.
 _MOST_COMMITS = 1_000
-_NO_STEPS = StepsAt()
 
 
 def picture_thread(store: Store, text: str) -> Subject:
@@ -151,7 +150,7 @@ def _tell_try(shown: ShownThread) -> str:
 
 
 def _mark(
-    store: Store, shown: ShownThread, moves: Graph | Flow, before: StepsAt = _NO_STEPS
+    store: Store, shown: ShownThread, moves: Graph | Flow, before: StepsAt = _NOTHING
 ) -> dict[str, Mark]:
     """Return the marks of a thread; of a branch *before* has the steps of its thread."""
     progress, split = read_progress(shown), shown.snapshot.get_present().split
@@ -186,7 +185,7 @@ def _mark_branches(
     shown: ShownThread,
     split: Split,
     flow: Flow | None,
-    steps: StepsAt = _NO_STEPS,
+    steps: StepsAt = _NOTHING,
 ) -> dict[str, Mark]:
     """Return the marks of the branches of a thread; of those with a workflow of their own, none."""
     own = shown.snapshot.record.workflow

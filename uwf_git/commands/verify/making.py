@@ -53,10 +53,7 @@ from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 # Fields of a StartNode: where a branch begins, which is a derived commit.
 _OF_BRANCHES = frozenset({"entry", "parent"})
 
-
 _NOTED = frozenset({"answer", "fork", "kill"})
-
-
 """Events whose body is free: a person's note or reason."""
 
 

@@ -482,7 +482,7 @@ class Budget:
 # or a tuple that an expression made) or an object (a Mapping of the data). `from_data` gives such
 # a value for a piece of JSON data; what is inside an array or object of the data is still data.
 
-_VALUES_SHOWN = 40
+_VALUE_SHOWN = 40
 
 
 def is_array(value: Any) -> bool:
@@ -563,7 +563,7 @@ def described(value: Any) -> str:
     if is_array(value):
         return "an array"
     if isinstance(value, str):
-        return f"the text {from_units(value[:_VALUES_SHOWN])!r}"
+        return f"the text {from_units(value[:_VALUE_SHOWN])!r}"
     return "an object" if isinstance(value, Mapping) else to_text(value)
 
 

@@ -169,7 +169,7 @@ def _merge(graph: Graph, appended: GraphReading) -> dict[str, list[Transition]]:
 # They go after the root, or at the end of the list of one container. A role of the same name is
 # replaced whole. All else stays as it is, so that the thread's place stays what it was.
 
-_APPEND_FLOW_KEYS = ("nodes", "roles", "agentOverrides")
+_FLOW_KEYS = ("nodes", "roles", "agentOverrides")
 
 
 def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused:
@@ -243,7 +243,7 @@ def read_flow_addition(
     path: DocumentPath = ()
     fields: dict[str, Any] = {}
     if not isinstance(value, list):
-        fields = read_appended_top(findings, value, _APPEND_FLOW_KEYS)
+        fields = read_appended_top(findings, value, _FLOW_KEYS)
         value, path = fields.get("nodes"), ("nodes",)
     named = fields.get("roles")
     around = RolesFile(check_text=surroundings.check_text, language=to.flow.language)

@@ -184,8 +184,6 @@ def _names(folder: str) -> Iterable[str]:
 
 _BEGINNING = b"\377tOc\0\0\0\2"
 _HEAD_BYTES = 12
-_FAN_OUT_AT = 8
-_WHOLE_ENTRIES_NAMES_AT = _FAN_OUT_AT + 256 * 4
 _COUNT = struct.Struct(">I")
 _WHOLE = range(1, 5)
 
@@ -210,10 +208,10 @@ def read_whole_entries(path: str) -> list[Entry] | None:
 def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
     if index[: len(_BEGINNING)] != _BEGINNING:
         return None
-    (count,) = _COUNT.unpack_from(index, _WHOLE_ENTRIES_NAMES_AT - _COUNT.size)
-    crcs_at = _WHOLE_ENTRIES_NAMES_AT + count * OID_BYTES
+    (count,) = _COUNT.unpack_from(index, _NAMES_AT - _COUNT.size)
+    crcs_at = _NAMES_AT + count * OID_BYTES
     offsets_at = crcs_at + count * _COUNT.size
-    names = bytes(index[_WHOLE_ENTRIES_NAMES_AT:crcs_at])
+    names = bytes(index[_NAMES_AT:crcs_at])
     crcs = _numbers(index[crcs_at:offsets_at])
     offsets = _numbers(index[offsets_at : offsets_at + count * _COUNT.size])
     order = sorted(range(count), key=offsets.__getitem__)

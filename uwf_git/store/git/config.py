@@ -308,7 +308,7 @@ _MOST_FILES = 1_000
 _MOST_BYTES = 8 * 1024 * 1024
 _TRUE = {"true", "yes", "on"}
 _FALSE = {"false", "no", "off", ""}
-_CONFIG_NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
+_SIGNED_NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
 
 
 class BadConfig(Refused):
@@ -358,7 +358,7 @@ class GitConfig(NamedTuple):
         word = value.lower()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-        return word.strip("+-0kmg") != "" if _CONFIG_NUMBER.fullmatch(word) else default
+        return word.strip("+-0kmg") != "" if _SIGNED_NUMBER.fullmatch(word) else default
 
     def over(self, other: "GitConfig") -> "GitConfig":
         """Return these settings on top of *other*: their values come last, so they count."""

@@ -27,18 +27,18 @@ from uwf_git.store.store import Store
 # Written under ``lock_stop`` before an agent is stopped. The process that kills may be a child of
 # that agent and end with it; the request stays, and whoever finds the lock free ends the thread.
 
-SUFFIX = ".kill"
+_KILL = ".kill"
 
 
 def write_kill_request(store: Store, thread: ThreadId, reason: str) -> None:
     """Record that *thread* is to end; *reason* may be empty."""
     # A power loss ends the agent too, so this file need not survive one.
-    replace_file(_path(store, thread), reason.encode(errors="replace"), durable=False)
+    replace_file(_path(store, thread, _KILL), reason.encode(errors="replace"), durable=False)
 
 
 def find_kill_request(store: Store, thread: ThreadId) -> str | None:
     """Return why *thread* is to end; None if no kill of it is under way."""
-    path = _path(store, thread)
+    path = _path(store, thread, _KILL)
     # Each step asks twice, and next to none finds a request.
     if not os.path.lexists(path):
         return None
@@ -51,11 +51,7 @@ def find_kill_request(store: Store, thread: ThreadId) -> str | None:
 
 def forget_kill_request(store: Store, thread: ThreadId) -> None:
     """Remove the request, if there is one."""
-    remove_file(_path(store, thread))
-
-
-def _path(store: Store, thread: ThreadId) -> str:
-    return store.local_path("locks", thread) + SUFFIX
+    remove_file(_path(store, thread, _KILL))
 
 
 # Hold a thread, so that one engine at a time works on it.
@@ -211,23 +207,23 @@ def _lock(store: Store, thread: ThreadId, suffix: str, since_ms: int) -> Iterato
 def _hold(
     store: Store, thread: ThreadId, suffix: str, holder: Holder
 ) -> AbstractContextManager[HeldFile]:
-    path = _path_lock(store, thread, suffix)
+    path = _path(store, thread, suffix)
     return hold_file(path, holder, patience_s=_PATIENCE_S, busy=partial(ThreadBusy, thread))
 
 
 def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     """Return who takes a step of *thread*, from its lock; None if no process does."""
-    return find_file_holder(_path_lock(store, thread, _STEP))
+    return find_file_holder(_path(store, thread, _STEP))
 
 
 def find_driver(store: Store, thread: ThreadId) -> dict[str, Any] | None:
     """Return who drives *thread*, from its lock; None if no process does."""
-    return find_file_holder(_path_lock(store, thread, _DRIVE))
+    return find_file_holder(_path(store, thread, _DRIVE))
 
 
 def is_being_stopped(store: Store, thread: ThreadId) -> bool:
     """Check whether a process is ending *thread*."""
-    return find_file_holder(_path_lock(store, thread, _STOP)) is not None
+    return find_file_holder(_path(store, thread, _STOP)) is not None
 
 
 def check_not_stopped(store: Store, thread: ThreadId) -> None:
@@ -244,7 +240,7 @@ def check_not_stopped(store: Store, thread: ThreadId) -> None:
 
 def has_lock_file(store: Store, thread: ThreadId) -> bool:
     """Check whether a step of *thread* has left its lock file; it goes when the thread ends."""
-    return os.path.lexists(_path_lock(store, thread, _STEP))
+    return os.path.lexists(_path(store, thread, _STEP))
 
 
 def forget_lock(store: Store, thread: ThreadId) -> None:
@@ -254,8 +250,8 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
     forget_kill_request(store, thread)
     for suffix in (_DRIVE, _STOP, _STEP):
         with suppress(FileNotFoundError):
-            os.unlink(_path_lock(store, thread, suffix))
+            os.unlink(_path(store, thread, suffix))
 
 
-def _path_lock(store: Store, thread: ThreadId, suffix: str) -> str:
+def _path(store: Store, thread: ThreadId, suffix: str) -> str:
     return store.local_path("locks", thread) + suffix
