@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 60_800, TESTS: 97_750}
+CODE_LINES = {PACKAGE: 60_960, TESTS: 97_750}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -386,7 +386,7 @@ def _comments(text: str) -> dict[int, tuple[str, str]]:
 def rooms_have_tests(root: Path) -> list[str]:
     """Test uwf_git/x/y.py in the folder tests/x, so that nobody has to search.
 
-    A verb of the command line has a test of its name, or a folder for all of its module's.
+    A verb of the command line has a test of its name.
     """
     complaints = [
         f"{path}: exempt from having tests, but not there"
@@ -406,7 +406,7 @@ def rooms_have_tests(root: Path) -> list[str]:
 
 
 def _is_test_of(module: Path, test: Path) -> bool:
-    if test.name == f"test_{module.name}" or test.parent.name == module.stem:
+    if test.name == f"test_{module.name}":
         return True
     package, _, name = ".".join((PACKAGE, *module.with_suffix("").parts)).rpartition(".")
     imported = re.compile(rf"\b{re.escape(package)}(?:\.| import (?:\w+, )*){name}\b")

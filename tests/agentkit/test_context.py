@@ -5,9 +5,8 @@ from uwf_git.engine import turn_context
 def test_authors_have_every_name_that_a_context_is_made_of() -> None:
     own = {
         name: value
-        for module in (turn_context, turn_context)
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        for name, value in vars(turn_context).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == turn_context.__name__
     }
 
     # The public names are older than the names inside.

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.terminal import Terminal, edit_text
+from uwf_git.agents.editor import edit_text
+from uwf_git.agents.terminal import Terminal
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows, summari
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
-from uwf_git.commands.workflow.show import picture_source
+from uwf_git.commands.workflow.graph import picture_source
 from uwf_git.engine.picture.draw import FORMS, draw
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head, list_threads

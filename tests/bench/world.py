@@ -21,7 +21,8 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import START, Transition, build_workflow
-from uwf_git.store.gc.unite import has_many_packs, unite_packs
+from uwf_git.store.gc.small_packs import has_many_packs
+from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head

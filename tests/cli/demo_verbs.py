@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, prompt_options, read_json_argument
+from uwf_git.cli.app.json_argument import read_json_argument
+from uwf_git.cli.app.parameters import INPUT, Input, prompt_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.settings import Session

@@ -39,3 +39,10 @@ def test_show_and_step_of_a_graph_import_little(uwf: Uwf, *, git_packs: bool) ->
     assert imported(uwf, "thread", "list") & DEAR == set()
     # A step may remove the folder of its run.
     assert imported(uwf, "thread", "step", thread) & DEAR <= {"shutil"}
+
+
+def test_what_names_a_workflow_or_lists_reads_no_file_format(uwf: Uwf) -> None:
+    uwf.begun(uwf.agent())
+
+    for words in (("thread", "start", "demo", "-p", "x"), ("workflow", "list"), ("agent", "list")):
+        assert imported(uwf, *words) & {"jsonata", "jsonschema", "yaml"} == set(), words

@@ -11,7 +11,7 @@ from dulwich.objects import Commit, ObjectID, ShaFile
 
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.receive.rules import check_received
-from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread

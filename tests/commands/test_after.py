@@ -11,7 +11,7 @@ from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
 from uwf_git.model.names import ThreadId
 from uwf_git.store.gc.packing import count_files
-from uwf_git.store.gc.unite import MOST_PACKS
+from uwf_git.store.gc.small_packs import MOST_PACKS
 from uwf_git.store.git.config import GitConfig, set_config
 
 

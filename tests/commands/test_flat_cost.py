@@ -12,7 +12,8 @@ from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.react.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point

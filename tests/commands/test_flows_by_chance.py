@@ -16,13 +16,8 @@ from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_qu
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    retry_thread,
-)
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.ref_update import RefUpdate

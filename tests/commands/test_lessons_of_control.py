@@ -24,7 +24,8 @@ from commands.at_work import (
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import ThreadId

@@ -26,7 +26,7 @@ from commands.at_work import (
 )
 from commands.world import DEMO, World
 
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.step_view import view_attempt
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history

@@ -12,7 +12,7 @@ from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.make import make_worktree

@@ -12,7 +12,7 @@ import pytest
 from commands.crowd import at_once
 from commands.world import World, fails, replied
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import WorkKept
 from uwf_git.commands.turn.turn import Played, Turn

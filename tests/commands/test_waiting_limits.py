@@ -8,7 +8,8 @@ from commands.world import World, content_player, fails
 from seal import START_MS
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn

@@ -7,7 +7,8 @@ import pytest
 from fresh_store import fresh_store
 from interop.honest_flows import Told, git, other, play, refs_of, run_until, tell
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.receive.rules import check_received
 from uwf_git.commands.step.branches import list_leaves

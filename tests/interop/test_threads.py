@@ -10,7 +10,7 @@ from interop.told import Told
 from store.format_page import section
 
 from uwf_git.commands.cas.schema import verify_nodes
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import Node
 from uwf_git.store.lookup.cas_nodes import list_nodes

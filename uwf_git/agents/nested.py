@@ -1,4 +1,10 @@
-"""Run the program that an adapter drives, to its end."""
+"""Run the program that an adapter drives, to its end.
+
+When ``run_nested`` returns or raises, nothing that the program started runs any more: its
+process group is ended, then whatever left the group (group.py); it cannot outlive us either
+(the watchdog above). Input and output are files, so no pipe can fill and no daemon can hold us
+up.
+"""
 
 import os
 import select
@@ -120,13 +126,6 @@ def watched_by_descriptor(pipe: int, argv: tuple[str, ...]) -> list[str]:
 def _mark() -> str:
     return os.urandom(16).hex()
 
-
-# Run the program that an adapter drives, to its end.
-#
-# When ``run_nested`` returns or raises, nothing that the program started runs any more: its
-# process group is ended, then whatever left the group (group.py); it cannot outlive us either
-# (the watchdog above). Input and output are files, so no pipe can fill and no daemon can hold us
-# up.
 
 __all__ = ["NestedRequest", "NestedRun", "allowed_environment", "run_nested"]
 

@@ -1,21 +1,17 @@
-"""The terminal of a person: asked, or given an editor."""
+"""The terminal of a person who is asked, also for an agent that was started without one.
+
+An agent runs in a session of its own with stdin from /dev/null, so it has no /dev/tty. The
+engine passes the device's name in UWF_TTY. As it is not the session's terminal, job control
+does not stop readers, and Ctrl-C goes to the engine, which ends the agent. The terminal's
+settings are never changed, shown text cannot move the cursor, and a lock keeps two agents from
+asking at once.
+"""
 
 import os
 import re
-import shlex
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 
 from uwf_git.errors import Refused
-
-# The terminal of a person who is asked, also for an agent that was started without one.
-#
-# An agent runs in a session of its own with stdin from /dev/null, so it has no /dev/tty. The
-# engine passes the device's name in UWF_TTY. As it is not the session's terminal, job control
-# does not stop readers, and Ctrl-C goes to the engine, which ends the agent. The terminal's
-# settings are never changed, shown text cannot move the cursor, and a lock keeps two agents from
-# asking at once.
 
 VARIABLE = "UWF_TTY"
 
@@ -121,33 +117,3 @@ class Terminal:
             raise _terminal_closed()
         self.say("\n")
         return None
-
-
-# Edit a longer text in the user's editor.
-
-
-def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> str | None:
-    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown.
-
-    Raises:
-        Refused
-    """
-    editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:
-        path = os.path.join(folder, "answer.md")
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-        # Through a shell, as git does: the variable may hold options.
-        ran = subprocess.run(
-            ["/bin/sh", "-c", f"{editor} {shlex.quote(path)}"],
-            stdin=terminal.descriptor,
-            stdout=terminal.descriptor,
-            stderr=terminal.descriptor,
-            env=environ,
-            check=False,
-        )
-        if ran.returncode == 0:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return file.read()
-    terminal.say(f"the editor ({editor}) failed with exit status {ran.returncode}\n")
-    return None

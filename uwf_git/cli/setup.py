@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from uwf_git.cli.agent import run_check, timeout_option
+from uwf_git.cli.agent.check import run_check, timeout_option
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note

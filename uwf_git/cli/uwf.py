@@ -46,7 +46,7 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"
         ),
         "pause": LazyCommand(
-            "uwf_git.cli.thread.steer:pause_command",
+            "uwf_git.cli.thread.stop:pause_command",
             "Pause a thread: no further step until it is resumed",
         ),
         "resume": LazyCommand("uwf_git.cli.thread.steer:resume_command", "Resume a paused thread"),
@@ -66,10 +66,10 @@ THREAD = LazyGroup(
             "Add roles and transitions, or nodes, to one thread",
         ),
         "fork": LazyCommand(
-            "uwf_git.cli.thread.start:fork_command",
+            "uwf_git.cli.thread.fork:fork_command",
             "Fork a thread: start a new one at a step of another",
         ),
-        "kill": LazyCommand("uwf_git.cli.thread.steer:kill_command", "End a thread and archive it"),
+        "kill": LazyCommand("uwf_git.cli.thread.stop:kill_command", "End a thread and archive it"),
         "rm": LazyCommand(
             "uwf_git.cli.thread.rm:command",
             "Remove archived threads from this store, and their branches",
@@ -104,7 +104,7 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.workflow.put:put_command", "Register a workflow from a YAML file"
         ),
         "show": LazyCommand("uwf_git.cli.workflow.show:show_command", "Show a workflow"),
-        "graph": LazyCommand("uwf_git.cli.workflow.show:graph_command", "Draw a workflow"),
+        "graph": LazyCommand("uwf_git.cli.workflow.graph:graph_command", "Draw a workflow"),
         "list": LazyCommand(
             "uwf_git.cli.workflow.show:list_command", "List the workflows that can be started here"
         ),
@@ -154,11 +154,11 @@ PLAN = LazyGroup(
             "List the plan files of a directory, with their status",
         ),
         "clean": LazyCommand(
-            "uwf_git.cli.plan.look:clean_command",
+            "uwf_git.cli.plan.clean:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
         "plugin": LazyCommand(
-            "uwf_git.cli.plan.look:plugin_command",
+            "uwf_git.cli.plan.plugin:plugin_command",
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },
@@ -197,19 +197,19 @@ AGENT = LazyGroup(
     "agent",
     {
         "list": LazyCommand(
-            "uwf_git.cli.agent:list_command", "List the known agents, and which are installed"
+            "uwf_git.cli.agent.list:list_command", "List the known agents, and which are installed"
         ),
         "check": LazyCommand(
-            "uwf_git.cli.agent:check_command", "Test an agent with one small step"
+            "uwf_git.cli.agent.check:check_command", "Test an agent with one small step"
         ),
         "trust": LazyCommand(
-            "uwf_git.cli.agent:trust_command", "Let an agent command run in this store"
+            "uwf_git.cli.agent.trust:trust_command", "Let an agent command run in this store"
         ),
         "untrust": LazyCommand(
-            "uwf_git.cli.agent:untrust_command", "Stop trusting an agent command"
+            "uwf_git.cli.agent.trust:untrust_command", "Stop trusting an agent command"
         ),
         "trusted": LazyCommand(
-            "uwf_git.cli.agent:trusted_command", "List the agent commands that may run here"
+            "uwf_git.cli.agent.trust:trusted_command", "List the agent commands that may run here"
         ),
     },
     help_text="List and test the agents of this machine, and trust commands.\n\n"

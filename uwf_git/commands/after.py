@@ -38,7 +38,7 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
     from uwf_git.store.gc.packing import find_due  # noqa: PLC0415 (commands that read need no policy)
-    from uwf_git.store.gc.unite import has_many_packs  # noqa: PLC0415 (as above)
+    from uwf_git.store.gc.small_packs import has_many_packs  # noqa: PLC0415 (as above)
 
     # On an OSError the next command tries again.
     with suppress(OSError):

@@ -1,4 +1,8 @@
-"""Prompts: everything an agent is told, in one text."""
+"""Prompts: everything an agent is told, in one text.
+
+The same context gives the same prompt. Each omission is noted with its size, and the text of
+another agent is between marks that it cannot have written itself.
+"""
 
 import json
 from collections.abc import Callable
@@ -379,11 +383,6 @@ def _count(tried: TryView) -> str:
         return f"try {tried.number}"
     return f"try {tried.number} of {tried.of}"
 
-
-# Prompts: everything an agent is told, in one text.
-#
-# The same context gives the same prompt. Each omission is noted with its size, and the text of
-# another agent is between marks that it cannot have written itself.
 
 DEFAULT_BUDGET = 120_000
 """Characters, some 30,000 tokens: room for the agent's own work in every current model."""

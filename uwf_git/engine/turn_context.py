@@ -1,4 +1,8 @@
-"""Turn context: what an agent may know, in the three stages of a step."""
+"""Turn context: what an agent may know, in the three stages of a step.
+
+Each stage has all of the stage before it, and no stage has anything that ``uwf thread context``
+would not print.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -56,12 +60,6 @@ class TryView:
 
     rejected: Rejection | None = None
     """Of work: the verdict that rejected the last try; None if there was none."""
-
-
-# Turn context: what an agent may know, in the three stages of a step.
-#
-# Each stage has all of the stage before it, and no stage has anything that ``uwf thread context``
-# would not print.
 
 
 class BadContext(Refused):

@@ -11,13 +11,8 @@ from typing import Any
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    retry_thread,
-)
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread

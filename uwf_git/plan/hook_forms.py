@@ -53,7 +53,7 @@ class ProjectForm(NamedTuple):
 
 TOOLS = ("claude", "copilot", "codex", "other")
 
-OLDER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+INSTALLED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     ".claude/settings.local.json": {},
     ".codex/hooks.json": {},
     ".gemini/settings.json": {},
@@ -62,7 +62,7 @@ OLDER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 """The settings into which a version of uwf has merged its hook, and what else it put there."""
 
-OLDER_FILES = (
+INSTALLED_FILES = (
     f".github/hooks/{NAME}.json",
     f".opencode/plugins/{NAME}.js",
     f".agents/plugins/{NAME}/plugin.json",

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.plan.hook_forms import (
-    OLDER_FILES,
-    OLDER_SETTINGS,
+    INSTALLED_FILES,
+    INSTALLED_SETTINGS,
     StopHook,
     build_form,
     build_plugin,
@@ -114,8 +114,8 @@ def uninstall_hooks(workdir: str) -> list[str]:
         Refused: a file with a hook cannot be read as settings; nothing was changed.
         OSError: the system refused.
     """
-    after = {path: "" for path in OLDER_FILES if _is_ours(workdir, path)}
-    for path, others in OLDER_SETTINGS.items():
+    after = {path: "" for path in INSTALLED_FILES if _is_ours(workdir, path)}
+    for path, others in INSTALLED_SETTINGS.items():
         # What is behind a link, or has no hook of ours, was never ours.
         if not _is_ours(workdir, path):
             continue
@@ -137,23 +137,25 @@ def uninstall_hooks(workdir: str) -> list[str]:
 
 
 def _read_settings(workdir: str, path: str) -> str:
-    whole = os.path.join(workdir, path)
-    if os.path.islink(whole) or resolve_inside(workdir, path) is None:
+    if _is_linked(workdir, path):
         # It may be the file of all projects, and a replaced link is lost.
         raise _settings_refused(path, "is a link, or lies behind one")
     try:
-        return (read_whole(whole) or b"").decode()
+        return (read_whole(os.path.join(workdir, path)) or b"").decode()
     except UnicodeDecodeError as error:
         raise _settings_refused(path, f"is not UTF-8 (byte {error.start:,})") from error
 
 
 def _is_ours(workdir: str, path: str) -> bool:
     """Check whether a file of the project, no link, runs our script or belongs to what does."""
-    whole = os.path.join(workdir, path)
-    if os.path.islink(whole) or resolve_inside(workdir, path) is None:
+    if _is_linked(workdir, path):
         return False
-    content = read_whole(whole) or b""
+    content = read_whole(os.path.join(workdir, path)) or b""
     return b"stop_hook" in content or (bool(content) and path.endswith("/plugin.json"))
+
+
+def _is_linked(workdir: str, path: str) -> bool:
+    return os.path.islink(os.path.join(workdir, path)) or resolve_inside(workdir, path) is None
 
 
 def _remove_empty(workdir: str, folder: str) -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.cli.app.parameters import Input, parse_json_text, read_json_argument, read_json_input
+from uwf_git.cli.app.json_argument import parse_json_text, read_json_argument, read_json_input
+from uwf_git.cli.app.parameters import Input
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")}) | st.text()

@@ -7,10 +7,10 @@ import pytest
 from cli.program import Uwf
 from plan.played import start_task
 
-from uwf_git.cli.plan import carry_out, look
+from uwf_git.cli.plan import clean, directory, look, plugin
 from uwf_git.plan.hook_forms import TOOLS
 
-MODULES = (look, carry_out, look, look, look)
+MODULES = (clean, directory, look, plugin)
 
 
 @pytest.fixture

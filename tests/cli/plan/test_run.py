@@ -11,7 +11,7 @@ from workflows.plan_agent import write_plan_agent
 from uwf_git.cli.plan import carry_out, run
 from uwf_git.commands.plan import plans
 
-MODULES = (plans, carry_out, run, run)
+MODULES = (plans, carry_out, run)
 STUCK = ("executor crash", "executor lie", "verifier reject")
 
 

@@ -19,7 +19,7 @@ from uwf_git.commands.agent_run.running import (
     running_rows,
     show_status,
 )
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.commands.turn.turn import Played, Turn

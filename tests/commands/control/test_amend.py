@@ -10,7 +10,8 @@ from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive

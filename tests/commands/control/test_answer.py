@@ -17,12 +17,11 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.control.steer import (
     build_signalled,
-    kill_thread,
     patch_thread,
-    pause_thread,
     resume_thread,
     steer_thread,
 )
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread

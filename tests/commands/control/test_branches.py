@@ -13,7 +13,8 @@ from uwf_git.agents.stop_run import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
+from uwf_git.commands.control.steer import resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill

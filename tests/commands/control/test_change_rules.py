@@ -9,7 +9,7 @@ from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_thread
 from uwf_git.store.threads.record import NewCommit

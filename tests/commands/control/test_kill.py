@@ -7,7 +7,7 @@ from commands.forging import messages
 from commands.world import World, content_player, fails
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive

@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.merge_patch import merge_patch

@@ -5,7 +5,8 @@ from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed

@@ -2,7 +2,8 @@ import pytest
 from commands.forging import messages
 from commands.world import World, content_player, fails
 
-from uwf_git.commands.control.steer import pause_thread, retry_thread
+from uwf_git.commands.control.steer import retry_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import WrongStatus

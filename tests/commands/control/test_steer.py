@@ -10,13 +10,8 @@ from commands.forging import messages
 from commands.sharing import Site, another, make_hub, share
 from commands.world import World, content_player, fails, replied
 
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    steer_thread,
-)
+from uwf_git.commands.control.steer import patch_thread, resume_thread, steer_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn

@@ -12,7 +12,7 @@ from commands.flows import CHECKS, plays
 from commands.world import World, fails
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.drive.background import (
     Driver,
     DriverEnded,

@@ -7,7 +7,8 @@ from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.drive.drive_branches import BranchDriver, BranchStop
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict

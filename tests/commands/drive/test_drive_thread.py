@@ -11,7 +11,8 @@ from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread

@@ -6,7 +6,7 @@ import pytest
 from commands.at_work import BEGUN, RESULT, begin
 from commands.world import World, fails
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.drive.wait import AtRest, StillAtWork, WaitRequest, wait_for_threads
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles

@@ -4,7 +4,8 @@ import pytest
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId

@@ -10,7 +10,7 @@ from commands.world import World, content_player, says
 from dulwich.objects import Blob, Commit, ObjectID
 from store.loose import lose
 
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import NoSuchEvent
 from uwf_git.commands.events.stream import EventsRequest, EventStream

@@ -8,7 +8,8 @@ from commands.step.test_flows import CHECKS, LOOP, drive, script
 from commands.world import World, fails, replied
 from store.loose import lose
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.turn.next_move import NextMove, advise

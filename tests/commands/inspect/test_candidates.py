@@ -1,7 +1,7 @@
 from commands.world import DEMO, World
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.candidates import (
     MOST_THREADS,
     Candidate,

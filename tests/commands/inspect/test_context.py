@@ -5,7 +5,8 @@ from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, retry_thread
+from uwf_git.commands.control.steer import patch_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.step_thread import TurnFailed

@@ -1,6 +1,7 @@
 from commands.world import World
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.read import CONTROL_EVENTS, describe_control
 from uwf_git.commands.inspect.step_view import Commands
 from uwf_git.engine.markdown import ThreadEntry

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from commands.world import DEMO, World, says
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId

@@ -3,7 +3,7 @@
 import pytest
 from commands.world import World, fails, says
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 

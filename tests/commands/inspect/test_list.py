@@ -12,7 +12,7 @@ from commands.world import DEMO, World, fails
 from refusing import refuses
 from store.loose import loose_file, loosen
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed

@@ -15,7 +15,7 @@ from commands.world import World
 from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.logs import (
     DRIVER,
     LogPiece,

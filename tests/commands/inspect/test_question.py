@@ -1,7 +1,8 @@
 import pytest
 from commands.world import World, fails
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.question import (
     find_since,
     first_question_line,

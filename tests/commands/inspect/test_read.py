@@ -5,13 +5,8 @@ from commands.world import World, fails, read_thread, replied, says
 from store.loose import loosen
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import (
-    kill_thread,
-    patch_thread,
-    pause_thread,
-    resume_thread,
-    retry_thread,
-)
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import StoreDamaged

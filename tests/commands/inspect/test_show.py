@@ -4,7 +4,8 @@ import pytest
 from commands.world import World, fails, says
 from seal import START_MS
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, retry_thread
+from uwf_git.commands.control.steer import patch_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from commands.world import World, content_player, fails, says
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.list import (
     ListRequest,
     Summary,

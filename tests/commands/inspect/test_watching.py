@@ -11,7 +11,7 @@ from commands.step.test_flows import script
 from commands.turns import begin_turn
 from commands.world import World, content_player, fails
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.step_thread import TurnFailed

@@ -6,7 +6,7 @@ import pytest
 from commands.world import World, fails, read_thread
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.store.threads.heads import ThreadExists

@@ -7,7 +7,7 @@ from commands.world import World, read_thread
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, plan_removals, remove_thread

@@ -7,7 +7,7 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.receive.rules import check_received

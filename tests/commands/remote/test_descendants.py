@@ -22,11 +22,12 @@ from commands.forging import says
 from commands.sharing import Site, another, refs_of
 from commands.world import World, replied
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.receive.rules import check_received
-from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify

@@ -5,7 +5,7 @@ from refusing import refuses
 
 from uwf_git.commands.remote.remotes import add_remote_at, repair_remotes
 from uwf_git.store.git.config import add_config, set_config
-from uwf_git.store.remotes.remotes import list_mirrors
+from uwf_git.store.remotes.mirror import list_mirrors
 
 
 def make_mirrors(world: World, *names: str) -> None:

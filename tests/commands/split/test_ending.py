@@ -3,7 +3,7 @@
 import pytest
 from commands.world import World, replied
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.split.derived import Ending, draft_join
 from uwf_git.commands.split.ending import plan_ending, read_at
 from uwf_git.commands.turn.branches import begin_branch

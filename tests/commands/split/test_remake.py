@@ -17,7 +17,8 @@ from commands.flows import (
 )
 from commands.world import World, replied
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.split.derived import draft_split
 from uwf_git.commands.split.ending import find_split, plan_ending
 from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, plan_split

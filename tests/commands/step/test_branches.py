@@ -8,12 +8,13 @@ from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
 
-from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.gc.unite import MOST_PACKS
+from uwf_git.store.gc.small_packs import MOST_PACKS
 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"

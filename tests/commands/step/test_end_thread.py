@@ -8,7 +8,7 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World, fails
 
 from uwf_git.commands.admin.gc import gc_store
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active

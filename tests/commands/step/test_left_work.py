@@ -15,7 +15,8 @@ from uwf_git.commands.agent_run.play_agent import OtherAgentFinished, agent_play
 from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.step.ending import find_begun_turn
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread

@@ -12,7 +12,7 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import (

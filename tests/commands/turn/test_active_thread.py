@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from commands.world import World, content_player
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.model.event_words import Words

@@ -4,7 +4,8 @@ import pytest
 from commands.flows import Split, plays, split_checks
 from commands.world import World
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import resume_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 
 

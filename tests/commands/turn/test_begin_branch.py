@@ -4,7 +4,8 @@ import pytest
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks
 from commands.world import World
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir

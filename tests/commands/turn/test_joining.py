@@ -5,7 +5,8 @@ from typing import Any
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.turn.branches import find_join_problem, read_result
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES

@@ -23,7 +23,7 @@ from conftest import Draws
 from dulwich.objects import Commit, ObjectID
 from store.story import put_raw
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.derived import Derived, draft_join, draft_split

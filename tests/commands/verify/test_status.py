@@ -22,7 +22,8 @@ from commands.world import World, content_player, fails
 from dulwich.objects import Blob
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.verify.making import check_person

@@ -8,7 +8,7 @@ from commands.world import World
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.verify.targets import Target, find_targets, no_such_ref
 from uwf_git.model.names import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF

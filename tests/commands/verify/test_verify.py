@@ -30,7 +30,7 @@ from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import Counts, VerifyResult, verify
 from uwf_git.errors import AgentFailed

@@ -1,6 +1,6 @@
 from commands.world import DEMO, World
 
-from uwf_git.commands.workflow.show import picture_source, picture_workflow
+from uwf_git.commands.workflow.graph import picture_source, picture_workflow
 from uwf_git.model.workflow import END, START, Transition
 
 GRAPH = {

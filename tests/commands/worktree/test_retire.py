@@ -19,7 +19,7 @@ from commands.world import World, replied
 
 from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.after import warn_of_worktrees
-from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.branches import begin_branch

@@ -27,10 +27,9 @@ from store.small_packs import (
 from store.uniting import Work, check_whole, git_by, run_together
 
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.gc.small_packs import MOST_PACKS, SmallPack
 from uwf_git.store.gc.stale_files import remove_stale_packs
 from uwf_git.store.gc.unite import (
-    MOST_PACKS,
-    SmallPack,
     choose_union,
     claim_start,
     find_union,

@@ -2,7 +2,7 @@ import pytest
 from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.remotes.remotes import list_mirrors, moves_threads_back, refuse_mirror
+from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refuse_mirror
 
 
 @pytest.mark.parametrize(

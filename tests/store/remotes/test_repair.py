@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.remotes.remotes import add_remote, list_mirrors, repair_remote
+from uwf_git.store.remotes.mirror import list_mirrors
+from uwf_git.store.remotes.remotes import add_remote, repair_remote
 from uwf_git.store.store import Store, create_store, open_store
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, not_text, read_json_input
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input, not_text
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.render import emit

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, read_json_input
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.cas.nodes import payload_text, problem_document
 from uwf_git.cli.output.render import emit

@@ -1,4 +1,4 @@
-"""What `uwf plan run` and `uwf plan resume` share: the directory, the server, the drive."""
+"""What `uwf plan run` and `uwf plan resume` share: the stop server, the drive, what is asked."""
 
 import os
 import sys
@@ -15,86 +15,27 @@ from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
-from uwf_git.commands.control.steer import kill_thread, patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.plan.plans import find_where, hold_plans, read_plan_status
 from uwf_git.commands.plan.stop_watch import StopWatch
 from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.turn import Player
-from uwf_git.errors import AgentFailed, BadUsage, Refused
+from uwf_git.errors import AgentFailed, Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.plan.phases import PlanState, list_failures
 from uwf_git.plan.plugin import find_plugin, write_plugin
-from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings, read_plan_settings
+from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.stop_server import ADDRESS, PORT, CannotListen
 from uwf_git.plan.views import Views
-from uwf_git.store.store import NotAStore, Store
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 
 if TYPE_CHECKING:
     from uwf_git.plan.settings import PlanSettings
     from uwf_git.store.store import Store
-
-
-# The work directory of `uwf plan`, and the store that knows its thread.
-
-
-def not_a_directory(path: str) -> BadUsage:
-    """Tell that `-d` names no directory."""
-    return BadUsage(
-        f"{path} is not a directory",
-        code="no-such-directory",
-        hint="name that of the project with -d",
-        path=path,
-    )
-
-
-def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option ``directory`` to a verb."""
-    return click.option(
-        "-d", "--dir", "directory", metavar="DIR", help="The work directory.  [default: this one]"
-    )(function)
-
-
-def find_directory(session: Session, directory: str | None) -> str:
-    """Return the work directory, absolute.
-
-    Raises:
-        Refused: it is not there.
-    """
-    path = os.path.normpath(os.path.join(session.cwd, directory or ""))
-    if not os.path.isdir(path):
-        raise not_a_directory(directory or path)
-    return path
-
-
-def find_store_of(session: Session, workdir: str) -> "Store | None":
-    """Open the store that a command in *workdir* would use; None if there is none yet.
-
-    Raises:
-        NotAStore: the one that was named is not there.
-    """
-    try:
-        return session._replace(cwd=workdir).open_store()
-    except NotAStore:
-        if session.repo:
-            raise
-        return None
-
-
-def read_settings_of(session: Session, store: "Store | None", workdir: str) -> "PlanSettings":
-    """Return the settings that count in *workdir*; without a store those of the user.
-
-    Raises:
-        Refused: one has a wrong value.
-        Refused: the store's own config sets one that needs trust.
-    """
-    from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (as above)
-
-    if store is None:
-        return read_plan_settings(read_user_config(session.environ))
-    return load_plan_settings(store, workdir)
 
 
 # The stop server of `uwf plan run` and `uwf plan resume`.

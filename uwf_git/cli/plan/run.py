@@ -12,11 +12,13 @@ from uwf_git.cli.plan.carry_out import (
     PLAN_EXITS,
     PlanDriver,
     background_option,
+    listening,
+    port_option,
+)
+from uwf_git.cli.plan.directory import (
     directory_option,
     find_directory,
     find_store_of,
-    listening,
-    port_option,
     read_settings_of,
 )
 from uwf_git.cli.session.settings import Session

@@ -13,7 +13,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.start import note_left
 from uwf_git.cli.thread.steer import reason_option
-from uwf_git.cli.workflow.show import name_workflow
+from uwf_git.cli.workflow.argument import name_workflow
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
 
 

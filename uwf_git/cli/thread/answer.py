@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
-from uwf_git.cli.app.parameters import INPUT, Input, read_json_argument, text_argument
+from uwf_git.agents.terminal import NoTerminal, Terminal
+from uwf_git.cli.app.json_argument import read_json_argument
+from uwf_git.cli.app.parameters import INPUT, Input, text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import note
 from uwf_git.cli.session.caller import terminal_caller
@@ -194,6 +195,7 @@ def _ask_at(
     terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
 ) -> PersonAnswer:
     # Only a terminal needs the page and the form.
+    from uwf_git.agents.editor import edit_text  # noqa: PLC0415 (see above)
     from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
     from uwf_git.commands.turn.check_meta import find_problem  # noqa: PLC0415 (see above)
     from uwf_git.engine.turn_context import parse_context  # noqa: PLC0415 (see above)

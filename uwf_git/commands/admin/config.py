@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.choose_agent import BACKOFF, RETRIES, read_retry
-from uwf_git.commands.turn.files import KEEP_LOGS, RECORD_ENV, read_keep_rules
+from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
+from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change

@@ -76,7 +76,8 @@ from uwf_git.commands.agent_run.runs import (
 from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.branches import find_source
 from uwf_git.commands.turn.check_meta import find_reply_problem
-from uwf_git.commands.turn.files import find_output_path, record_env
+from uwf_git.commands.turn.files import find_output_path
+from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug

@@ -1,17 +1,13 @@
-"""Steer a thread by a commit that adds no step: pause, resume, retry, patch, kill."""
+"""Steer a thread by a commit that adds no step: resume, retry, patch."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from uwf_git.commands.agent_run.runs import stop_agents
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
-from uwf_git.commands.step.branches import sweep_branches
-from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, read_active
-from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
@@ -21,13 +17,13 @@ from uwf_git.model.event_rules import event_of
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.thread import build_signal, keep_reason
+from uwf_git.model.thread import build_signal
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, advance_head, get_head
+from uwf_git.store.threads.heads import HeadMoved, advance_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_briefly
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot
 
 # Steer a thread: record a commit that changes how it goes on and adds no step.
 #
@@ -35,7 +31,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 # top. Source: seed 004, the runtime control protocol.
 
 _STEP = "`uwf thread step {thread}` takes its next step"
-_RESUME = "`uwf thread resume {thread}` lets it go on"
+RESUME = "`uwf thread resume {thread}` lets it go on"
 
 MOST_TRIES = 1000
 """The most tries to move a head that other processes move as well; each time one succeeds."""
@@ -91,57 +87,6 @@ def build_signalled(
     return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))
 
 
-# `uwf thread pause`: stop a thread before its next step, or with --now at once.
-#
-# The pause is committed before an agent is stopped, so nothing starts in between; the stopped
-# attempt is recorded after it. It is one commit, of the thread: its branches look at it before
-# each step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
-
-
-def pause_thread(
-    store: Store, caller: Caller, text: str, *, reason: str = "", now: bool = False
-) -> ThreadResult:
-    """Pause a thread after the step that is under way, or *now*.
-
-    *now* stops a running agent; its output is kept as an attempt that does not count against its
-    retries. A paused thread can be paused *now* as well, to stop its agent.
-
-    Raises:
-        WrongStatus: the thread is paused already.
-        ThreadBusy: the agent was stopped, but its engine did not end.
-        What ``steer_thread`` raises.
-    """
-    reason = keep_reason(reason)
-    thread = read_active(store, text)[0].thread
-    paused_before: WrongStatus | None = None
-    try:
-        steer_thread(store, caller, thread, lambda at: _build(caller, at, reason))
-    except WrongStatus as error:
-        paused_before = error
-    stopped = now and _stop_all(store, thread, reason=reason or "the thread was paused")
-    if paused_before is not None and not stopped:
-        raise paused_before
-    # The stopped attempt may have been recorded after the pause.
-    tip = read_snapshot(store, get_head(store, thread).commit)
-    said = tip.subject.partition(": ")[2]
-    return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
-
-
-def _stop_all(store: Store, thread: ThreadId, *, reason: str) -> bool:
-    """Stop the agents of *thread* and of its branches; return whether there were any."""
-    tip = read_snapshot(store, get_head(store, thread).commit)
-    threads = [thread, *(head.thread for head, _ in walk_descendants(store, tip))]
-    stopped = [stop_agents(store, each, reason=reason) for each in threads]
-    return any(stopped)
-
-
-def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
-    if snapshot.record.status == "paused":
-        raise WrongStatus(snapshot, "is paused already", _RESUME)
-    signal = build_signal("pause", timestamp=caller.now_ms(), reason=reason)
-    return build_signalled(read_standing(snapshot), Cause(), signal=signal)
-
-
 # `uwf thread resume`: end a pause, or the wait for the end of an agent's limit. Nothing runs.
 #
 # The status is that of before the pause. Source: seeds 003 and 004 (resume).
@@ -193,7 +138,7 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         status = snapshot.record.status
         if status != "failed":
             problem = f"is {status}, and has not failed"
-            told = _RESUME if status == "paused" else _STEP
+            told = RESUME if status == "paused" else _STEP
             if status == "waiting":
                 # Braces of a role's name are no fields of the hint.
                 told = advise(store, snapshot, NextMove()).text
@@ -266,35 +211,3 @@ def _check_flow_state(snapshot: Snapshot, patch: Mapping[str, Any]) -> None:
     problem = find_patch_problem(patch) or find_state_problem(state)
     if problem is not None:
         raise _bad_patch(f"cannot be applied: {problem}")
-
-
-# `uwf thread kill`: end a thread and archive it; a running agent is stopped first.
-#
-# No step can begin meanwhile. What a stopped agent printed is recorded first, and so is what the
-# agent of a dead engine has finished. An agent may kill its own thread.
-#
-# The branches of the thread end after it. If a crash comes in between, another kill of the thread
-# ends them, or the next step of one of them.
-
-
-def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """End a thread and archive it, then its branches; stop their agents first.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        ThreadBusy: another process is ending the thread, or the engine does not end.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
-        AgentLeftRunning: the engine is dead and its agent cannot be stopped from here: another
-            user or machine runs it, or its pid is unknown.
-        HeadMoved: other processes moved the head at every try.
-    """
-    reason = keep_reason(reason)
-    thread, commit, _archived = resolve_or_begin(store, text)
-    tip = read_snapshot(store, commit)
-    if tip.record.status == "killed" and sweep_branches(store, caller, tip, reason=tip.body):
-        said = tip.subject.partition(": ")[2]
-        return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
-    killed = end_by_kill(store, caller, read_active(store, thread)[0].thread, reason=reason)
-    tip = read_snapshot(store, get_head(store, thread).commit)
-    sweep_branches(store, caller, tip, reason=reason)
-    return killed

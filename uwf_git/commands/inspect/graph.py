@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.inspect.show import ShownThread, view_thread
 from uwf_git.commands.split.plan import read_entry
-from uwf_git.commands.workflow.show import view_moves
+from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.engine.picture.marks import (
     Progress,
     list_shared_roles,

@@ -21,7 +21,7 @@ from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.tracking import RemoteHeads
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

@@ -1,4 +1,9 @@
-"""`uwf thread logs`: the logs of a thread's driver and agents, with keys masked."""
+"""`uwf thread logs`: the logs of a thread's driver and agents, with keys masked.
+
+background driver <git dir>/uwf/logs/<thread>.log, until the thread is removed running agent the
+run directory of its step, until the step is recorded ended agent its Attempt node; its step, if
+that keeps its log
+"""
 
 import codecs
 import os
@@ -234,12 +239,6 @@ class LastLine:
         lines = (without_colours(line).strip() for line in reversed(_LINE_END.split(masked)))
         return next(filter(None, lines), "")
 
-
-# `uwf thread logs`: the logs of a thread's driver and agents, with keys masked.
-#
-# background driver <git dir>/uwf/logs/<thread>.log, until the thread is removed running agent the
-# run directory of its step, until the step is recorded ended agent its Attempt node; its step, if
-# that keeps its log
 
 DRIVER = "background driver"
 

@@ -18,7 +18,7 @@ from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.tracking import RemoteHeads
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.threads.watch import RefWatch, Tips

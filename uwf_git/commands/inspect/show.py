@@ -175,7 +175,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
 
 def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
     from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.tracking import RemoteHeads  # noqa: PLC0415 (see above)
+    from uwf_git.store.remotes.divergence import RemoteHeads  # noqa: PLC0415 (see above)
 
     return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
 

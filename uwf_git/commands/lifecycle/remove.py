@@ -7,14 +7,15 @@ from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
-from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.worktree.record import find_worktree, forget_worktrees
 from uwf_git.commands.worktree.retire import ForgottenWork, forget_work, remove_left_worktree
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote, list_remotes
-from uwf_git.store.remotes.tracking import read_sides, track
+from uwf_git.store.remotes.thread_sides import read_sides
+from uwf_git.store.remotes.tracking import track
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

@@ -15,9 +15,9 @@ from uwf_git.commands.turn.bind_roles import (
     find_played,
     no_such_role,
 )
-from uwf_git.commands.turn.branches import existing_directory
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
 from uwf_git.commands.turn.limits import choose_limits
+from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused

@@ -1,14 +1,11 @@
-"""The plans of a work directory: find their thread, begin, show and end it."""
+"""The plans of a work directory: find their thread, begin it, show where it stands."""
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from uwf_git.commands.agent_run.running import is_any_at_work
-from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -251,69 +248,3 @@ def prepare_plans(
     for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
     keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))
-
-
-# `uwf plan clean`: end the unfinished thread of a directory and remove what it left there.
-
-_REASON = "cleaned"
-
-
-class Cleaned(NamedTuple):
-    """What `uwf plan clean` has done."""
-
-    ended: ThreadId | None
-    """The thread that was ended; None if there was none to end."""
-
-    removed: list[str]
-    """The files, by their paths from the work directory."""
-
-
-def clean_plans(
-    store: Store | None,
-    caller: Caller,
-    workdir: str,
-    settings: PlanSettings = DEFAULTS,
-    *,
-    with_plans: bool = False,
-) -> Cleaned:
-    """End the unfinished thread of *workdir* and remove its state files.
-
-    With *with_plans* also the plan files, and nothing else; no link is followed.
-
-    Raises:
-        PlansAtWork: the thread is at work; nothing has changed.
-        Refused, BadUsage: a folder is behind a link; nothing has changed.
-        OSError: a file cannot be removed.
-    """
-    found = None if store is None else find_plan_thread(store, workdir, settings)
-    thread = None if found is None else found.record.thread
-    if store is not None and thread is not None:
-        require_rest(store, thread)
-    state_files = dict.fromkeys((settings.state_file, find_status_file(found, settings)))
-    files = [path for path in state_files if _is_plain_file(workdir, path)]
-    if with_plans:
-        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
-        files += [plan.file for plan in plans if _is_plain_file(workdir, plan.file)]
-    is_open = found is not None and found.record.status not in ENDED
-    if store is not None and thread is not None and is_open:
-        kill_thread(store, caller, thread, reason=_REASON)
-    for path in files:
-        os.unlink(os.path.join(workdir, path))
-    return Cleaned(thread if is_open else None, files)
-
-
-def _is_plain_file(workdir: str, path: str) -> bool:
-    """Check whether *path* is a regular file there; a link is none."""
-    folder = os.path.dirname(path)
-    root = os.path.realpath(workdir)
-    if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
-        raise Refused(
-            f"{folder} is a link, or lies behind one; nothing was removed",
-            code="behind-link",
-            hint="remove its files by hand, if they are yours",
-            folder=folder,
-        )
-    try:
-        return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
-    except OSError:
-        return False

@@ -29,16 +29,11 @@ from uwf_git.store.refs.refs import Refs
 from uwf_git.store.remotes.exchange import FetchRequest
 from uwf_git.store.remotes.incoming import Incoming, copy_objects, receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
-from uwf_git.store.remotes.remotes import (
-    Remote,
-    add_remote,
-    choose_remote,
-    refuse_mirror,
-    remote_url,
-)
+from uwf_git.store.remotes.mirror import refuse_mirror
+from uwf_git.store.remotes.remotes import Remote, add_remote, choose_remote, remote_url
+from uwf_git.store.remotes.thread_sides import Sides
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
-    Sides,
     read_shared,
     sort_refs,
     track,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.push_plan import (
     REF_MOVED,
     NotPushed,
@@ -18,11 +19,9 @@ from uwf_git.commands.remote.push_plan import (
     RefChange,
     UnitResult,
     plan_push,
-    push_locally,
     restrict,
     send_units,
     single_units,
-    with_branches,
 )
 from uwf_git.commands.verify.files import find_hub_gap
 from uwf_git.commands.verify.finding import Finding
@@ -33,7 +32,8 @@ from uwf_git.store.objects.walk import Needed, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.remotes.exchange import PackParcel, Parcel, PushReport
-from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
+from uwf_git.store.remotes.mirror import refuse_mirror
+from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
     list_unreadable,
@@ -300,5 +300,9 @@ def _open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParce
     access = Access(url, store.config, caller.environ)
     access.check_trusted(store)
     if access.is_served_here:
+        from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)
+            push_locally,
+        )
+
         return partial(push_locally, access, store.objects)
     return partial(send_pack, access, store.objects)

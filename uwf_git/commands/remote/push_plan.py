@@ -2,55 +2,22 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
 from typing import Literal, NamedTuple, Protocol
 
-from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.commands.receive.rules import check_received
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.errors import StoreDamaged
-from uwf_git.git_environment import without_local_variables
-from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.walk import has_object, is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.exchange import PackParcel, PushReport
-from uwf_git.store.remotes.incoming import copy_objects, receive_objects
-from uwf_git.store.remotes.remotes import Remote, choose_remote, refuse_mirror, remote_url
+from uwf_git.store.remotes.exchange import PushReport
+from uwf_git.store.remotes.mirror import refuse_mirror
+from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
 from uwf_git.store.remotes.tracking import SharedRefs, read_shared
-from uwf_git.store.remotes.transport import Access
-from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.heads import find_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.message import parse_thread_message
-
-# The branches of threads, and theirs: what goes along when a thread is pushed.
-
-
-def with_branches(store: Store, threads: Sequence[ThreadId]) -> list[ThreadId]:
-    """List *threads* and all below them, as far as they are here; each once."""
-    found: dict[ThreadId, None] = {}
-    waiting = list(threads)
-    while waiting:
-        thread = waiting.pop()
-        if thread not in found:
-            found[thread] = None
-            waiting += _list_branches(store, thread)
-    return list(found)
-
-
-def _list_branches(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
-    head = find_head(store, thread)
-    if head is None:
-        return
-    # What is behind damage cannot be pushed either.
-    with suppress(StoreDamaged):
-        for snapshot in walk_history(store, head.commit):
-            split = snapshot.get_present().split if snapshot.record.event == "split" else None
-            yield from () if split is None else (child.thread for child in split.children)
-
 
 # Push plans: which refs of a remote a push changes, and which it leaves.
 #
@@ -385,47 +352,3 @@ def _judge(unit: PushUnit, report: PushReport) -> UnitResult:
 
 def _is_whole_push(reason: str) -> bool:
     return any(word in reason for word in _WHOLE_PUSH)
-
-
-# Push to a store on this machine when no git is installed to receive it.
-#
-# Does what `git receive-pack` and the pre-receive hook of a hub do, in their order: the rules of
-# a shared store judge the push as a whole before anything of it is stored. dulwich's own local
-# push runs no hooks and lets deletions through.
-
-_DECLINED = "the rules of a shared store do not allow it"
-
-
-def push_locally(
-    access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool
-) -> PushReport:
-    """Store the parcel that *pack* makes, out of *objects*, in the store of *access*.
-
-    Raises:
-        NotAStore, Refused: *access* leads to no store.
-        OSError: the store could not be written.
-    """
-    del atomic  # The push is judged as a whole in any case.
-    there = open_store(access.url.text, environ=without_local_variables(access.environ))
-    refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}
-    parcel = pack(refs)
-    updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
-    if not updates:
-        return PushReport({}, "")
-    with ExitStack() as until_moved, receive_objects(there) as incoming:
-        copy_objects(objects, parcel.objects, incoming)
-        refusals = check_received(there._replace(objects=incoming.objects), updates)
-        if refusals:
-            output = "\n".join(f"{each.name}: {each.message}" for each in refusals)
-            blamed = {each.name: _DECLINED for each in refusals}
-            statuses: dict[str, str | None] = {
-                each.name: blamed.get(each.name, FELL_WITH_OTHERS) for each in updates
-            }
-            return PushReport(statuses, output)
-        incoming.move_into_store(until_moved)
-        moved = there.refs.change({each.name: (each.old, each.new) for each in updates})
-        statuses = {each.name: None if each.name in moved else REF_MOVED for each in updates}
-    # Each push leaves a small pack, and nobody else may ever write there. The push is done.
-    with suppress(OSError):
-        unite_packs(there)
-    return PushReport(statuses, "")

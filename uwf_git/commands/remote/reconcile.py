@@ -26,7 +26,7 @@ from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.objects.walk import has_object, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote
-from uwf_git.store.remotes.tracking import Sides, read_sides
+from uwf_git.store.remotes.thread_sides import Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
 from uwf_git.store.threads.local_files import forget_workdir

@@ -4,11 +4,11 @@ from typing import Any
 
 from uwf_git.commands.caller import Caller
 from uwf_git.errors import Refused, name_some
+from uwf_git.store.remotes.mirror import list_mirrors
 from uwf_git.store.remotes.remotes import (
     Remote,
     add_remote,
     choose_remote,
-    list_mirrors,
     list_remotes,
     remove_remote_settings,
     repair_remote,

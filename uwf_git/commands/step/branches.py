@@ -39,7 +39,7 @@ from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.file_lock import LockingUnsupported
-from uwf_git.store.gc.unite import has_many_packs, unite_packs
+from uwf_git.store.gc.small_packs import has_many_packs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     Head,
@@ -421,6 +421,8 @@ def _unite(store: Store) -> None:
     # On an error whoever follows tries again.
     with suppress(OSError, LockingUnsupported):
         if has_many_packs(store.path):
+            from uwf_git.store.gc.unite import unite_packs  # noqa: PLC0415 (once in some steps)
+
             unite_packs(store)
 
 

@@ -9,6 +9,7 @@ from uwf_git.commands.split.remake import ReadSplit, read_split
 from uwf_git.commands.split.trunk import find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
@@ -27,7 +28,7 @@ from uwf_git.store.threads.heads import (
     resolve_head,
 )
 from uwf_git.store.threads.history import read_trunk
-from uwf_git.store.threads.local_files import find_workdir, give_workdir, set_workdir
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -132,55 +133,6 @@ def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
     workdir = find_workdir(store, trunk)
     if workdir is not None and find_workdir(store, branch) is None:
         set_workdir(store, branch, workdir)
-
-
-# Work directories: where the agents of a step run. A thread from elsewhere needs one set.
-
-
-def workdir_unknown(thread: ThreadId) -> Refused:
-    """Say that the thread has no work directory on this machine."""
-    return Refused(
-        f"thread {thread} came from elsewhere and has no work directory here",
-        code="workdir-unknown",
-        hint=f"say where its agents may work: `uwf thread step {thread} --workdir PATH`",
-        thread=thread,
-    )
-
-
-def not_a_directory(path: str) -> Refused:
-    """Tell that the work directory is missing or not a directory."""
-    problem = "is not a directory" if os.path.lexists(path) else "is not there"
-    return Refused(
-        f"the work directory {path} {problem}",
-        code="not-a-directory",
-        hint="make it, or name another with --workdir PATH",
-        path=path,
-    )
-
-
-def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str:
-    """Return the directory in which the agents of *thread* run; remember *named*.
-
-    Raises:
-        Refused: none was ever set here.
-        Refused: it does not exist.
-    """
-    known = find_workdir(store, thread)
-    if named is not None:
-        path = existing_directory(named, cwd)
-        (give_workdir if known is None else set_workdir)(store, thread, path)
-        return path
-    if known is None:
-        raise workdir_unknown(thread)
-    return existing_directory(known, cwd)
-
-
-def existing_directory(path: str, cwd: str) -> str:
-    """Return *path* as an absolute path, or raise ``NotADirectory``."""
-    absolute = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))
-    if not os.path.isdir(absolute):
-        raise not_a_directory(absolute)
-    return absolute
 
 
 # Where a branch works: in its trunk's work directory, or apart in a worktree of its own.

@@ -20,7 +20,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.tracking import RemoteHeads
+from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 

@@ -12,7 +12,7 @@ from uwf_git.errors import Refused
 from uwf_git.git_environment import without_local_variables
 from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.gc.lock import GcRuns
-from uwf_git.store.gc.unite import count_unpacked, list_own_packs
+from uwf_git.store.gc.small_packs import count_unpacked, list_own_packs
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import ProgramFailed, run_program

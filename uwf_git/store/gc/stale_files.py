@@ -1,4 +1,10 @@
-"""Remove what killed processes leave below a git directory."""
+"""Remove what killed processes leave below a git directory.
+
+That is: temporary files, markers of ref locks, and locks, runs, logs and work directories of
+ended threads. Nothing that a living process may need is removed. What a lock guards is removed
+under that lock; what no lock guards, when it is a day old. Locks are not waited for: what is
+held stays. Unneeded objects are left to git's prune.
+"""
 
 import os
 import re
@@ -110,13 +116,6 @@ def _is_stale(entry: os.DirEntry[str], prefix: str) -> bool:
     host = os.uname().nodename
     return age_s > _UNNAMED_OLD_S and not may_live(int(match[1]), host, left)
 
-
-# Remove what killed processes leave below a git directory.
-#
-# That is: temporary files, markers of ref locks, and locks, runs, logs and work directories of
-# ended threads. Nothing that a living process may need is removed. What a lock guards is removed
-# under that lock; what no lock guards, when it is a day old. Locks are not waited for: what is
-# held stays. Unneeded objects are left to git's prune.
 
 _OLD_S = 24 * 3600
 

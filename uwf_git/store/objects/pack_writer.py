@@ -1,4 +1,11 @@
-"""Write a small pack of whole objects: durable, and never seen before it is."""
+"""Write a small pack of whole objects: durable, and never seen before it is.
+
+Both files are forced to the disk under temporary names, then renamed, the index last: git and
+uwf ignore a pack without one. A killed writer leaves at worst `tmp_pack_*` files, which git's
+prune removes, or a pack without an index. The name of a pack is drawn by lot: of two equal
+packs the older could be on git's list of what to remove, and would take the younger with it.
+Source: gitformat-pack(5).
+"""
 
 import functools
 import hashlib
@@ -209,14 +216,6 @@ def _pack(kind: str, numbers: Iterable[int]) -> bytes:
         packed.byteswap()
     return packed.tobytes()
 
-
-# Write a small pack of whole objects: durable, and never seen before it is.
-#
-# Both files are forced to the disk under temporary names, then renamed, the index last: git and
-# uwf ignore a pack without one. A killed writer leaves at worst `tmp_pack_*` files, which git's
-# prune removes, or a pack without an index. The name of a pack is drawn by lot: of two equal
-# packs the older could be on git's list of what to remove, and would take the younger with it.
-# Source: gitformat-pack(5).
 
 TEMPORARY = "tmp_pack_"
 """The prefix of unfinished files; `git prune` knows it."""

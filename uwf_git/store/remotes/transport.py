@@ -1,4 +1,9 @@
-"""Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP."""
+"""Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP.
+
+Every failure of the remote becomes a `RemoteFailed` without a password in it. Only push, fetch
+and clone import this module: dulwich's client costs 70 ms. git itself serves local paths where
+it is installed: dulwich's own way runs no hooks.
+"""
 
 import logging
 import os
@@ -222,12 +227,6 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
-
-# Transport: fetch from and push to a repository by path, git://, ssh or smart HTTP.
-#
-# Every failure of the remote becomes a `RemoteFailed` without a password in it. Only push, fetch
-# and clone import this module: dulwich's client costs 70 ms. git itself serves local paths where
-# it is installed: dulwich's own way runs no hooks.
 
 SILENCE_S = 120.0
 """How long a server may send nothing; git's own send a progress line every 5 seconds."""

@@ -1,4 +1,8 @@
-"""Check the signature of a commit as `git verify-commit` does, without git."""
+"""Check the signature of a commit as `git verify-commit` does, without git.
+
+Stricter than git in one point: a commit with two signatures is bad, since git would not notice
+that one was added. Source: gitformat-signature(5); git-config(1) on gpg.*.
+"""
 
 import base64
 import binascii
@@ -297,11 +301,6 @@ def _key_text(public_key: bytes) -> str:
     kind = _string_at(public_key, 0) or b"?"
     return f"{kind.decode(errors='replace')} {base64.b64encode(public_key).decode()}"
 
-
-# Check the signature of a commit as `git verify-commit` does, without git.
-#
-# Stricter than git in one point: a commit with two signatures is bad, since git would not notice
-# that one was added. Source: gitformat-signature(5); git-config(1) on gpg.*.
 
 _MARKS = {
     b"-----BEGIN SSH SIGNATURE-----": "ssh",

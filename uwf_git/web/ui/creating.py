@@ -18,7 +18,7 @@ from uwf_git.commands.workflow.find import (
     find_workflow,
     list_workflows,
 )
-from uwf_git.commands.workflow.show import view_moves
+from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.errors import Refused
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.starting import to_agent_words

@@ -8,7 +8,7 @@ from uwf_git.commands.draft.judge import describe_problem
 from uwf_git.commands.inspect.show import read_moment
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_used
-from uwf_git.commands.workflow.show import picture_source
+from uwf_git.commands.workflow.graph import picture_source
 from uwf_git.errors import Conflict, Refused, StoreDamaged
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.starting import to_agent_words

@@ -1,4 +1,4 @@
-"""`uwf agent ...`."""
+"""`uwf agent trust`, `untrust` and `trusted`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,124 +7,11 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.agent_log import forwarded_log
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.screen import Painted, screen_of
-from uwf_git.cli.output.table import Cell, Column, render_columns, render_text, wide_option
-from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
+from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.agent.check import CheckRequest, check_agent, find_trusted_settings
 from uwf_git.commands.agent.trust import AgentSelection, trust, untrust
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.known_agents import FoundAgent, find_agents, name_agent
-from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.scopes import read_user_config
-from uwf_git.store.store import NotAStore
 from uwf_git.store.trust import Trusted, list_trusted
-
-DEFAULT_TIMEOUT_S = 120
-
-timeout_option = click.option(
-    "--timeout",
-    type=click.IntRange(min=1),
-    default=DEFAULT_TIMEOUT_S,
-    metavar="SECONDS",
-    help=f"The timeout.  [default: {DEFAULT_TIMEOUT_S}]",
-)
-
-
-@verb(
-    "uwf agent check claude",
-    "uwf agent check 'uwf-llm --model gpt-5'",
-    exits={3: "the agent did not take the step"},
-)
-@click.argument("agent")
-@timeout_option
-def check_command(session: Session, agent: str, timeout: int) -> None:
-    """Test an agent with one small step.
-
-    AGENT is a command, or the name of an agent that `uwf agent list` knows. The step runs in a
-    temporary store and an empty folder; `heard` is true if the agent received the prompt.
-    """
-    emit(session, run_check(session, name_agent(text_argument(agent, "the agent")), timeout))
-
-
-def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
-    """Run a step of *agent* with the settings of the session's store; return the document."""
-    with sigterm_as_interrupt(), forwarded_log() as forward:
-        request = CheckRequest(agent, timeout_s, session.new_thread_id(), *_settings(session))
-        checked = check_agent(terminal_caller(session), request, on_stderr=forward)
-    if not checked.heard:
-        note(f"{agent} answered without the word from the prompt: did it read the prompt?")
-    return {
-        "agent": agent,
-        "heard": checked.heard,
-        "meta": checked.meta,
-        "content": checked.content,
-        "rung": checked.rung,
-        "usage": checked.usage,
-        "durationMs": checked.duration_ms,
-        "promptCharacters": checked.prompt_characters,
-    }
-
-
-def _settings(session: Session) -> tuple[GitConfig, dict[str, str]]:
-    """Return the settings of the session's store, and those of adapters that are trusted there."""
-    try:
-        store = session.open_store()
-    except NotAStore:
-        return read_user_config(session.environ), {}
-    return store.config, find_trusted_settings(store, session.cwd)
-
-
-_COLUMNS = (
-    Column("agent", "AGENT"),
-    Column("default", "DEFAULT", 2),
-    Column("installed", "INSTALLED", 3),
-    Column("version", "VERSION", 4, least=8),
-    Column("about", "ABOUT", 1, least=20),
-    Column("path", "PATH", 6, least=20),
-)
-
-
-@verb("uwf agent list --format text", "uwf agent list --all")
-@click.option("--all", "with_all", is_flag=True, help="Also those that are not installed.")
-@wide_option
-def list_command(session: Session, *, with_all: bool, wide: bool) -> None:
-    """List the known agents, and which are installed.
-
-    Their programs are looked up on PATH. Any other command can be an agent as well.
-    """
-    default = session.agent or session.open_store(create=True).config.get(CONFIG_NAME) or ""
-    found = find_agents(session.environ, with_versions=True)
-    rows = [_row(each, default) for each in found if with_all or each.is_here]
-    emit(session, rows, text=lambda rows: _table(session, rows, wide=wide))
-
-
-def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    screen = screen_of(session)
-    cells: list[dict[str, Cell]] = [
-        {
-            **row,
-            "default": "yes" if row["default"] else None,
-            "installed": None if row["installed"] else "no",
-        }
-        for row in rows
-    ]
-    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
-
-
-def _row(found: FoundAgent, default: str) -> dict[str, Any]:
-    agent = found.agent
-    row: dict[str, Any] = {
-        "agent": agent.command,
-        "default": default.split(maxsplit=1)[:1] == [agent.command],
-        "installed": found.is_here,
-        "version": found.version,
-        "path": found.path,
-    }
-    told = agent.about if found.is_here else f"{agent.about}: {agent.install}"
-    return {**row, "about": f"{told}: {agent.example}" if agent.example else told}
 
 
 def who_options(function: Callable[..., Any]) -> Callable[..., Any]:

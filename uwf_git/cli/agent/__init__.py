@@ -1,0 +1,1 @@
+"""`uwf agent ...`; `uwf.py` lists them."""
