@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from uwf_git.plan.notice import Notice
 from uwf_git.plan.plugin import find_plugin, render_stop_hook, write_plugin
 from uwf_git.plan.stop_hook import STATE_FILE
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan.stop_notices import Notice, StopServer
 
 MOST_S = 10.0
 """Far less than for ever; the hook ends within 2 s, but a busy machine starts Python slowly."""
@@ -32,7 +31,7 @@ def taken() -> Taken:
 
 @pytest.fixture
 def server(taken: Taken) -> Iterator[StopServer]:
-    with StopServer(taken.put, port=0) as server:
+    with StopServer(taken.put, 0) as server:
         yield server
 
 

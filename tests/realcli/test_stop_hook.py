@@ -9,11 +9,10 @@ from realcli.conftest import FRONT, Cli
 from realcli.vendors import CLAUDE, CODEX, COPILOT
 
 from uwf_git.plan.hook_forms import HOOK_VARIABLE
-from uwf_git.plan.notice import Notice
 from uwf_git.plan.phases import IDLE
 from uwf_git.plan.plugin import Plugin, find_plugin, write_plugin
 from uwf_git.plan.state_file import STATE_FILE, write_state
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan.stop_notices import Notice, StopServer
 
 _PATIENCE_S = 30
 PROGRAMS = (CLAUDE, COPILOT, CODEX)
@@ -40,7 +39,7 @@ def test_program_answers_as_without_it_and_the_notice_arrives(
     taken: queue.SimpleQueue[Notice] = queue.SimpleQueue()
     plugin = prepare(cli)
     plain = cli.ask({"text": FRONT})
-    with StopServer(taken.put, port=0) as server:
+    with StopServer(taken.put, 0) as server:
         state = IDLE._replace(status="ready", stage="executing")
         where = {"thread": "T", "address": server.address, "port": server.port}
         write_state(str(cli.project), state, where)

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -28,15 +28,10 @@ from uwf_git.model.text import visible_line
 from uwf_git.plan.phases import PlanState, list_failures
 from uwf_git.plan.plugin import find_plugin, write_plugin
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
-from uwf_git.plan.stop_server import ADDRESS, PORT, CannotListen
+from uwf_git.plan.stop_notices import CannotListen
 from uwf_git.plan.views import Views
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
-
-if TYPE_CHECKING:
-    from uwf_git.plan.settings import PlanSettings
-    from uwf_git.store.store import Store
-
 
 # The stop server of `uwf plan run` and `uwf plan resume`.
 
@@ -47,7 +42,8 @@ def port_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--port",
         type=click.IntRange(0, 65535),
         metavar="P",
-        help=f"Where AI tools tell that they have stopped.  [default: {PORT}, or a free one]",
+        help="Where AI tools tell that they have stopped.  "
+        f"[default: {DEFAULTS.port}, or a free one]",
     )(function)
 
 
@@ -65,7 +61,7 @@ def listening(
     try:
         watch = StopWatch(settings, port=port)
     except CannotListen as problem:
-        if port is not None or settings.address != ADDRESS:
+        if port is not None or settings.address != DEFAULTS.address:
             raise
         note(f"warning: {problem.message}; a tool that never exits has to be ended by hand")
         yield None
