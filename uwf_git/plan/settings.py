@@ -7,6 +7,8 @@ from uwf_git.errors import Refused
 from uwf_git.model.path_below import check_path_below
 from uwf_git.model.text import parse_duration_ms
 from uwf_git.model.thread import LONGEST_MS
+from uwf_git.plan.phases import MAX_RETRIES, MEMORY_DIR, STATE_FILE
+from uwf_git.plan.project_files import PLAN_DIR
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
@@ -19,14 +21,14 @@ _MOST_RETRIES = 1000
 class PlanSettings(NamedTuple):
     """The settings of `uwf plan`; the defaults count where nothing is set."""
 
-    plan_dir: str = "docs/plans"
-    memory_dir: str = "docs/memory"
-    state_file: str = ".state/workflow.state.json"
+    plan_dir: str = PLAN_DIR
+    memory_dir: str = MEMORY_DIR
+    state_file: str = STATE_FILE
     status_file: str = ".state/status.json"
     plugin_dir: str = ".plugins"
     address: str = "127.0.0.1"
     port: int = 9527
-    max_retries: int = 3
+    max_retries: int = MAX_RETRIES
     planning_ms: int | None = None
     executing_ms: int | None = None
     verifying_ms: int | None = None

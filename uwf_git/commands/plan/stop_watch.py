@@ -13,7 +13,7 @@ from typing import Any, Self
 from uwf_git.commands.agent_run.step_dir import add_to_trace, read_step_dir
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
-from uwf_git.plan.hook_forms import HOOK_VARIABLE
+from uwf_git.plan.hooks import HOOK_VARIABLE
 from uwf_git.plan.settings import PlanSettings
 from uwf_git.plan.stop_notices import Notice, StopGrace, StopServer, TurnAtWork
 from uwf_git.plan.story import STOP_NOTICE
