@@ -3,21 +3,21 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 
-from uwf_git.plan.hook_forms import TOOLS, StopHook, build_form, build_plugin, list_run_words
+from uwf_git.plan.hooks import TOOLS, StopHook, advise, build_plugin, build_settings, list_run_words
 
-HOOK = StopHook("/usr/bin/python3", "/srv/my shop/.plugins/workflow/hooks/stop_hook")
+HOOK = StopHook("/srv/my shop/.plugins/workflow/hooks/stop_hook", "/usr/bin/python3")
 
 
 def test_forms_of_all_tools(golden: Callable[[str, str], None]) -> None:
     shown = ["# The stop hook, tool by tool", ""]
     for tool in TOOLS:
-        form = build_form(tool, HOOK)
         shown += [f"## {tool}", ""]
-        words = list_run_words(tool, HOOK, "/srv/my shop/.plugins/workflow")
+        words = list_run_words(tool, HOOK)
         shown += [f"a run: {words}", ""] if words else []
-        for path, settings in form.settings.items():
+        for path, settings in build_settings(tool, HOOK).items():
             shown += [f"into {path}:", "", json.dumps(settings, indent=2), ""]
-        shown += [f"advice: {form.advice}", ""] if form.advice else []
+        advice = advise(tool, HOOK)
+        shown += [f"advice: {advice}", ""] if advice else []
     for path, text in build_plugin(HOOK, "1.2.3").items():
         shown += [f"## plugin: {path}", "", text]
 
@@ -25,7 +25,7 @@ def test_forms_of_all_tools(golden: Callable[[str, str], None]) -> None:
 
 
 def test_words_survive_a_shell() -> None:
-    hook = StopHook("/opt/it's/python", "/a b/$HOME/`id`/stop_hook")
+    hook = StopHook("/a b/$HOME/`id`/stop_hook", "/opt/it's/python")
 
     ran = subprocess.run(
         ["/bin/sh", "-c", f"printf '%s\\n' {hook.command}"], capture_output=True, check=True
@@ -35,9 +35,9 @@ def test_words_survive_a_shell() -> None:
 
 
 def test_words_of_codex_are_toml() -> None:
-    hook = StopHook("/usr/bin/python3", '/srv/项目 😀 "x"/stop_hook')
+    hook = StopHook('/srv/项目 😀 "x"/stop_hook', "/usr/bin/python3")
 
-    _, setting = list_run_words("codex", hook, "")
+    _, setting = list_run_words("codex", hook)
 
     assert tomllib.loads(setting) == {"notify": hook.argv}
-    assert list_run_words("other", hook, "") == []
+    assert list_run_words("other", hook) == []

@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.plan.hook_forms import StopHook, build_form
-from uwf_git.plan.hook_settings import NotMergeable, add_hooks, remove_hooks
+from uwf_git.plan.hooks import NotMergeable, StopHook, add_hooks, build_settings, remove_hooks
 
-HOOK = StopHook("/usr/bin/python3", "/srv/shop/.plugins/workflow/hooks/stop_hook")
-SETTINGS = build_form("claude", HOOK).settings[".claude/settings.local.json"]
+HOOK = StopHook("/srv/shop/.plugins/workflow/hooks/stop_hook", "/usr/bin/python3")
+SETTINGS = build_settings("claude", HOOK)[".claude/settings.local.json"]
 FOREIGN = {"hooks": [{"type": "command", "command": "make lint", "timeout": 5}]}
 
 VALUES = st.recursive(
@@ -64,8 +63,8 @@ def test_key_of_the_user_stays() -> None:
 
 def test_older_hook_of_ours_is_replaced() -> None:
     """The project was moved, or python was."""
-    moved = StopHook("C:\\python.exe", "D:\\shop\\.plugins\\workflow\\hooks\\stop_hook")
-    older = build_form("claude", moved).settings[".claude/settings.local.json"]
+    moved = StopHook("D:\\shop\\.plugins\\workflow\\hooks\\stop_hook", "C:\\python.exe")
+    older = build_settings("claude", moved)[".claude/settings.local.json"]
     together = {
         "hooks": {"Stop": [{"hooks": [*FOREIGN["hooks"], *older["hooks"]["Stop"][0]["hooks"]]}]}
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.plan.inside import find_spelled, resolve_inside
+from uwf_git.plan.project_files import find_spelled, resolve_inside
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.plan.plan_files import (
+from uwf_git.plan.project_files import (
     MOST_BYTES,
     describe_gaps,
     find_plans,

@@ -7,17 +7,23 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.plan.hook_forms import TOOLS
-from uwf_git.plan.plugin import Plugin, find_plugin, install_hooks, uninstall_hooks, write_plugin
-from uwf_git.plan.state_file import STATE_FILE
-from uwf_git.plan.whole_file import keep_out_of_git, replace_whole
+from uwf_git.plan.hooks import (
+    TOOLS,
+    StopHook,
+    find_hook,
+    install_hook,
+    uninstall_hooks,
+    write_plugin,
+)
+from uwf_git.plan.phases import STATE_FILE
+from uwf_git.plan.project_files import keep_out_of_git, replace_whole
 
 FOREIGN = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}
 
 
 @pytest.fixture
-def plugin(tmp_path: Path) -> Plugin:
-    return find_plugin(str(tmp_path), python="/usr/bin/python3")
+def hook(tmp_path: Path) -> StopHook:
+    return find_hook(str(tmp_path), ".plugins")
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -28,12 +34,12 @@ def files(folder: Path) -> dict[str, str]:
     }
 
 
-def test_plugin_is_written_once(tmp_path: Path, plugin: Plugin) -> None:
+def test_plugin_is_written_once(tmp_path: Path, hook: StopHook) -> None:
     state_file = str(tmp_path / STATE_FILE)
 
-    written = write_plugin(plugin, "1.0", state_file=state_file)
+    written = write_plugin(hook, "1.0", state_file=state_file)
 
-    assert [os.path.relpath(each, plugin.folder) for each in written] == [
+    assert [os.path.relpath(each, hook.plugin) for each in written] == [
         "manifest.json",
         ".claude-plugin/plugin.json",
         "hooks/config.json",
@@ -41,35 +47,33 @@ def test_plugin_is_written_once(tmp_path: Path, plugin: Plugin) -> None:
     ]
     assert set(files(tmp_path / ".plugins")) == {
         ".gitignore",
-        *(f"workflow/{os.path.relpath(each, plugin.folder)}" for each in written),
+        *(f"workflow/{os.path.relpath(each, hook.plugin)}" for each in written),
     }
-    assert 'STATE_FILE = "../../../' not in Path(plugin.hook.script).read_text()
-    assert os.access(plugin.hook.script, os.X_OK)
-    assert write_plugin(plugin, "1.0", state_file=state_file) == []
-    assert [
-        os.path.basename(each) for each in write_plugin(plugin, "2", state_file=state_file)
-    ] == [
+    assert 'STATE_FILE = "../../../' not in Path(hook.script).read_text()
+    assert os.access(hook.script, os.X_OK)
+    assert write_plugin(hook, "1.0", state_file=state_file) == []
+    assert [os.path.basename(each) for each in write_plugin(hook, "2", state_file=state_file)] == [
         "manifest.json",
         "plugin.json",
     ]
 
 
 def test_plugins_are_no_files_of_the_project(
-    tmp_path: Path, plugin: Plugin, git: Callable[..., str]
+    tmp_path: Path, hook: StopHook, git: Callable[..., str]
 ) -> None:
     git("init", "--quiet", cwd=tmp_path)
-    write_plugin(plugin, "1.0", state_file=str(tmp_path / STATE_FILE))
+    write_plugin(hook, "1.0", state_file=str(tmp_path / STATE_FILE))
 
     assert git("status", "--short", cwd=tmp_path) == ""
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_project_is_as_before_after_both(tmp_path: Path, plugin: Plugin, tool: str) -> None:
+def test_project_is_as_before_after_both(tmp_path: Path, hook: StopHook, tool: str) -> None:
     (tmp_path / "README.md").write_text("x")
     before = files(tmp_path)
 
-    installed = install_hooks(str(tmp_path), tool, plugin)
-    again = install_hooks(str(tmp_path), tool, plugin)
+    installed = install_hook(str(tmp_path), tool, hook)
+    again = install_hook(str(tmp_path), tool, hook)
     during = files(tmp_path)
     removed = uninstall_hooks(str(tmp_path))
 
@@ -89,25 +93,25 @@ def test_project_is_as_before_after_both(tmp_path: Path, plugin: Plugin, tool: s
         ("codex", ".codex/hooks.json"),
     ],
 )
-def test_settings_of_the_project_stay(tmp_path: Path, plugin: Plugin, tool: str, path: str) -> None:
+def test_settings_of_the_project_stay(tmp_path: Path, hook: StopHook, tool: str, path: str) -> None:
     settings = tmp_path / path
     settings.parent.mkdir()
     before = json.dumps(FOREIGN, indent=4)
     settings.write_text(before)
     settings.chmod(0o640)
 
-    assert install_hooks(str(tmp_path), tool, plugin) == [path]
+    assert install_hook(str(tmp_path), tool, hook) == [path]
     assert json.loads(settings.read_text())["model"] == "x"
-    assert plugin.hook.script in settings.read_text()
+    assert hook.script in settings.read_text()
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
     uninstall_hooks(str(tmp_path))
     assert settings.read_text() == before
 
 
-def test_settings_behind_a_link_are_refused_and_never_ours(tmp_path: Path, plugin: Plugin) -> None:
+def test_settings_behind_a_link_are_refused_and_never_ours(tmp_path: Path, hook: StopHook) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "hooks.json").write_text(json.dumps({"hooks": {"Stop": [ours(plugin)]}}))
+    (home / "hooks.json").write_text(json.dumps({"hooks": {"Stop": [ours(hook)]}}))
     before = files(home)
     (tmp_path / "project/.claude").mkdir(parents=True)
     (tmp_path / "project/.claude/settings.local.json").symlink_to(home / "hooks.json")
@@ -115,26 +119,26 @@ def test_settings_behind_a_link_are_refused_and_never_ours(tmp_path: Path, plugi
 
     for tool in ("claude", "codex"):
         with refuses("settings-refused"):
-            install_hooks(str(tmp_path / "project"), tool, plugin)
+            install_hook(str(tmp_path / "project"), tool, hook)
     assert uninstall_hooks(str(tmp_path / "project")) == []
     assert files(home) == before
 
 
-def ours(plugin: Plugin) -> dict[str, str]:
-    return {"type": "command", "command": plugin.hook.command}
+def ours(hook: StopHook) -> dict[str, str]:
+    return {"type": "command", "command": hook.command}
 
 
-def test_what_older_versions_installed_is_taken_out(tmp_path: Path, plugin: Plugin) -> None:
-    hook = ours(plugin)
-    nested = {"hooks": {"AfterAgent": [{"hooks": [{"name": "uwf-stop", **hook}]}]}}
+def test_what_older_versions_installed_is_taken_out(tmp_path: Path, hook: StopHook) -> None:
+    entry = ours(hook)
+    nested = {"hooks": {"AfterAgent": [{"hooks": [{"name": "uwf-stop", **entry}]}]}}
     merged = {
         ".gemini/settings.json": {"ui": {"theme": "x"}, **nested},
         ".qwen/settings.json": nested,
-        ".cursor/hooks.json": {"version": 1, "hooks": {"stop": [hook], "sessionEnd": [hook]}},
+        ".cursor/hooks.json": {"version": 1, "hooks": {"stop": [entry], "sessionEnd": [entry]}},
     }
     whole = {
-        ".github/hooks/uwf-stop.json": json.dumps({"hooks": {"agentStop": [hook]}}),
-        ".opencode/plugins/uwf-stop.js": f"// uwf\nspawn({json.dumps(plugin.hook.argv)})",
+        ".github/hooks/uwf-stop.json": json.dumps({"hooks": {"agentStop": [entry]}}),
+        ".opencode/plugins/uwf-stop.js": f"// uwf\nspawn({json.dumps(hook.argv)})",
         ".agents/plugins/uwf-stop/plugin.json": json.dumps({"name": "uwf-stop"}),
         ".agents/plugins/uwf-stop/hooks/hooks.json": json.dumps(nested),
     }
@@ -150,13 +154,13 @@ def test_what_older_versions_installed_is_taken_out(tmp_path: Path, plugin: Plug
 
 @pytest.mark.parametrize("content", ["{ // stop_hook\n}", '["stop_hook"]'])
 def test_settings_that_would_lose_something_are_refused(
-    tmp_path: Path, plugin: Plugin, content: str
+    tmp_path: Path, hook: StopHook, content: str
 ) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex/hooks.json").write_text(content)
 
     with refuses("settings-refused") as refused:
-        install_hooks(str(tmp_path), "codex", plugin)
+        install_hook(str(tmp_path), "codex", hook)
     assert refused.value.message.startswith(".codex/hooks.json ")
     with refuses("settings-refused"):
         uninstall_hooks(str(tmp_path))
@@ -164,17 +168,17 @@ def test_settings_that_would_lose_something_are_refused(
     assert uninstall_hooks(str(tmp_path)) == []
 
 
-def test_settings_that_are_no_text_are_refused(tmp_path: Path, plugin: Plugin) -> None:
+def test_settings_that_are_no_text_are_refused(tmp_path: Path, hook: StopHook) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex/hooks.json").write_bytes(b"\xff")
 
     with refuses("settings-refused"):
-        install_hooks(str(tmp_path), "codex", plugin)
+        install_hook(str(tmp_path), "codex", hook)
 
 
 def test_plugin_folder_outside_is_refused(tmp_path: Path) -> None:
     with refuses("settings-refused"):
-        find_plugin(str(tmp_path), plugin_dir="../elsewhere")
+        find_hook(str(tmp_path), "../elsewhere")
 
 
 @pytest.mark.parametrize("folder", ["", "workflow", "workflow/hooks", "workflow/.claude-plugin"])
@@ -184,7 +188,7 @@ def test_link_that_leads_out_of_the_plugin_folder_is_refused(tmp_path: Path, fol
     link.symlink_to(tmp_path)
 
     with refuses("settings-refused"):
-        find_plugin(str(tmp_path / "project"))
+        find_hook(str(tmp_path / "project"), ".plugins")
 
 
 def test_folder_of_others_behind_our_name_is_not_ignored(tmp_path: Path) -> None:

@@ -8,10 +8,6 @@ import pytest
 from cli.program import Uwf
 from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan import carry_out, run
-from uwf_git.commands.plan import plans
-
-MODULES = (plans, carry_out, run)
 STUCK = ("executor crash", "executor lie", "verifier reject")
 
 

@@ -7,8 +7,7 @@ from plan.played import start_task
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.plan.clean import clean_plans
-from uwf_git.commands.plan.plans import PlansAtWork, read_plan_status
+from uwf_git.commands.plan.plans import PlansAtWork, clean_plans, read_plan_status
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from uwf_git.plan.changed_files import list_changed
-from uwf_git.plan.reports import find_incompleteness, list_claims, list_false_claims
+from uwf_git.agentkit.adapters.check import (
+    find_incompleteness,
+    list_changed,
+    list_claims,
+    list_false_claims,
+)
 
 Prepare = Callable[[Path], object]
 
