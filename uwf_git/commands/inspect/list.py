@@ -521,9 +521,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
-        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-            find_running,
-        )
+        from uwf_git.commands.agent_run.running import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"
