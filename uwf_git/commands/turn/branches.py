@@ -4,9 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.split.ending import find_split, plan_ending
-from uwf_git.commands.split.remake import ReadSplit, read_split
-from uwf_git.commands.split.trunk import find_owner
+from uwf_git.commands.split.commits import ReadSplit, find_split, plan_ending, read_split
+from uwf_git.commands.split.family import find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
@@ -33,7 +32,7 @@ from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 if TYPE_CHECKING:
-    from uwf_git.commands.split.derived import Ending
+    from uwf_git.commands.split.commits import Ending
 
 
 # The threads above a branch: whether they let it go on.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.trunk import find_isolation
+from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split.family import find_isolation
 from uwf_git.commands.worktree.record import (
     SplitOrigin,
     Worktree,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.trunk import find_isolation
+from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split.family import find_isolation
 from uwf_git.commands.worktree.make import find_head_of, find_own_worktree, lock_worktrees
 from uwf_git.commands.worktree.record import (
     Inner,
