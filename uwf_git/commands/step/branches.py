@@ -282,7 +282,7 @@ def split_thread(
     container = find_container(snapshot, turn.at or "")
     asked = ask_container(snapshot, snapshot.get_present(), container)
     if container.policy.get("isolation"):
-        from uwf_git.commands.worktree.make import note_origin  # noqa: PLC0415 (few branches work apart)
+        from uwf_git.commands.worktree.worktrees import note_origin  # noqa: PLC0415 (few branches work apart)
 
         source = choose_place(store, snapshot, place)
         note_origin(store, place.environ, head.thread, at=container.at, source=source)

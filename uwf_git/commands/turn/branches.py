@@ -168,7 +168,7 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
 
 
 def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
-    from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
+    from uwf_git.commands.worktree.worktrees import (  # noqa: PLC0415 (few branches work apart)
         find_own_worktree,
         make_worktree,
         worktree_gone,
@@ -201,7 +201,7 @@ def find_source(store: Store, snapshot: Snapshot) -> str | None:
     owner = find_owner(store, snapshot)
     if owner is None:
         return find_workdir(store, snapshot.record.thread)
-    from uwf_git.commands.worktree.make import find_own_worktree  # noqa: PLC0415 (see above)
+    from uwf_git.commands.worktree.worktrees import find_own_worktree  # noqa: PLC0415 (see above)
 
     trunk = read_trunk(store, owner)
     above = None if trunk is None else find_source(store, trunk)
