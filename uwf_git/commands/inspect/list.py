@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.commits import Container, find_container, label_branch
 from uwf_git.commands.split.family import Branch, list_branches
-from uwf_git.commands.split.plan import Container, find_container
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
