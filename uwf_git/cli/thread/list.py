@@ -11,7 +11,7 @@ from uwf_git.cli.output.table import (
     Cell,
     Column,
     Count,
-    count_by_status,
+    describe_split,
     limit_option,
     render_columns,
     wide_option,
@@ -170,7 +170,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
         cells.append(
             {
                 "thread": short,
-                "status": screen.name_status(row["status"], _more(row)),
+                "status": screen.name_status(*_name_status(row)),
                 "workflow": row.get("workflowName"),
                 "step": str(row.get("depth") or ""),
                 "task": summary.task,
@@ -188,7 +188,7 @@ def _note_waiting(store: Store, threads: list[str]) -> None:
         note(f"next: uwf thread answer {read_short_ids(store).shorten(threads[0])}{others}")
 
 
-def _more(row: dict[str, Any]) -> str:
-    """Return the statuses of its branches, and whether it has diverged from a remote."""
-    more = f" ({count_by_status(row['branches'])})" if "branches" in row else ""
-    return f"{more}, diverged" if "diverged" in row else more
+def _name_status(row: dict[str, Any]) -> tuple[str, str]:
+    """Return the status of a row, how its branches stand, and whether it has diverged."""
+    status, more = describe_split(row)
+    return status, f"{more}, diverged" if "diverged" in row else more

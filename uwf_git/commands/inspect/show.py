@@ -201,12 +201,15 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
     from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
+        count_rows,
         find_held_by,
         view_branches,
+        view_urgent,
     )
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
+    view |= view_urgent(snapshot.record.status, count_rows(branches))
     trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk
