@@ -15,6 +15,7 @@ from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
 from uwf_git.library.values import BackgroundRun
 from uwf_git.model.canonical import canonical
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ALPHABET, ThreadId
 from uwf_git.model.yaml.render import render_yaml
 
@@ -75,7 +76,7 @@ def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
     return tuple(f"{role}={agents[role]}" for role in roles if role in agents)
 
 
-# The limits of a task under their Python names; engine/limits.py counts.
+# The limits of a task under their Python names; model/limits.py counts.
 
 
 class Limits(TypedDict, total=False):
@@ -90,18 +91,11 @@ class Limits(TypedDict, total=False):
     """In the currency that the agents report."""
 
 
-_NAMES = {
-    "max_steps": "maxSteps",
-    "max_execution_time": "maxExecutionTime",
-    "max_tokens": "maxTokens",
-    "max_cost": "maxCost",
-}
-
-
 def to_limit_names(limits: Limits | None) -> dict[str, Any]:
     """Return *limits* under the names of a StartNode; an unknown name is refused later."""
     given: Mapping[str, Any] = limits or {}
-    return {_NAMES.get(name, name): value for name, value in given.items()}
+    names = {limit.option[2:].replace("-", "_"): name for name, limit in LIMITS.items()}
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 # Workflow sources: tell a workflow's name from a file, YAML text or a definition in Python.

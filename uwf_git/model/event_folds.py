@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.thread import (
-    LIMITS,
     Split,
     Status,
     ThreadState,

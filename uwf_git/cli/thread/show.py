@@ -14,8 +14,8 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
-from uwf_git.model.thread import render_limit
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000

@@ -211,7 +211,7 @@ def _find_missing(
         for role, agent in bound.agents.items()
         if agent in bound.typed or may_run(store, agent, workflow=workflow, workdir=workdir)
     }
-    return tuple(find_missing_programs(found, caller.environ, workdir))
+    return tuple(find_missing_programs(found, caller.environ, workdir, store.config))
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | None:

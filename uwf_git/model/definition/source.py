@@ -21,7 +21,7 @@ from uwf_git.model.definition.findings import (
 from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, check_routes, read_graph
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
-from uwf_git.model.thread import LIMITS, find_limit_problem
+from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.workflow import Graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.reader import YamlDocument

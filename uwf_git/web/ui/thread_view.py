@@ -11,13 +11,13 @@ from uwf_git.commands.inspect.list import name_damage
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.thread_report import add_up, find_problems, view_present
 from uwf_git.engine.form import list_questions
-from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.engine.picture.svg import render_svg
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import may_follow
 from uwf_git.model.event_words import first_line
+from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head
