@@ -24,7 +24,7 @@ from uwf_git.library.place import (
     read_system_clock_ms,
     to_path,
 )
-from uwf_git.library.players import PlayerFunction
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.library.starting import (
     AgentsByRole,
     AppendedSource,
@@ -37,7 +37,6 @@ from uwf_git.library.starting import (
     to_agent_words,
     to_limit_names,
 )
-from uwf_git.library.step_memory import StepMemory
 from uwf_git.library.values import OnStep, TaskEvent, TaskRun, TaskStatus, TaskStep, walk_events
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store

@@ -201,8 +201,6 @@ def find_spelled(workdir: str, path: str) -> str | None:
 
     *path* is one of ``resolve_inside``.
     """
-    if os.path.lexists(os.path.join(workdir, path)):
-        return path
     found = ""
     for part in path.split(os.sep):
         spelled = _spelled_in(os.path.join(workdir, found), part)
