@@ -14,7 +14,7 @@ from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
-from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
+from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.place import (
     KeptStore,
@@ -52,6 +52,7 @@ _STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED, UNREADABLE
 _MOST_ROWS = 2**31
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
     """Which tasks to list; by default all that have not ended."""
@@ -304,7 +305,6 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     Raises:
         WrongArgument: a field has a wrong type or value.
     """
-    check_fields(wanted)
     check_number("TaskFilter(offset=…)", wanted.offset, least=0)
     check_number("TaskFilter(limit=…)", wanted.limit, least=0)
     unknown = sorted(set(wanted.statuses) - _STATUSES)
