@@ -16,9 +16,9 @@ from uwf_git.agentkit.adapters.check import list_changed
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
-from uwf_git.commands.worktree.make import make_worktree
 from uwf_git.commands.worktree.record import Worktree
 from uwf_git.commands.worktree.repository import find_origin, write_tree
+from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed

@@ -1,5 +1,6 @@
 """Where a thread of a flow goes next, which moves are possible, and whether another flow fits."""
 
+from abc import ABC, abstractmethod
 from typing import Literal, NamedTuple, Protocol
 
 from uwf_git.errors import Refused
@@ -9,154 +10,12 @@ from uwf_git.model.flow import (
     Flow,
     FlowNode,
     NotAPosition,
+    Part,
     Position,
     fits,
     parse_position,
 )
 from uwf_git.model.thread import ThreadState
-
-# Which moves of a flow are possible, whatever its conditions said: for the checks of threads.
-#
-# Rules: FORMAT.md, "Positions". The answer takes the same time at every pass and depth.
-
-
-def is_possible(
-    flow: Flow,
-    previous: Position | None,
-    following: Position | None,
-    *,
-    entry: Position | None = None,
-) -> bool:
-    """Check that some answers of the conditions lead from *previous* to *following*.
-
-    None as *previous* is before the first step, as *following* the end of the thread. *previous* is
-    a place last finished: an agent's, a joined container's or one given up; *following* is an
-    agent's or one that splits. *entry* is where the thread began, as in ``next_move``.
-    """
-    if following is not None:
-        kind = flow.nodes[following.place].kind if following.place in flow.nodes else ""
-        if kind not in STOPS or not fits(flow, following, entry=entry):
-            return False
-    paths = _Paths(flow, entry)
-    if previous is None:
-        return paths.begins(following)
-    if not fits(flow, previous, entry=entry):
-        return False
-    if following is None:
-        return paths.leaves(previous, paths.top)
-    return _goes(paths, previous, following)
-
-
-def _goes(paths: "_Paths", previous: Position, following: Position) -> bool:
-    level = next(
-        (
-            number
-            for number, (old, new) in enumerate(zip(previous.parts, following.parts, strict=False))
-            if old != new
-        ),
-        None,
-    )
-    if level is None:
-        # The same place, or one around or inside the other.
-        return False
-    old, new = previous.parts[level], following.parts[level]
-    if old.is_else != new.is_else:
-        return False
-    if old.number != new.number:
-        return (
-            old.number < new.number
-            and paths.leaves_below(previous, level)
-            and paths.are_passable(previous, level, old.number + 1, new.number)
-            and paths.enters(following, level)
-        )
-    # Another pass of the same loop.
-    return (
-        old.turn is not None
-        and new.turn is not None
-        and old.turn < new.turn
-        and paths.leaves(previous, level + 1)
-        and paths.reaches_pass(following, level, skipped=new.turn - old.turn - 1)
-        and paths.enters_list(following, level + 1)
-    )
-
-
-class _Paths:
-    """What can be passed on the way between two positions of one thread."""
-
-    def __init__(self, flow: Flow, entry: Position | None) -> None:
-        self._flow = flow
-        self._branch = entry if entry is not None and entry.turn is None else None
-        known = 0 if entry is None else len(entry.parts)
-        self._entry = entry
-        self.top = known - 1 if self._branch else known
-        """The level of the list in which the thread begins and ends."""
-
-    def begins(self, following: Position | None) -> bool:
-        """Check that *following* can be the first stop."""
-        if following is not None:
-            return self.enters_list(following, self.top)
-        if self._branch is not None:
-            return self._branch.place in self._flow.passable
-        first = "0" if self._entry is None else f"{self._entry.place}/0"
-        return all(place in self._flow.passable for place in self._flow.list_from(first))
-
-    def leaves(self, at: Position, level: int) -> bool:
-        """Check that all after *at* can be passed, up to the end of its list at *level*."""
-        return self.leaves_below(at, level) and self._ends_list(at, level)
-
-    def leaves_below(self, at: Position, level: int) -> bool:
-        """Check that the node at *level* can be left from *at*, which is in or at it."""
-        for number in range(len(at.parts) - 1, level, -1):
-            if not self._ends_list(at, number):
-                return False
-        return all(self._can_leave(at, number) for number in range(level, len(at.parts) - 1))
-
-    def are_passable(self, at: Position, level: int, first: int, end: int) -> bool:
-        """Check that the nodes *first* to *end* (not included) of a list can be passed."""
-        here = Position(at.parts[:level])
-        mark = at.parts[level].is_else
-        siblings = (here.child(index, is_else=mark).place for index in range(first, end))
-        return all(place in self._flow.passable for place in siblings)
-
-    def enters_list(self, at: Position, level: int) -> bool:
-        """Check that *at* can be reached from the beginning of its list at *level*."""
-        is_branch = self._branch is not None and level == self.top
-        before = 0 if is_branch else at.parts[level].number
-        return self.are_passable(at, level, 0, before) and self.enters(at, level)
-
-    def enters(self, at: Position, level: int) -> bool:
-        """Check that *at* can be reached once its node at *level* is entered."""
-        for number in range(level, len(at.parts)):
-            if number > level and not self.are_passable(at, number, 0, at.parts[number].number):
-                return False
-            turn = at.parts[number].turn
-            if turn is not None and not self.reaches_pass(at, number, skipped=turn - 1):
-                return False
-        return True
-
-    def reaches_pass(self, at: Position, level: int, *, skipped: int) -> bool:
-        """Check that the loop at *level* can come to its pass, *skipped* ones having no stop."""
-        loop = self._flow.nodes[Position(at.parts[: level + 1]).place]
-        bound = loop.literal_bound
-        turn = at.parts[level].turn or 1
-        return (bound is None or turn <= bound) and (
-            skipped == 0 or self._flow.has_passable_passes(loop.place)
-        )
-
-    def _ends_list(self, at: Position, level: int) -> bool:
-        if self._branch is not None and level == self.top:
-            return True
-        following = Position(at.parts[: level + 1]).next_sibling().place
-        return all(place in self._flow.passable for place in self._flow.list_from(following))
-
-    def _can_leave(self, at: Position, level: int) -> bool:
-        turn = at.parts[level].turn
-        node = self._flow.nodes[Position(at.parts[: level + 1]).place]
-        if node.kind != "loop" or turn is None or "condition" in node.fields:
-            return True
-        bound = node.literal_bound
-        return bound is None or turn >= bound or node.place in self._flow.passable
-
 
 # Whether a thread that stands in one flow can go on in another one.
 #
@@ -326,7 +185,7 @@ def next_move(
     """
     if at is not None and not fits(flow, at, entry=entry):
         raise place_gone(at)
-    walk = _Walk(flow, ask, entry)
+    walk = _AskingWalk(flow, ask, entry)
     step = walk.begin() if at is None else walk.leave(at)
     for _count in range(MOST_NODES):
         if step is None:
@@ -384,29 +243,19 @@ Step = tuple[bool, Position] | None
 """Enter (True) or leave (False) a position; None is the end."""
 
 
-class _Walk:
-    def __init__(self, flow: Flow, ask: Asker, entry: Position | None) -> None:
-        self._flow = flow
-        self._ask = ask
-        self._entry = entry
+class _Walk(ABC):
+    """A walk through a flow; who walks says what conditions and bounds are."""
+
+    def __init__(self, flow: Flow, entry: Position | None) -> None:
+        self._flow, self._entry = flow, entry
 
     def begin(self) -> Step:
         entry = self._entry or _START
         return (True, entry) if entry.turn is None else (True, entry.child(0))
 
+    @abstractmethod
     def enter(self, at: Position, node: FlowNode) -> Step:
-        passes = count_passes(self._flow, at)
-        if node.kind == "loop":
-            if node.has_items and not self._ask.count_bound(node, passes, at):
-                return (False, at)
-            return (True, at.in_turn(1).child(0))
-        if node.kind == "sequential":
-            return (True, at.child(0))
-        if self._ask.is_true(node, passes, at):
-            return (True, at.child(0))
-        if self._flow.has_else(node.place):
-            return (True, at.child(0, is_else=True))
-        return (False, at)
+        """Return what follows when the container *node* is entered."""
 
     def leave(self, at: Position) -> Step:
         if at == self._entry:
@@ -423,6 +272,30 @@ class _Walk:
         if node.kind == "loop":
             return self._turn(node, around)
         return (False, around)
+
+    @abstractmethod
+    def _turn(self, node: FlowNode, around: Position) -> Step:
+        """Return what follows the pass *around* of the loop *node*."""
+
+
+class _AskingWalk(_Walk):
+    def __init__(self, flow: Flow, ask: Asker, entry: Position | None) -> None:
+        super().__init__(flow, entry)
+        self._ask = ask
+
+    def enter(self, at: Position, node: FlowNode) -> Step:
+        passes = count_passes(self._flow, at)
+        if node.kind == "loop":
+            if node.has_items and not self._ask.count_bound(node, passes, at):
+                return (False, at)
+            return (True, at.in_turn(1).child(0))
+        if node.kind == "sequential":
+            return (True, at.child(0))
+        if self._ask.is_true(node, passes, at):
+            return (True, at.child(0))
+        if self._flow.has_else(node.place):
+            return (True, at.child(0, is_else=True))
+        return (False, at)
 
     def _turn(self, node: FlowNode, around: Position) -> Step:
         done = around.turn or 1
@@ -442,3 +315,85 @@ class _Walk:
         ):
             raise LoopExhausted(node, around.without_turn(), done)
         return (False, around.without_turn())
+
+
+# Which moves of a flow are possible, whatever its conditions said: for the checks of threads.
+#
+# The answer takes the same time at every pass and depth.
+
+
+def is_possible(
+    flow: Flow,
+    previous: Position | None,
+    following: Position | None,
+    *,
+    entry: Position | None = None,
+) -> bool:
+    """Check that some answers of the conditions lead from *previous* to *following*.
+
+    None as *previous* is before the first step, as *following* the end of the thread. *previous* is
+    a place last finished: an agent's, a joined container's or one given up; *following* is an
+    agent's or one that splits. *entry* is where the thread began, as in ``next_move``.
+    """
+    if following is not None:
+        kind = flow.nodes[following.place].kind if following.place in flow.nodes else ""
+        if kind not in STOPS or not fits(flow, following, entry=entry):
+            return False
+    if previous is not None and not fits(flow, previous, entry=entry):
+        return False
+    walk = _WalkTo(following, flow, entry)
+    try:
+        step = walk.begin() if previous is None else walk.leave(previous)
+        while step is not None:
+            entering, at = step
+            if entering and at == following:
+                return True
+            step = walk.enter(at, flow.nodes[at.place]) if entering else walk.leave(at)
+    except _NoWay:
+        return False
+    return following is None
+
+
+class _NoWay(Exception):
+    """Whatever the conditions say, the thread stops before."""
+
+
+class _WalkTo(_Walk):
+    """A walk whose conditions lead to *following*, past everything that they can lead past."""
+
+    def __init__(self, following: Position | None, flow: Flow, entry: Position | None) -> None:
+        super().__init__(flow, entry)
+        self._following = () if following is None else following.parts
+
+    def enter(self, at: Position, node: FlowNode) -> Step:
+        inner = self._find_inner(at)
+        if inner is None:
+            if node.place not in self._flow.passable:
+                raise _NoWay
+            return (False, at)
+        if node.kind == "loop":
+            return self._pass_to(node, at, done=0)
+        return (True, at.child(0, is_else=inner.is_else))
+
+    def _turn(self, node: FlowNode, around: Position) -> Step:
+        if self._find_inner(around) is not None:
+            return self._pass_to(node, around, done=around.turn or 0)
+        bound = node.literal_bound
+        may_leave = "condition" in node.fields or bound is None or (around.turn or 0) >= bound
+        if not may_leave and node.place not in self._flow.passable:
+            raise _NoWay
+        return (False, around.without_turn())
+
+    def _find_inner(self, at: Position) -> Part | None:
+        """Return the part below *at* of the position that the walk leads to, if it is in there."""
+        level, around = len(at.parts), Position(self._following[: len(at.parts)])
+        is_inside = len(self._following) > level and around.without_turn() == at.without_turn()
+        return self._following[level] if is_inside else None
+
+    def _pass_to(self, node: FlowNode, at: Position, *, done: int) -> Step:
+        """Begin the pass of a loop that the walk leads to; those before it have no stop."""
+        turn, bound = self._following[len(at.parts) - 1].turn or 0, node.literal_bound
+        is_next = turn == done + 1 or (turn > done and self._flow.has_passable_passes(node.place))
+        if not is_next or (bound is not None and turn > bound):
+            raise _NoWay
+        return (True, at.in_turn(turn).child(0))

@@ -24,7 +24,7 @@ class InputFile:
     path: str
     """Below the work directory."""
 
-    content: str
+    content: str = ""
     problem: str | None = None
     """Why there is no content; None: there is."""
 

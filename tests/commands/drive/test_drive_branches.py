@@ -9,7 +9,6 @@ from commands.world import World, fails, replied
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.drive.drive_branches import BranchDriver, BranchStop
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
@@ -184,20 +183,6 @@ def test_a_branch_of_another_drive_is_left_to_it(world: World) -> None:
         "end completed",
     ]
     assert drive(world, thread, script())[0].stopped == "end"
-
-
-def test_each_branch_is_worked_on_once_and_says_why_it_stopped(world: World) -> None:
-    thread = world.begun(wide(3))
-    world.step(thread, script())
-    driver = BranchDriver(
-        world.store, world.caller, lambda *_: "paused", on_join=lambda _: None, jobs=2
-    )
-
-    stops = driver.run(thread)
-
-    expected = [BranchStop(each, "paused") for each in branches(world, thread)]
-    assert sorted(stops) == sorted(expected)
-    driver.check_open()
 
 
 def test_an_error_of_the_program_ends_all_agents(world: World) -> None:

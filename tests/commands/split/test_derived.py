@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from commands.world import World
 
-from uwf_git.commands.split.derived import (
+from uwf_git.commands.split.commits import (
     Branch,
     Derived,
     Ending,
+    ReadSplit,
     SplitPlan,
     draft_join,
     draft_split,
-    draft_start,
 )
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.oid import Oid
@@ -46,7 +46,8 @@ def split(world: World, thread: ThreadId, count: int = 2) -> Snapshot:
 
 
 def start_of(at: Snapshot, number: int) -> Derived:
-    return draft_start(at, number, branches_of(at, 5)[number])
+    plan = SplitPlan("0", "parts", branches_of(at, 5))
+    return ReadSplit(at, at.get_present(), plan, {}).draft_start(number)
 
 
 def begin(world: World, at: Snapshot) -> list[ThreadId]:

@@ -4,8 +4,7 @@ import pytest
 from commands.world import World, replied
 
 from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.split.derived import Ending, draft_join
-from uwf_git.commands.split.ending import plan_ending, read_at
+from uwf_git.commands.split.commits import Ending, draft_join, plan_ending, read_at
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict

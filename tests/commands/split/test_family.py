@@ -16,7 +16,13 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.receive.rules import check_received
 from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals
-from uwf_git.commands.split.derived import draft_split
+from uwf_git.commands.split.commits import (
+    Asked,
+    draft_split,
+    find_container,
+    plan_split,
+    read_split,
+)
 from uwf_git.commands.split.family import (
     Family,
     StrangeBranch,
@@ -25,8 +31,6 @@ from uwf_git.commands.split.family import (
     list_present_descendants,
     name_branch,
 )
-from uwf_git.commands.split.plan import Asked, find_container, plan_split
-from uwf_git.commands.split.remake import read_split
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import read_snapshot

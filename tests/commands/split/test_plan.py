@@ -4,12 +4,13 @@ import pytest
 from commands.world import World, replied
 from ulid import ULID
 
-from uwf_git.commands.split.plan import (
+from uwf_git.commands.split.commits import (
     Asked,
     SplitRefused,
     find_container,
+    find_split,
+    plan_again,
     plan_split,
-    read_asked,
 )
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
@@ -102,7 +103,8 @@ def test_a_workflow_that_is_a_part_is_one_branch_of_its_own(world: World) -> Non
     assert begun.record.workflow_name == "inner"
     container = find_container(before, split.at)
     assert container.used == begun.record.workflow
-    assert read_asked(container, [start]) == Asked(prompt="do it", state=None)
+    (branch,) = plan_again(find_split(world.snapshot(thread))).branches
+    assert (branch.prompt, branch.initial_state) == ("do it", None)
 
     for _step in range(10):
         if world.step(thread, play).status == "completed":

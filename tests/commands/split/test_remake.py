@@ -19,10 +19,19 @@ from commands.world import World, replied
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.split.derived import draft_split
-from uwf_git.commands.split.ending import find_split, plan_ending
-from uwf_git.commands.split.plan import Asked, SplitRefused, find_container, plan_split
-from uwf_git.commands.split.remake import Remaking, is_derived, plan_again, read_split
+from uwf_git.commands.split.commits import (
+    Asked,
+    Remaking,
+    SplitRefused,
+    draft_split,
+    find_container,
+    find_split,
+    is_derived,
+    plan_again,
+    plan_ending,
+    plan_split,
+    read_split,
+)
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.objects.recent import RecentObjects
 from uwf_git.store.oid import Oid

@@ -3,8 +3,8 @@
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World
 
-from uwf_git.commands.split.ending import name_work
-from uwf_git.commands.split.trunk import find_isolation, find_owner
+from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.model.names import ThreadId
 
 

@@ -12,7 +12,7 @@ from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
-from uwf_git.commands.worktree import retire
+from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
@@ -101,9 +101,9 @@ def dies(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], *, in_re
 
     with monkeypatch.context() as patched:
         if in_record:
-            patched.setattr(retire, "write_worktree", write)
+            patched.setattr(worktrees, "write_worktree", write)
         else:
-            patched.setattr(retire, "_remove", remove)
+            patched.setattr(worktrees, "_remove", remove)
         with pytest.raises(Killed):
             action()
 

@@ -26,9 +26,15 @@ from store.story import put_raw
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.split.derived import Derived, draft_join, draft_split
-from uwf_git.commands.split.ending import plan_ending
-from uwf_git.commands.split.plan import Asked, find_container, plan_split
+from uwf_git.commands.split.commits import (
+    Asked,
+    Derived,
+    draft_join,
+    draft_split,
+    find_container,
+    plan_ending,
+    plan_split,
+)
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId

@@ -8,7 +8,7 @@ from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
-from uwf_git.commands.worktree.retire import WorktreeStays
+from uwf_git.commands.worktree.worktrees import WorktreeStays
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 

@@ -8,8 +8,8 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.turn.branches import begin_branch
-from uwf_git.commands.worktree.make import find_own_worktree, make_worktree
 from uwf_git.commands.worktree.record import write_worktree
+from uwf_git.commands.worktree.worktrees import find_own_worktree, make_worktree
 from uwf_git.store.threads.snapshot import Snapshot
 
 

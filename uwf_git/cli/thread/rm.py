@@ -11,7 +11,7 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
-from uwf_git.commands.worktree.retire import ForgottenWork
+from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_words import count_steps
 from uwf_git.model.names import ThreadId

@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
-from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
+from uwf_git.commands.turn.rules import (
+    BACKOFF,
+    KEEP_LOGS,
+    RECORD_ENV,
+    RETRIES,
+    read_keep_rules,
+    read_retry,
+)
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change

@@ -143,7 +143,7 @@ def _start_background(store: Store, environ: Mapping[str, str]) -> None:
 def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
     removed = 0
     if any(True for _ in list_parents(store)):
-        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few stores have any)
+        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few stores have any)
 
         removed = sweep_worktrees(store, environ)
     return removed + remove_stale_files(store) + remove_stale_packs(store)

@@ -49,8 +49,8 @@ from uwf_git.agents.run_files import (
     find_run_start_ms,
     read_run_result,
     read_run_state,
+    stop_run,
 )
-from uwf_git.agents.stop_run import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
@@ -78,8 +78,8 @@ from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.branches import find_source
 from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.commands.turn.files import find_output_path
-from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
+from uwf_git.commands.turn.rules import record_env
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line

@@ -15,7 +15,7 @@ from uwf_git.agents.command_line import (
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
 from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import DEFAULT_GRACE_S, AgentRequest, AgentRun, Listener
-from uwf_git.agents.stop_run import stop_run
+from uwf_git.agents.run_files import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     masked_listener,

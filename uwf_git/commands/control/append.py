@@ -17,7 +17,7 @@ from uwf_git.commands.control.change_rules import (
     build_rule_change,
     steer_between_steps,
 )
-from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.commands.split.commits import read_entry, read_flow
 from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.commands.workflow.build import outside_of, read_appended, read_appended_nodes
 from uwf_git.commands.workflow.find import find_used, includes_beside

@@ -8,7 +8,7 @@ from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.commands.split.commits import read_entry, read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played, read_played

@@ -7,7 +7,7 @@ taken back with it. Only one step can be taken back; to go further back, fork.
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import check_place, position_gone, steer_between_steps
 from uwf_git.commands.control.steer import build_signalled
-from uwf_git.commands.split.plan import read_flow
+from uwf_git.commands.split.commits import read_flow
 from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.bind_roles import check_next
 from uwf_git.commands.turn.turn import ThreadResult

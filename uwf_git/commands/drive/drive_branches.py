@@ -5,12 +5,10 @@ comes next. Workers are threads of Python: what they wait for is agents.
 """
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from uwf_git.agents.group import cancellable, wait_for_one
-from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, Watcher
 from uwf_git.commands.step.branches import join_branches, list_leaves, list_trunks, settle_branches
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
@@ -19,7 +17,6 @@ from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Waiting
-from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -30,7 +27,22 @@ _TICK_S = 0.05
 _GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed")
 
 
-class BranchStop(NamedTuple):
+def drive_branches(drive: Drive) -> Driven | None:
+    """Drive the branches of the thread of *drive* until they are joined; None if they are.
+
+    Returns:
+        Why the drive ends, if none of them can go on.
+
+    Raises:
+        MergeConflict, Refused: the branches cannot be joined.
+        ThreadBusy: another process works on the last of them.
+        KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
+        What steps of branches raise.
+    """
+    return _BranchDrive(drive).run()
+
+
+class _Stop(NamedTuple):
     """Why a branch goes on no further in this drive."""
 
     thread: ThreadId
@@ -40,152 +52,139 @@ class BranchStop(NamedTuple):
     error: UwfError | None = None
 
 
-Work = Callable[[ThreadId, Callable[[], bool]], str]
-"""Drives one thread alone until it stops; the second argument says whether to begin no more steps.
-
-Returns ``Driven.stopped``.
-"""
+class _Closing(Exception):
+    """The drive begins no more steps, and wakes the branches that sleep."""
 
 
-OnJoin = Callable[[ThreadResult], None]
-"""Called when branches were joined, with the thread that had split."""
+class _BranchDrive:
+    """The branches of one drive: who is at work, and why the others stopped."""
 
-
-class Closing(Exception):
-    """A drive begins no more steps, and wakes the branches that sleep."""
-
-
-class BranchDriver:
-    """Drives the branches below one thread."""
-
-    def __init__(
-        self, store: Store, caller: Caller, work: Work, *, jobs: int, on_join: OnJoin
-    ) -> None:
-        self._store, self._caller, self._work = store, caller, work
-        self._jobs, self._on_join = jobs, on_join
-        self._cancelled = threading.Event()
-        self._is_closing = threading.Event()
-        self._settling = threading.Lock()
+    def __init__(self, drive: Drive) -> None:
+        self._drive, self._store, self._caller = drive, drive.store, drive.caller
+        self._pool = ThreadPoolExecutor(max_workers=drive.request.step.jobs)
+        self._cancelled, self._is_closing = threading.Event(), threading.Event()
+        self._settling, self._one_at_a_time = threading.Lock(), threading.Lock()
         self._pending: dict[Future[str], ThreadId] = {}
-        self._stops: list[BranchStop] = []
-        self.is_idle = True
+        self._at_work: set[ThreadId] = set()
+        self._driven: dict[ThreadId, Driven] = {}
+        self._stops: list[_Stop] = []
+        self._is_idle = True
         """Nothing could be done: other processes have all of it."""
 
-    def run(self, root: ThreadId) -> list[BranchStop]:
-        """Drive until *root* has joined its branches, or none of them can go on.
+    def run(self) -> Driven | None:
+        """Drive until the branches are joined, or none of them can go on: return why."""
+        drive = self._drive
+        self._run_all()
+        # One that has ended since holds nobody: another branch was enough, or a person ended it.
+        stops = [each for each in self._stops if not self._has_ended(each.thread)]
+        if drive.read_status() in {"paused", *ENDED}:
+            # It was steered meanwhile, which stopped its branches: the drive finds that.
+            return None
+        if any(each.stopped != "max-steps" for each in stops):
+            return self._tell(stops)
+        if drive.is_at_max_steps():
+            return drive.stop("max-steps")
+        if self._is_idle:
+            drive.request.sleep(_TICK_S)
+        return None
 
-        Returns:
-            Why branches stopped, and why threads could not join theirs; empty if all were joined.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
-        """
-        with ThreadPoolExecutor(max_workers=self._jobs) as pool:
+    def _run_all(self) -> None:
+        root = self._drive.thread
+        with self._pool:
             try:
                 for trunk in list(list_trunks(self._store, self._read(root))):
-                    self._settle(pool, root, trunk)
-                self._go_on_with(pool, root, root)
+                    self._settle(trunk)
+                self._go_on_with(root)
                 while self._pending:
                     for future in wait_for_one(self._pending):
-                        self._after(pool, root, self._pending.pop(future), future)
+                        self._after(self._pending.pop(future), future)
             except BaseException:
                 self._is_closing.set()
                 self._cancelled.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                self._raise_interrupted()
+                self._pool.shutdown(wait=True, cancel_futures=True)
+                # An agent that was interrupted has more to say.
+                for future in self._pending:
+                    error = None if future.cancelled() else future.exception()
+                    if isinstance(error, TurnInterrupted):
+                        raise error from None
                 raise
-        # One that has ended since holds nobody: another branch was enough, or a person ended it.
-        return [each for each in self._stops if not self._has_ended(each.thread)]
 
-    def check_open(self) -> None:
-        """Check that a branch may go on sleeping.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C.
-            Closing: no more steps begin.
-        """
-        if self._cancelled.is_set():
-            raise KeyboardInterrupt
-        if self._is_closing.is_set():
-            raise Closing
-
-    def _raise_interrupted(self) -> None:
-        """Raise what tells of an agent that was interrupted, if one was: it has more to say."""
-        for future in self._pending:
-            error = None if future.cancelled() else future.exception()
-            if isinstance(error, TurnInterrupted):
-                raise error
-
-    def _go_on_with(self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId) -> None:
+    def _go_on_with(self, thread: ThreadId) -> None:
         """Drive every branch below *thread* that has not ended."""
         for leaf in list(list_leaves(self._store, self._read(thread))):
-            self._submit(pool, root, leaf)
+            self._submit(leaf)
 
-    def _submit(self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId) -> None:
+    def _submit(self, thread: ThreadId) -> None:
         if not self._is_closing.is_set() and thread not in self._pending.values():
-            self.is_idle = False
-            self._pending[pool.submit(self._drive, root, thread)] = thread
+            self._is_idle = False
+            self._pending[self._pool.submit(self._work_on, thread)] = thread
 
-    def _drive(self, root: ThreadId, thread: ThreadId) -> str:
+    def _work_on(self, thread: ThreadId) -> str:
+        """Drive one branch until it stops, in a thread of Python of its own; return why it did."""
         head = find_head(self._store, thread)
         if head is None or head.archived:
             # It was ended while it waited for its turn.
             return "killed"
         with cancellable(self._cancelled):
             try:
-                stopped = self._work(thread, self._is_closing.is_set)
-            except Closing:
+                self._driven[thread] = driven = self._drive_alone(thread)
+            except _Closing:
                 return "max-steps"
-            if stopped == "failed" and self._is_given_up(root, thread):
+            if driven.stopped == "failed" and self._is_given_up(thread):
                 return "killed"
-        if stopped in {"failed", "until", "limit"}:
+        if driven.stopped in {"failed", "until", "limit"}:
             # Before the pool takes the next thread: what is under way finishes its step.
             self._is_closing.set()
-        return stopped
+        return driven.stopped
 
-    def _is_given_up(self, root: ThreadId, thread: ThreadId) -> bool:
+    def _drive_alone(self, thread: ThreadId) -> Driven:
+        outer = self._drive
+        request = outer.request._replace(
+            step=outer.request.step._replace(thread=thread, is_driven=True),
+            max_steps=None,
+            sleep=self._sleep,
+            is_branch=True,
+            is_over=lambda: self._is_closing.is_set() or not self._may_begin(thread),
+        )
+        try:
+            with lock_drive(self._store, thread, since_ms=self._caller.now_ms()) as lock:
+                watcher = self._watcher(thread)
+                return Drive(self._store, self._caller, request, watcher, lock).run()
+        finally:
+            with self._one_at_a_time:
+                self._at_work.discard(thread)
+
+    def _is_given_up(self, thread: ThreadId) -> bool:
         """Give a failed branch up, or one around it, if a container says so; return whether."""
         with self._settling:
             trunk = self._read(thread).get_trunk()
             while trunk is not None and not self._has_ended(thread):
                 settle_branches(self._store, self._caller, trunk)
-                trunk = None if trunk == root else self._read(trunk).get_trunk()
+                trunk = None if trunk == self._drive.thread else self._read(trunk).get_trunk()
         return self._has_ended(thread)
 
-    def _has_ended(self, thread: ThreadId) -> bool:
-        return get_head(self._store, thread).archived
-
-    def _after(
-        self, pool: ThreadPoolExecutor, root: ThreadId, thread: ThreadId, future: Future[str]
-    ) -> None:
+    def _after(self, thread: ThreadId, future: Future[str]) -> None:
         """Decide what follows when *thread* has stopped."""
         try:
             stopped = future.result()
         except UwfError as error:
-            self._stops.append(BranchStop(thread, "refused", error))
+            self._stops.append(_Stop(thread, "refused", error))
             return
         if stopped == "split":
-            self._settle(pool, root, thread)
-            self._go_on_with(pool, root, thread)
+            self._settle(thread)
+            self._go_on_with(thread)
             return
         trunk = self._read(thread).get_trunk()
-        while trunk is not None and trunk != root and self._has_ended(trunk):
+        while trunk is not None and trunk != self._drive.thread and self._has_ended(trunk):
             # It was given up itself.
             trunk = self._read(trunk).get_trunk()
         if trunk is None:
             return
-        self._settle(pool, root, trunk, may_have_failed=stopped != "end")
+        self._settle(trunk, may_have_failed=stopped != "end")
         if stopped not in {"end", "killed"}:
-            self._stops.append(BranchStop(thread, stopped))
+            self._stops.append(_Stop(thread, stopped))
 
-    def _settle(
-        self,
-        pool: ThreadPoolExecutor,
-        root: ThreadId,
-        trunk: ThreadId,
-        *,
-        may_have_failed: bool = True,
-    ) -> None:
+    def _settle(self, trunk: ThreadId, *, may_have_failed: bool = True) -> None:
         """End the branches of *trunk* that are given up, and join them if all have ended.
 
         Why it cannot be joined is kept for the end: the work of other branches goes on.
@@ -198,86 +197,13 @@ class BranchDriver:
             # Another process joins them.
             return
         except UwfError as error:
-            self._stops.append(BranchStop(trunk, "refused", error))
+            self._stops.append(_Stop(trunk, "refused", error))
             return
         if joined is not None:
-            self.is_idle = False
-            self._on_join(joined)
-            if trunk != root:
-                self._submit(pool, root, trunk)
-
-    def _read(self, thread: ThreadId) -> Snapshot:
-        return read_snapshot(self._store, get_head(self._store, thread).commit)
-
-
-def drive_branches(drive: Drive) -> Driven | None:
-    """Drive the branches of the thread of *drive* until they are joined; None if they are.
-
-    Returns:
-        Why the drive ends, if none of them can go on.
-
-    Raises:
-        MergeConflict, Refused: the branches cannot be joined.
-        ThreadBusy: another process works on the last of them.
-        What ``BranchDriver.run`` and steps of branches raise.
-    """
-    return _TreeDrive(drive).run()
-
-
-class _TreeDrive:
-    """The branches of one drive: what they report, and why they stopped."""
-
-    def __init__(self, drive: Drive) -> None:
-        self._drive = drive
-        self._stopped: dict[ThreadId, Driven] = {}
-        self._one_at_a_time = threading.Lock()
-        self._at_work: set[ThreadId] = set()
-        self._driver = BranchDriver(
-            drive.store,
-            drive.caller,
-            self._drive_branch,
-            on_join=self._watcher(None).on_step,
-            jobs=drive.request.step.jobs,
-        )
-
-    def run(self) -> Driven | None:
-        drive = self._drive
-        stops = self._driver.run(drive.thread)
-        if drive.read_status() in {"paused", *ENDED}:
-            # It was steered meanwhile, which stopped its branches: the drive finds that.
-            return None
-        if any(each.stopped != "max-steps" for each in stops):
-            return self._tell(stops)
-        if drive.is_at_max_steps():
-            return drive.stop("max-steps")
-        if self._driver.is_idle:
-            drive.request.sleep(_TICK_S)
-        return None
-
-    def _drive_branch(self, thread: ThreadId, is_closing: Callable[[], bool]) -> str:
-        """Drive one branch alone, in a thread of Python of its own."""
-        outer = self._drive
-
-        def is_over() -> bool:
-            return is_closing() or not self._may_begin(thread)
-
-        request = outer.request._replace(
-            step=outer.request.step._replace(thread=thread, is_driven=True),
-            max_steps=None,
-            sleep=self._sleep,
-            is_branch=True,
-            is_over=is_over,
-        )
-        try:
-            with lock_drive(outer.store, thread, since_ms=outer.caller.now_ms()) as lock:
-                driven = Drive(
-                    outer.store, outer.caller, request, self._watcher(thread), lock
-                ).run()
-        finally:
-            with self._one_at_a_time:
-                self._at_work.discard(thread)
-        self._stopped[thread] = driven
-        return driven.stopped
+            self._is_idle = False
+            self._watcher(None).on_step(joined)
+            if trunk != self._drive.thread:
+                self._submit(trunk)
 
     def _may_begin(self, thread: ThreadId) -> bool:
         """Return whether *thread* may take a step: those under way count for the most steps."""
@@ -295,9 +221,10 @@ class _TreeDrive:
 
     def _sleep(self, seconds: float) -> None:
         """Sleep, unless the drive is to end or the thread was steered."""
-        self._driver.check_open()
-        if self._drive.read_status() != "split":
-            raise Closing
+        if self._cancelled.is_set():
+            raise KeyboardInterrupt
+        if self._is_closing.is_set() or self._drive.read_status() != "split":
+            raise _Closing
         self._drive.request.sleep(seconds)
 
     def _watcher(self, thread: ThreadId | None) -> Watcher:
@@ -321,7 +248,7 @@ class _TreeDrive:
 
         return Watcher(on_step, on_retry, on_wait)
 
-    def _tell(self, stops: list[BranchStop]) -> Driven:
+    def _tell(self, stops: list[_Stop]) -> Driven:
         """Return why the drive ends, by the gravest of the reasons of its branches."""
         drive = self._drive
         for stopped in _GRAVEST:
@@ -330,7 +257,13 @@ class _TreeDrive:
                 continue
             if found.error is not None:
                 raise found.error
-            inner = self._stopped[found.thread]
+            inner = self._driven[found.thread]
             told = drive.stop(inner.stopped, failure=inner.failure)
             return told._replace(waiting=inner.waiting)
         return drive.stop("max-steps")
+
+    def _has_ended(self, thread: ThreadId) -> bool:
+        return get_head(self._store, thread).archived
+
+    def _read(self, thread: ThreadId) -> Snapshot:
+        return read_snapshot(self._store, get_head(self._store, thread).commit)

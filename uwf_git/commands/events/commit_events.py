@@ -7,9 +7,8 @@ from collections.abc import Container, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.commands.split.node import find_node, list_new_passes
-from uwf_git.commands.split.plan import find_container
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.engine.events import (
     LoopPass,

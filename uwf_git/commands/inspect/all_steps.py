@@ -4,8 +4,7 @@ from typing import Any
 
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import count_all_failed_attempts, view_steps
-from uwf_git.commands.split.ending import label_branch, read_at
-from uwf_git.commands.split.plan import find_container
+from uwf_git.commands.split.commits import find_container, label_branch, read_at
 from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head

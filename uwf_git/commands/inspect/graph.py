@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.inspect.show import ShownThread, view_thread
-from uwf_git.commands.split.plan import read_entry
+from uwf_git.commands.split.commits import read_entry
 from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.engine.picture.marks import (
     Progress,

@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.ending import label_branch
+from uwf_git.commands.split.commits import Container, find_container, label_branch
 from uwf_git.commands.split.family import Branch, list_branches
-from uwf_git.commands.split.plan import Container, find_container
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
@@ -521,9 +520,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
-        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-            find_running,
-        )
+        from uwf_git.commands.agent_run.running import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"

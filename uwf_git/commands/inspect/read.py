@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.step_view import Commands, count_failed_attempts, get_text
-from uwf_git.commands.split.ending import label_branch
-from uwf_git.commands.split.plan import find_container
+from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
 from uwf_git.model.event_rules import STEPS, signal_of

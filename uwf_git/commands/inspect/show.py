@@ -157,7 +157,7 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     found = [*([] if own is None else [own]), *list_worktrees(store, thread)]
     if not found:
         return {}
-    from uwf_git.commands.split.ending import name_work  # noqa: PLC0415 (few threads work apart)
+    from uwf_git.commands.split.commits import name_work  # noqa: PLC0415 (few threads work apart)
 
     work = [
         {

@@ -28,8 +28,7 @@ from uwf_git.commands.inspect.read import (
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
-from uwf_git.commands.split.ending import label_branch
-from uwf_git.commands.split.plan import find_container
+from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.engine.diff import diff_values, render_path
 from uwf_git.engine.picture.plan import Subject

@@ -9,7 +9,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.worktree.record import find_worktree, forget_worktrees
-from uwf_git.commands.worktree.retire import ForgottenWork, forget_work, remove_left_worktree
+from uwf_git.commands.worktree.worktrees import ForgottenWork, forget_work, remove_left_worktree
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

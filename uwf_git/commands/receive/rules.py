@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
-from uwf_git.commands.split.ending import read_at
+from uwf_git.commands.split.commits import read_at, walk_back
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store
@@ -186,8 +186,7 @@ def _find_split(at: Snapshot) -> Snapshot | None:
     # Commits of an older uwf do not name the thread around it.
     if "parent" not in at.get_start().payload:
         return None
-    while at.record.event not in {"start", "fork"}:
-        at = read_at(at.objects, at.commit.parents[0])
+    at = walk_back(at, "start", "fork")
     return None if at.record.event == "fork" else read_at(at.objects, at.commit.parents[0])
 
 

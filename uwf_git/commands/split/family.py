@@ -4,8 +4,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from uwf_git.commands.split.ending import find_split, label_branch, read_at
-from uwf_git.commands.split.plan import SplitRefused, find_container
+from uwf_git.commands.split.commits import (
+    SplitRefused,
+    find_container,
+    find_split,
+    label_branch,
+    read_at,
+    read_entry,
+    read_flow,
+    walk_back,
+)
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.model.thread import Child
@@ -13,7 +21,9 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, find_head
+from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 STRANGER_HINT = (
@@ -75,20 +85,16 @@ def name_branch(store: Store, thread: ThreadId) -> str:
     numbers: list[str] = []
     label = ""
     head = find_head(store, thread)
-    while head is not None:
-        trunk = read_snapshot(store, head.commit).get_trunk()
-        head = None if trunk is None else find_head(store, trunk)
-        if trunk is None or head is None:
+    at = None if head is None else read_snapshot(store, head.commit)
+    while at is not None and (trunk := read_trunk(store, at)) is not None:
+        found = trunk.get_present().split
+        children = [] if found is None else [child.thread for child in found.children]
+        if found is None or at.record.thread not in children:
             break
-        tip = read_snapshot(store, head.commit)
-        places = {each.child.thread: each.number for each in list_branches(store, tip)}
-        if thread not in places:
-            break
-        numbers.append(str(places[thread]))
-        found = tip.get_present().split
-        if not label and found is not None:
-            label = label_branch(find_container(tip, found.at), places[thread])
-        thread = trunk
+        number = children.index(at.record.thread)
+        numbers.append(str(number))
+        label = label or label_branch(find_container(trunk, found.at), number)
+        at = trunk
     return f"{'.'.join(reversed(numbers))} {label}".strip()
 
 
@@ -217,14 +223,32 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
 
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
     """Return the thread that split into this branch, as deep as it was then."""
-    trunk = snapshot.get_trunk()
-    head = None if trunk is None else find_head(store, trunk)
-    if head is not None:
-        tip = read_snapshot(store, head.commit)
-        found = tip.get_present().split
-        if found and snapshot.record.thread in {child.thread for child in found.children}:
-            # It takes no step before it joins, so the walk below can be saved.
-            return tip
-    while snapshot.record.event != "start":
-        snapshot = read_at(snapshot.objects, snapshot.commit.parents[0])
-    return read_at(snapshot.objects, snapshot.commit.parents[0])
+    trunk = read_trunk(store, snapshot)
+    found = None if trunk is None else trunk.get_present().split
+    if trunk and found and snapshot.record.thread in {child.thread for child in found.children}:
+        # It takes no step before it joins, so the walk below can be saved.
+        return trunk
+    start = walk_back(snapshot, "start")
+    return read_at(start.objects, start.commit.parents[0])
+
+
+def find_isolation(snapshot: Snapshot) -> str | None:
+    """Return where its trunk split, if each of the branches there has a worktree of its own."""
+    # Most threads are no branches, and nothing is read for them.
+    entry = None if snapshot.record.parent_thread is None else read_entry(snapshot)
+    if entry is None:
+        return None
+    container = entry.up if entry.turn is None else entry.without_turn()
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
+    if flow is None or container is None:
+        return None
+    fields = flow.nodes[container.place].fields
+    return str(container) if fields.get("isolation") == "worktree" else None
+
+
+def find_owner(store: Store, snapshot: Snapshot) -> Snapshot | None:
+    """Return whose worktree the thread works in: its own tip, or that of a thread around it."""
+    at: Snapshot | None = snapshot
+    while at is not None and find_isolation(at) is None:
+        at = read_trunk(store, at)
+    return at

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from uwf_git.commands.split.plan import read_entry, read_flow
+from uwf_git.commands.split.commits import read_entry, read_flow
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState

@@ -8,8 +8,14 @@ from typing import NamedTuple
 from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.derived import draft_join, draft_split
-from uwf_git.commands.split.ending import find_split
+from uwf_git.commands.split.commits import (
+    draft_join,
+    draft_split,
+    find_container,
+    find_split,
+    plan_split,
+    read_split,
+)
 from uwf_git.commands.split.family import (
     Branch,
     StrangeBranch,
@@ -17,8 +23,6 @@ from uwf_git.commands.split.family import (
     list_branches,
     walk_descendants,
 )
-from uwf_git.commands.split.plan import find_container, plan_split
-from uwf_git.commands.split.remake import read_split
 from uwf_git.commands.step.ending import end_by_kill, sweep_worktrees_of
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
@@ -278,7 +282,7 @@ def split_thread(
     container = find_container(snapshot, turn.at or "")
     asked = ask_container(snapshot, snapshot.get_present(), container)
     if container.policy.get("isolation"):
-        from uwf_git.commands.worktree.make import note_origin  # noqa: PLC0415 (few branches work apart)
+        from uwf_git.commands.worktree.worktrees import note_origin  # noqa: PLC0415 (few branches work apart)
 
         source = choose_place(store, snapshot, place)
         note_origin(store, place.environ, head.thread, at=container.at, source=source)

@@ -21,15 +21,14 @@ from uwf_git.commands.agent_run.runs import (
 )
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.split.trunk import find_isolation, find_owner
+from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
 from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.files import KIND, read_input_files
-from uwf_git.commands.turn.keep import read_keep_rules
-from uwf_git.commands.turn.retries import read_retry
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.debug_log import debug
@@ -96,7 +95,7 @@ def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None
     Of a process that was killed between the two, or that another one kept from it.
     """
     if any(list_worktrees(store, thread) for thread in threads):
-        from uwf_git.commands.worktree.retire import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
+        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
 
         # The next sweep removes what cannot be removed now.
         with suppress(UwfError, OSError):
@@ -107,7 +106,7 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
     """Commit what a branch left in its worktree; return the ref of the commit."""
     if find_isolation(snapshot) is None:
         return None
-    from uwf_git.commands.worktree.retire import keep_work  # noqa: PLC0415 (few branches work apart)
+    from uwf_git.commands.worktree.worktrees import keep_work  # noqa: PLC0415 (few branches work apart)
 
     try:
         return keep_work(store, caller.environ, snapshot)
@@ -122,7 +121,7 @@ def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_ke
     """Remove the worktree of a branch that has ended, and those that waited for it to end."""
     if find_owner(store, snapshot) is None:
         return
-    from uwf_git.commands.worktree.retire import remove_ended  # noqa: PLC0415 (few branches work apart)
+    from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)
 
     # The next sweep removes what cannot be removed now.
     with suppress(UwfError, OSError):

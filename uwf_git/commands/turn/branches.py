@@ -4,12 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uwf_git.commands.split.ending import find_split, plan_ending
-from uwf_git.commands.split.remake import ReadSplit, read_split
-from uwf_git.commands.split.trunk import find_owner
+from uwf_git.commands.split.commits import ReadSplit, find_split, plan_ending, read_split
+from uwf_git.commands.split.family import find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
+from uwf_git.commands.turn.files import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
@@ -33,7 +32,7 @@ from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 if TYPE_CHECKING:
-    from uwf_git.commands.split.derived import Ending
+    from uwf_git.commands.split.commits import Ending
 
 
 # The threads above a branch: whether they let it go on.
@@ -169,7 +168,7 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
 
 
 def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
-    from uwf_git.commands.worktree.make import (  # noqa: PLC0415 (few branches work apart)
+    from uwf_git.commands.worktree.worktrees import (  # noqa: PLC0415 (few branches work apart)
         find_own_worktree,
         make_worktree,
         worktree_gone,
@@ -202,7 +201,7 @@ def find_source(store: Store, snapshot: Snapshot) -> str | None:
     owner = find_owner(store, snapshot)
     if owner is None:
         return find_workdir(store, snapshot.record.thread)
-    from uwf_git.commands.worktree.make import find_own_worktree  # noqa: PLC0415 (see above)
+    from uwf_git.commands.worktree.worktrees import find_own_worktree  # noqa: PLC0415 (see above)
 
     trunk = read_trunk(store, owner)
     above = None if trunk is None else find_source(store, trunk)

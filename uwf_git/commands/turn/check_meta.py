@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.split.plan import SplitRefused, find_container
+from uwf_git.commands.split.commits import SplitRefused, find_container
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.engine import flow_state
 from uwf_git.errors import UwfError

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.plan import Asked, Container, read_entry, read_flow
+from uwf_git.commands.split.commits import Asked, Container, read_entry, read_flow
 from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
 from uwf_git.engine.flow_state import find_open_try, fold_turn, is_verdict_due, read_state
 from uwf_git.engine.flow_words import FlowWords, name_items

@@ -73,7 +73,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
     if present.waiting is not None:
         return NextMove(present.waiting.role, at=present.waiting.at)
     if present.split is not None:
-        from uwf_git.commands.split.plan import find_container  # noqa: PLC0415 (few threads split)
+        from uwf_git.commands.split.commits import find_container  # noqa: PLC0415 (few threads split)
 
         at = present.split.at
         return NextMove(find_container(snapshot, at).label, splits=True, at=at)

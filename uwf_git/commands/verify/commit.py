@@ -7,8 +7,7 @@ only of a commit that may follow: causes before consequences.
 from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
-from uwf_git.commands.split.plan import SplitRefused, find_container
-from uwf_git.commands.split.remake import is_derived
+from uwf_git.commands.split.commits import SplitRefused, find_container, is_derived
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.making import (
     CannotBe,

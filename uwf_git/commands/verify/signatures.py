@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from uwf_git.commands.split.remake import is_derived
+from uwf_git.commands.split.commits import is_derived
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.thread import TransitionRecord

@@ -7,8 +7,7 @@ from the one before. Nothing is written; damage is a finding.
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from uwf_git.commands.split.ending import find_split, read_at
-from uwf_git.commands.split.plan import SplitRefused
+from uwf_git.commands.split.commits import SplitRefused, find_split, read_at
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import (

@@ -6,7 +6,7 @@ Format: FORMAT.md, "The tree of a thread commit", "The tree of a workflow commit
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from uwf_git.commands.split.remake import Remaking
+from uwf_git.commands.split.commits import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
 from uwf_git.engine.append_check import Rules
