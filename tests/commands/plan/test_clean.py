@@ -1,6 +1,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from plan.played import start_task
@@ -12,7 +13,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
 
-NOTHING = {"ended": None, "removed": []}
+NOTHING: dict[str, Any] = {"ended": None, "removed": []}
 
 
 @pytest.fixture

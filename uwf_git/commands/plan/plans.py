@@ -291,7 +291,7 @@ def clean_plans(
     *,
     with_plans: bool = False,
 ) -> dict[str, Any]:
-    """End the unfinished thread of *workdir* and remove its state files; return both.
+    """End the unfinished thread of *workdir*, remove its state files, and return which.
 
     With *with_plans* also the plan files, and nothing else; no link is followed.
 
