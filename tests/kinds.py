@@ -147,7 +147,7 @@ FILES = {
         "engine/javascript/test_node.py",
         "interop/*",
         "library/*",
-        "plan/test_hook_forms.py",
+        "plan/test_hooks.py",
         "plan/test_stop_hook.py",
         "plan/test_story.py",
         "commands/plan/test_views.py",

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.library.outcomes import BackgroundRun
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
+from uwf_git.library.values import BackgroundRun
 from uwf_git.model.canonical import canonical
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ALPHABET, ThreadId
@@ -176,38 +175,6 @@ def read_source(given: AppendedSource, cwd: str) -> SourceText:
 
 _RANDOM_BITS = 80
 _ULID_BITS = 130
-
-
-class TaskRequest(NamedTuple):
-    """The arguments of a new task."""
-
-    workflow: WorkflowSource
-    prompt: str | None
-    agents: AgentsByRole | str | None
-    limits: Limits | None
-    workdir: str | None
-    parent: str | None = None
-    """The task whose agent starts it."""
-
-    state: Mapping[str, Any] | None = None
-
-
-def start_task(place: Place, request: TaskRequest) -> ThreadId:
-    """Start a task; nothing runs. It raises what ``put_workflow`` and ``start_thread`` raise."""
-    name = put_if_source(place, request.workflow, workdir=request.workdir)
-    agents = (*list_player_words(place, name), *to_agent_words(request.agents))
-    start = StartRequest(
-        name,
-        request.prompt,
-        agents,
-        place.agent,
-        request.workdir,
-        limits=to_limit_names(request.limits),
-        parent=request.parent,
-        state=request.state,
-    )
-    with place.writing() as store:
-        return start_thread(store, place.caller, start, thread=new_task_id(place)).thread
 
 
 def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:

@@ -47,9 +47,9 @@ INSTALLED_FILES = (
 _SCRIPT = ("workflow", "hooks", "stop_hook")
 """The last parts of the path of our script; by them a hook is known as ours."""
 
-_OURS = re.compile(r"[\\/]+".join(_SCRIPT) + r"\b")
+_OURS = r"[\\/]+".join(_SCRIPT) + r"\b"
 _MARK = "\ufeff"
-_INDENT = re.compile(r"^[{\[]\r?\n([ \t]+)")
+_INDENT = r"^[{\[]\r?\n([ \t]+)"
 _BLANKS = 2
 _TIMEOUT_S = 10
 _EXECUTABLE = 0o755
@@ -376,13 +376,13 @@ def _foreign(entries: list[Any]) -> list[Any]:
 
 def _is_ours(entry: Any) -> bool:
     return isinstance(entry, dict) and any(
-        isinstance(value, str) and _OURS.search(value) for value in entry.values()
+        isinstance(value, str) and re.search(_OURS, value) for value in entry.values()
     )
 
 
 def _render(document: Mapping[str, Any], like: str) -> str:
     plain = like.removeprefix(_MARK)
-    indent = _INDENT.match(plain)
+    indent = re.match(_INDENT, plain)
     text = json.dumps(document, indent=indent[1] if indent else _BLANKS, ensure_ascii=False)
     if plain.endswith("\n") or not plain:
         text += "\n"

@@ -41,7 +41,7 @@ _SHORT = 10
 """How many characters of a commit an entry has."""
 
 _MOST_SHOWN = 1000
-_COMMIT = re.compile(rb"^commit ([0-9a-f]{10})\s*$", re.MULTILINE)
+_COMMIT = rb"(?m)^commit ([0-9a-f]{10})\s*$"
 _FIELDS = (
     ("files_created", "created"),
     ("files_modified", "modified"),
@@ -365,7 +365,7 @@ def render_entries(
 
 def add_entries(content: bytes, name: str, entries: Mapping[str, str]) -> bytes:
     """Return the *content* of the log *name* with the entries that it has not, at its end."""
-    known = {found[1].decode() for found in _COMMIT.finditer(content)}
+    known = {found[1].decode() for found in re.finditer(_COMMIT, content)}
     missing = [text for commit, text in entries.items() if commit not in known]
     if not missing:
         return content

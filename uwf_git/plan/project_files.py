@@ -29,7 +29,7 @@ _MOST_READ = 16 * 1024 * 1024
 _OUR_FOLDERS = (".state", ".plugins")
 """Folders that hold nothing of the project, whoever made them."""
 
-_NAME = re.compile(r"([0-9]{3,})-(.+)\.md", re.DOTALL)
+_NAME = r"(?s)([0-9]{3,})-(.+)\.md"
 
 
 class PlanFile(NamedTuple):
@@ -135,7 +135,7 @@ def describe_gaps(plans: Sequence[PlanFile]) -> str:
 
 
 def _parse_name(folder: str, name: str) -> PlanFile | None:
-    parsed = _NAME.fullmatch(name)
+    parsed = re.fullmatch(_NAME, name)
     if parsed is None:
         return None
     path = name if folder == os.curdir else f"{folder}/{name}"
@@ -201,8 +201,6 @@ def find_spelled(workdir: str, path: str) -> str | None:
 
     *path* is one of ``resolve_inside``.
     """
-    if os.path.lexists(os.path.join(workdir, path)):
-        return path
     found = ""
     for part in path.split(os.sep):
         spelled = _spelled_in(os.path.join(workdir, found), part)

@@ -29,7 +29,7 @@ MOST_BYTES = 64 * 1024
 MOST_DEPTH = 20
 
 _MARK = b"\xef\xbb\xbf"
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)
+_TOKEN = rb'(?s)"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[][{}]'
 _SHOWN = 40
 
 _POLL_S = 0.05
@@ -64,7 +64,7 @@ def find_object(received: bytes) -> bytes | None:
     if not content.startswith(b"{"):
         raise BadNotice("it does not begin with {")
     depth = 0
-    for token in _TOKEN.finditer(content, 0, MOST_BYTES):
+    for token in re.finditer(_TOKEN, content[:MOST_BYTES]):
         if token[0] in {b"{", b"["}:
             depth += 1
             if depth > MOST_DEPTH:

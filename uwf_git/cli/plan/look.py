@@ -64,5 +64,5 @@ def clean_command(session: Session, directory: str | None, *, with_plans: bool) 
     """
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
-    cleaned = clean_plans(store, caller_of(session), workdir, settings, with_plans=with_plans)
-    emit(session, cleaned._asdict())
+    caller = caller_of(session)
+    emit(session, clean_plans(store, caller, workdir, settings, with_plans=with_plans))

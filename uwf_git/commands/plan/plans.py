@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.caller import Caller
@@ -283,16 +283,6 @@ def prepare_plans(
 # `uwf plan clean`.
 
 
-class Cleaned(NamedTuple):
-    """What `uwf plan clean` has done."""
-
-    ended: ThreadId | None
-    """The thread that was ended; None if there was none to end."""
-
-    removed: list[str]
-    """The files, by their paths from the work directory."""
-
-
 def clean_plans(
     store: Store | None,
     caller: Caller,
@@ -300,8 +290,8 @@ def clean_plans(
     settings: PlanSettings = DEFAULTS,
     *,
     with_plans: bool = False,
-) -> Cleaned:
-    """End the unfinished thread of *workdir* and remove its state files.
+) -> dict[str, Any]:
+    """End the unfinished thread of *workdir*, remove its state files, and return which.
 
     With *with_plans* also the plan files, and nothing else; no link is followed.
 
@@ -328,7 +318,7 @@ def clean_plans(
         kill_thread(store, caller, ended, reason="cleaned")
     for path in there:
         os.unlink(os.path.join(workdir, path))
-    return Cleaned(ended, there)
+    return {"ended": ended, "removed": there}
 
 
 def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
