@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, parse_position
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.thread import Try
@@ -179,3 +180,30 @@ def find_suggestion(meta: Mapping[str, Any]) -> str:
     """Return a verdict's ``suggestion``; "" if it has none."""
     suggestion = meta.get("suggestion")
     return suggestion.strip() if isinstance(suggestion, str) else ""
+
+
+# Anybody may push a thread of many verdicts.
+_LONGEST_WHEN = 500
+_SHARE = 200
+
+
+def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
+    """Return what a verdict with *meta* at *node* says, as cheaply as a commit may be checked.
+
+    It is ``unknown`` if ``when`` is long, costs much or reads more than the meta, or in JSONata,
+    whose limits are those of a process.
+    """
+    from uwf_git.engine.javascript.evaluator import evaluate_condition  # noqa: PLC0415 (verify only)
+    from uwf_git.engine.javascript.parser import parse_expression  # noqa: PLC0415 (as above)
+    from uwf_git.engine.javascript.values import Budget, ExpressionFailed  # noqa: PLC0415 (as above)
+
+    when = str(node.verified_by["when"])
+    if flow.language != "javascript" or len(when) > _LONGEST_WHEN:
+        return "unknown"
+    try:
+        expression = parse_expression(when, ("meta",))
+        budget = Budget(share=_SHARE)
+        is_accepted = evaluate_condition(expression, {"meta": meta}, budget)
+    except ExpressionFailed:
+        return "unknown"
+    return "accepted" if is_accepted else "rejected"
