@@ -27,30 +27,16 @@ def fold_result(
     content: str,
     output: str,
     patch: Mapping[str, Any] | None = None,
+    is_verdict: bool = False,
 ) -> dict[str, Any]:
     """Return *state* after a result, of an agent or of a workflow that was run.
 
     In this order: the members of an object *meta* are set, the key *output* is set to the result's
-    value, and *patch* (what the reply calls ``state``) is merged.
+    value, and *patch* (what the reply calls ``state``) is merged. The members of a verdict are not
+    set: what a verifier says is about one try, and must not be taken for a word on another one.
     """
-    members = meta if isinstance(meta, dict) else {}
-    set_too = {**state, **members}
-    return fold_verdict(set_too, meta=meta, content=content, output=output, patch=patch)
-
-
-def fold_verdict(
-    state: Mapping[str, Any],
-    *,
-    meta: Any,
-    content: str,
-    output: str,
-    patch: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return *state* after a verdict: as after a result, but its members are not set.
-
-    What a verifier says is about one try, and must not be taken for a word on another one.
-    """
-    folded = {**state, output: result_value(meta, content)}
+    members = meta if isinstance(meta, dict) and not is_verdict else {}
+    folded = {**state, **members, output: result_value(meta, content)}
     return without_iteration(merge_patch(folded, dict(patch or {})))
 
 
@@ -151,12 +137,14 @@ def fold_turn(
     is_verdict: bool,
 ) -> dict[str, Any]:
     """Return *state* after the *step* (its payload), which said *content*, at *node*."""
-    meta, patch = step["meta"], step.get("state")
-    if is_verdict:
-        return fold_verdict(
-            state, meta=meta, content=content, output=node.verdict_output, patch=patch
-        )
-    return fold_result(state, meta=meta, content=content, output=node.output, patch=patch)
+    return fold_result(
+        state,
+        meta=step["meta"],
+        content=content,
+        output=node.verdict_output if is_verdict else node.output,
+        patch=step.get("state"),
+        is_verdict=is_verdict,
+    )
 
 
 def describe_rejection(role: str, meta: Any) -> str:

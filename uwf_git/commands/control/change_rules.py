@@ -231,30 +231,29 @@ def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator
             yield role
 
 
-class NewAgents(NamedTuple):
-    """Who plays the roles that a thread binds to none."""
-
-    default: str | None
-    by_role: Mapping[str, str]
-    """Commands that come before what the workflow says; roles that it lacks do not count."""
-
-
 def bind_new_roles(
-    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, given: NewAgents
+    store: Store,
+    snapshot: Snapshot,
+    workflow: Workflow,
+    played: Workflow,
+    given: tuple[str | None, Mapping[str, str]],
 ) -> Bound:
     """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
 
     *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
+    *given* is the agent of roles that the workflow binds to none, and commands by role, which come
+    before what the workflow says.
 
     Raises:
         BadCommand: the configured command cannot be split into words.
     """
+    default, commands = given
     known = snapshot.get_present().binding
     bound = bind_roles(
         store,
         played,
-        typed=[f"{role}={cmd}" for role, cmd in given.by_role.items() if role in played.roles],
-        default=given.default,
+        typed=[f"{role}={cmd}" for role, cmd in commands.items() if role in played.roles],
+        default=default,
         directory=find_workdir(store, snapshot.record.thread),
     )
     agents = {
@@ -454,13 +453,8 @@ def _moved(
 ) -> RuleChange:
     workflow = found.workflow
     played = find_played(workflow, found.closure)
-    bound = bind_new_roles(
-        store,
-        snapshot,
-        workflow,
-        played,
-        given=NewAgents(request.default_agent, request.new_agents),
-    )
+    given = request.default_agent, request.new_agents
+    bound = bind_new_roles(store, snapshot, workflow, played, given)
     return RuleChange(
         "amend",
         workflow,

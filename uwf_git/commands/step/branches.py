@@ -20,6 +20,7 @@ from uwf_git.commands.split.family import (
     Branch,
     StrangeBranch,
     Strangers,
+    find_ends,
     list_branches,
     walk_descendants,
 )
@@ -187,7 +188,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     if head is None or head.archived:
         return None
     tip = read_snapshot(store, head.commit)
-    heads = _find_ends(store, tip)
+    heads = find_ends(store, tip)
     if heads is None:
         return None
     ends = {each.thread: [each.commit] for each in heads}
@@ -204,21 +205,6 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
-
-
-def _find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
-    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
-    split = tip.get_present().split
-    if tip.record.status != "split" or split is None:
-        return None
-    heads: list[Head] = []
-    # Those that have not ended are mostly the last: one look-up tells.
-    for child in reversed(split.children):
-        head = find_head(store, child.thread)
-        if head is None or not head.archived:
-            return None
-        heads.append(head)
-    return heads[::-1]
 
 
 # Split a thread into branches, and step these: the part of a step that plays no agent itself.

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.split.commits import ReadSplit, find_split, plan_ending, read_split
-from uwf_git.commands.split.family import find_owner
+from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_ending, read_split
+from uwf_git.commands.split.family import find_ends, find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
@@ -31,10 +31,6 @@ from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-if TYPE_CHECKING:
-    from uwf_git.commands.split.commits import Ending
-
 
 # The threads above a branch: whether they let it go on.
 
@@ -272,7 +268,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 # Whether the branches of a thread can be joined, and what they came to.
 
 
-def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
+def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     """Return what the branches that ended at *tips* came to, for the thread at *tip*.
 
     Raises:
@@ -307,12 +303,9 @@ def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
     """
     if tip.record.status != "split":
         return None
-    from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
-
-    branches = list_branches(store, tip)
-    if not all(branch.has_ended for branch in branches):
+    heads = find_ends(store, tip)
+    if heads is None:
         return find_unfit_end(store, tip)
-    heads = [branch.head for branch in branches if branch.head is not None]
     try:
         plan_join(tip, [read_snapshot(store, head.commit) for head in heads])
     except StoreDamaged:
