@@ -11,13 +11,8 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.verify.finding import Location
 from uwf_git.commands.verify.rebuild import Made, make
 from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.engine.flow_move import (
-    Rules,
-    find_given_up,
-    find_lost_place,
-    find_other_change,
-    is_possible,
-)
+from uwf_git.engine.append_check import Rules, find_other_change
+from uwf_git.engine.flow_move import find_given_up, find_lost_place, is_possible
 from uwf_git.engine.flow_state import (
     describe_rejection,
     find_open_try,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from uwf_git.commands.split.commits import Remaking
 from uwf_git.commands.verify.finding import Finding, Location
 from uwf_git.commands.verify.nodes import NodeChecks
-from uwf_git.engine.flow_move import Rules
+from uwf_git.engine.append_check import Rules
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN
 from uwf_git.model.flow import Position
