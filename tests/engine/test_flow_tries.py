@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.engine.flow_move import find_given_up, is_possible, next_move
-from uwf_git.engine.flow_state import describe_rejection, find_open_try, fold_turn, is_verdict_due
-from uwf_git.engine.verdict_check import judge_again
+from uwf_git.engine.flow_state import (
+    describe_rejection,
+    find_open_try,
+    fold_turn,
+    is_verdict_due,
+    judge_again,
+)
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import apply_event

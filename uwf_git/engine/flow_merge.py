@@ -146,7 +146,7 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
         }
         if _is_true(changed.get("output")):
             merger.append(state, "outputs", changed["output"])
-    return merger.finish(state)
+    return merger.finish(without_iteration(state))
 
 
 def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
@@ -162,14 +162,13 @@ def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
     named = [key for key in _keys(join) if is_whole or key in policies]
     state = merger.merge([key for key in named if key not in own])
     state[node.output] = list(results)
-    return merger.finish(state)
+    return merger.finish(without_iteration(state))
 
 
 def merge_nothing(join: Join) -> Merged:
     """Join branches of which none counts: only their errors are told."""
-    merger = _Merger(join, {})
     # A graph may have a key of its own that is called iteration.
-    return Merged(merger.tell_errors(dict(join.ours)), merger.conflicts)
+    return _Merger(join, {}).finish(dict(join.ours))
 
 
 class _Merger:
@@ -202,19 +201,10 @@ class _Merger:
             self._conflicts.append(Conflict((key,), present, ()))
 
     def finish(self, state: dict[str, Any]) -> Merged:
-        """Return the outcome, with the errors of what was given up."""
-        return Merged(without_iteration(self.tell_errors(state)), self.conflicts)
-
-    def tell_errors(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Append the errors of what was given up to those of *state*, and return it."""
+        """Return the outcome: *state*, and in it the errors of what was given up."""
         for message in self._join.errors:
             self.append(state, "errors", message)
-        return state
-
-    @property
-    def conflicts(self) -> tuple[Conflict, ...]:
-        """Where it could not be merged."""
-        return tuple(self._conflicts)
+        return Merged(state, tuple(self._conflicts))
 
     def _policy(self, key: str) -> Policy:
         if key in _ALWAYS:

@@ -70,22 +70,19 @@ def has_left(
     return True
 
 
-def find_lost_entry(old: Flow, new: Flow | None, entry: Position | None) -> str | None:
-    """Return where the thread began and ends, if *new* has another kind on the way there."""
-    if entry is None or (new is not None and _has_way(old, new, str(entry))):
-        return None
-    return str(entry)
-
-
-def find_lost_place(old: Flow | None, new: Flow | None, present: ThreadState) -> str | None:
+def find_lost_place(
+    old: Flow | None, new: Flow | None, present: ThreadState, entry: Position | None = None
+) -> str | None:
     """Return the place where the thread stands, waits or tries, if *new* has another kind there.
 
-    None for *old* or *new* is a graph; before its first step a thread may go from one to the other.
+    *entry* is where the thread began and ends, if it is or was a branch. None for *old* or *new* is
+    a graph; before its first step a thread may go from one to the other.
     """
     waiting = None if present.waiting is None else present.waiting.at
     split = None if present.split is None else present.split.at
     tried = None if present.tried is None else present.tried.at
-    for at in (present.at, waiting, split, tried):
+    began = None if entry is None else str(entry)
+    for at in (began, present.at, waiting, split, tried):
         if at is None or old is None:
             continue
         if new is None or not _has_way(old, new, at):
@@ -98,13 +95,9 @@ def _has_way(old: Flow, new: Flow, at: str) -> bool:
         parts = parse_position(at).parts
     except NotAPosition:
         return False
-    for count in range(1, len(parts) + 1):
-        place = Position(parts[:count]).place
-        if place not in old.nodes or place not in new.nodes:
-            return False
-        if old.nodes[place].kind != new.nodes[place].kind:
-            return False
-    return True
+    places = (Position(parts[:count]).place for count in range(1, len(parts) + 1))
+    pairs = ((old.nodes.get(place), new.nodes.get(place)) for place in places)
+    return all(was and now and was.kind == now.kind for was, now in pairs)
 
 
 # Where a thread of a flow goes next: one pure function of its position and what conditions say.

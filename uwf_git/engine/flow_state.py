@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uwf_git.model.canonical import NotCanonical, canonical
+from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, parse_position
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.thread import Try
@@ -26,30 +27,16 @@ def fold_result(
     content: str,
     output: str,
     patch: Mapping[str, Any] | None = None,
+    is_verdict: bool = False,
 ) -> dict[str, Any]:
     """Return *state* after a result, of an agent or of a workflow that was run.
 
     In this order: the members of an object *meta* are set, the key *output* is set to the result's
-    value, and *patch* (what the reply calls ``state``) is merged.
+    value, and *patch* (what the reply calls ``state``) is merged. The members of a verdict are not
+    set: what a verifier says is about one try, and must not be taken for a word on another one.
     """
-    members = meta if isinstance(meta, dict) else {}
-    set_too = {**state, **members}
-    return fold_verdict(set_too, meta=meta, content=content, output=output, patch=patch)
-
-
-def fold_verdict(
-    state: Mapping[str, Any],
-    *,
-    meta: Any,
-    content: str,
-    output: str,
-    patch: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return *state* after a verdict: as after a result, but its members are not set.
-
-    What a verifier says is about one try, and must not be taken for a word on another one.
-    """
-    folded = {**state, output: result_value(meta, content)}
+    members = meta if isinstance(meta, dict) and not is_verdict else {}
+    folded = {**state, **members, output: result_value(meta, content)}
     return without_iteration(merge_patch(folded, dict(patch or {})))
 
 
@@ -150,12 +137,14 @@ def fold_turn(
     is_verdict: bool,
 ) -> dict[str, Any]:
     """Return *state* after the *step* (its payload), which said *content*, at *node*."""
-    meta, patch = step["meta"], step.get("state")
-    if is_verdict:
-        return fold_verdict(
-            state, meta=meta, content=content, output=node.verdict_output, patch=patch
-        )
-    return fold_result(state, meta=meta, content=content, output=node.output, patch=patch)
+    return fold_result(
+        state,
+        meta=step["meta"],
+        content=content,
+        output=node.verdict_output if is_verdict else node.output,
+        patch=step.get("state"),
+        is_verdict=is_verdict,
+    )
 
 
 def describe_rejection(role: str, meta: Any) -> str:
@@ -179,3 +168,30 @@ def find_suggestion(meta: Mapping[str, Any]) -> str:
     """Return a verdict's ``suggestion``; "" if it has none."""
     suggestion = meta.get("suggestion")
     return suggestion.strip() if isinstance(suggestion, str) else ""
+
+
+# Anybody may push a thread of many verdicts.
+_LONGEST_WHEN = 500
+_SHARE = 200
+
+
+def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
+    """Return what a verdict with *meta* at *node* says, as cheaply as a commit may be checked.
+
+    It is ``unknown`` if ``when`` is long, costs much or reads more than the meta, or in JSONata,
+    whose limits are those of a process.
+    """
+    from uwf_git.engine.javascript.evaluator import evaluate_condition  # noqa: PLC0415 (verify only)
+    from uwf_git.engine.javascript.parser import parse_expression  # noqa: PLC0415 (as above)
+    from uwf_git.engine.javascript.values import Budget, ExpressionFailed  # noqa: PLC0415 (as above)
+
+    when = str(node.verified_by["when"])
+    if flow.language != "javascript" or len(when) > _LONGEST_WHEN:
+        return "unknown"
+    try:
+        expression = parse_expression(when, ("meta",))
+        budget = Budget(share=_SHARE)
+        is_accepted = evaluate_condition(expression, {"meta": meta}, budget)
+    except ExpressionFailed:
+        return "unknown"
+    return "accepted" if is_accepted else "rejected"

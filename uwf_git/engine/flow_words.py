@@ -146,13 +146,7 @@ class FlowWords:
         if node.has_items:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise _bad_flow_value(node, "maxIterations", f"is {_shown(value)}, and no whole number")
-        if value < 1:
-            raise _bad_flow_value(
-                node, "maxIterations", f"is {_shown(value)}, and at least 1 is due"
-            )
-        return int(value)
+        return _read_whole(node, "maxIterations", value, least=1)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
         """Return the ``retries`` of *node* for an agent at *at*; None: it says nothing.
@@ -161,14 +155,8 @@ class FlowWords:
             Refused: they are no whole number from 0.
             What ``is_true`` raises.
         """
-        value = self._fill_number(node.fields.get("retries"), iteration, at)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-            raise _bad_flow_value(node, "retries", f"is {_shown(value)}, and no whole number")
-        if value < 0:
-            raise _bad_flow_value(node, "retries", f"is {_shown(value)}, and at least 0 is due")
-        return int(value)
+        value = self.fill(node.fields.get("retries"), iteration, at)
+        return None if value is None else _read_whole(node, "retries", value, least=0)
 
     def find_timeout_ms(
         self, node: FlowNode, template: Any, iteration: int, at: Position
@@ -179,7 +167,7 @@ class FlowWords:
             Refused: it is no number of milliseconds that a timeout may have.
             What ``is_true`` raises.
         """
-        value = self._fill_number(template, iteration, at)
+        value = self.fill(template, iteration, at)
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -190,9 +178,6 @@ class FlowWords:
             raise _bad_flow_value(node, "timeout", problem)
         return float(value)
 
-    def _fill_number(self, template: Any, iteration: int, at: Position) -> Any:
-        return self.fill(template, iteration, at) if isinstance(template, str) else template
-
     def list_items(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
         """Return what the map or loop *node*, which stands at *at*, goes over.
 
@@ -200,8 +185,7 @@ class FlowWords:
             Refused: its ``over`` is no list, or one with too many items.
             What ``is_true`` raises.
         """
-        words = self.inside(at)
-        return words.list_once(node, iteration, at)
+        return self.inside(at).list_once(node, iteration, at)
 
     def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
         """Return what *node* goes over, for words that are inside of what is around it."""
@@ -222,7 +206,8 @@ class FlowWords:
         Raises:
             What ``is_true`` raises.
         """
-        return self.inside(at).fill_here(template, iteration)
+        is_literal = not isinstance(template, str | dict | list)
+        return template if is_literal else self.inside(at).fill_here(template, iteration)
 
     def fill_here(self, template: Any, iteration: int) -> Any:
         """Return a template filled, for words that are inside of what is around it."""
@@ -280,6 +265,14 @@ def _fill(template: str, evaluate: Callable[[str], Any]) -> Any:
     return "".join(
         _as_text(evaluate(each.text)) if each.is_expression else each.text for each in pieces
     )
+
+
+def _read_whole(node: FlowNode, field_name: str, value: Any, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise _bad_flow_value(node, field_name, f"is {_shown(value)}, and no whole number")
+    if value < least:
+        raise _bad_flow_value(node, field_name, f"is {_shown(value)}, and at least {least} is due")
+    return int(value)
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.change_rules import (
     Amended,
-    NewAgents,
     RuleChange,
     bind_new_roles,
     build_rule_change,
@@ -111,13 +110,8 @@ def _build(
         )
     workflow = parse_workflow(made)
     played = read_played(snapshot, workflow, [made, *nodes])
-    bound = bind_new_roles(
-        store,
-        snapshot,
-        workflow,
-        played,
-        given=NewAgents(request.default_agent, request.new_agents),
-    )
+    given = request.default_agent, request.new_agents
+    bound = bind_new_roles(store, snapshot, workflow, played, given)
     change = RuleChange(
         "append",
         workflow,

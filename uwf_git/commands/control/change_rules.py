@@ -16,11 +16,11 @@ from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
-from uwf_git.engine.flow_move import find_lost_entry, find_lost_place, find_renamed_place
+from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
-from uwf_git.model.flow import Flow
+from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
@@ -190,34 +190,34 @@ def _check_position(snapshot: Snapshot, change: RuleChange) -> None:
     node = None if target is None else made.get(target) or snapshot.get_node(target)
     new = None if node is None else parse_flow_node(node)
     roles = change.workflow.roles
-    gone = None
-    if old is None and new is None:
-        gone = present.find_gone_role(roles)
-    elif old is None:
-        gone = present.find_gone_role(())
+    if old is None:
+        gone = present.find_gone_role(roles if new is None else ())
     else:
-        lost = None if old is None else find_lost_entry(old, new, read_entry(snapshot))
-        if lost is not None:
-            raise place_gone(thread, lost, change.workflow)
-        check_place(thread, (old, new), present, change.workflow)
+        entry = read_entry(snapshot)
+        check_place(thread, (old, new), present, change.workflow, entry=entry)
         waiting = None if present.waiting is None else present.waiting.role
-        gone = waiting if waiting is not None and waiting not in roles else None
+        gone = None if waiting in roles else waiting
     if gone is not None:
         raise position_gone(thread, gone, change.workflow)
 
 
 def check_place(
-    thread: ThreadId, flows: tuple[Flow | None, Flow | None], present: ThreadState, to: Workflow
+    thread: ThreadId,
+    flows: tuple[Flow | None, Flow | None],
+    present: ThreadState,
+    to: Workflow,
+    *,
+    entry: Position | None = None,
 ) -> None:
     """Check that *thread*, at *present* in the first of *flows*, can go on in the second.
 
-    That one is of the workflow *to*.
+    That one is of the workflow *to*. *entry* is where the thread began, if it was a branch.
 
     Raises:
         Refused: something else is on the way there.
     """
     old, new = flows
-    lost = find_lost_place(old, new, present)
+    lost = find_lost_place(old, new, present, entry)
     if lost is None and old is not None and new is not None:
         lost = find_renamed_place(old, new, present)
     if lost is not None:
@@ -231,30 +231,29 @@ def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator
             yield role
 
 
-class NewAgents(NamedTuple):
-    """Who plays the roles that a thread binds to none."""
-
-    default: str | None
-    by_role: Mapping[str, str]
-    """Commands that come before what the workflow says; roles that it lacks do not count."""
-
-
 def bind_new_roles(
-    store: Store, snapshot: Snapshot, workflow: Workflow, played: Workflow, *, given: NewAgents
+    store: Store,
+    snapshot: Snapshot,
+    workflow: Workflow,
+    played: Workflow,
+    given: tuple[str | None, Mapping[str, str]],
 ) -> Bound:
     """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
 
     *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
+    *given* is the agent of roles that the workflow binds to none, and commands by role, which come
+    before what the workflow says.
 
     Raises:
         BadCommand: the configured command cannot be split into words.
     """
+    default, commands = given
     known = snapshot.get_present().binding
     bound = bind_roles(
         store,
         played,
-        typed=[f"{role}={cmd}" for role, cmd in given.by_role.items() if role in played.roles],
-        default=given.default,
+        typed=[f"{role}={cmd}" for role, cmd in commands.items() if role in played.roles],
+        default=default,
         directory=find_workdir(store, snapshot.record.thread),
     )
     agents = {
@@ -454,13 +453,8 @@ def _moved(
 ) -> RuleChange:
     workflow = found.workflow
     played = find_played(workflow, found.closure)
-    bound = bind_new_roles(
-        store,
-        snapshot,
-        workflow,
-        played,
-        given=NewAgents(request.default_agent, request.new_agents),
-    )
+    given = request.default_agent, request.new_agents
+    bound = bind_new_roles(store, snapshot, workflow, played, given)
     return RuleChange(
         "amend",
         workflow,

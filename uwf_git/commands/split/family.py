@@ -67,6 +67,21 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     ]
 
 
+def find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
+    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
+    split = tip.get_present().split
+    if tip.record.status != "split" or split is None:
+        return None
+    heads: list[Head] = []
+    # Those that have not ended are mostly the last: one look-up tells.
+    for child in reversed(split.children):
+        head = find_head(store, child.thread)
+        if head is None or not head.archived:
+            return None
+        heads.append(head)
+    return heads[::-1]
+
+
 def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapshot]]:
     """Yield the branches below *tip* that have begun here and are not joined, parents first."""
     for branch in list_branches(store, tip):

@@ -1,7 +1,7 @@
 """Branches of a thread as its steps see them: begin, step, settle, end and join them."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from uwf_git.commands.split.family import (
     Branch,
     StrangeBranch,
     Strangers,
+    find_ends,
     list_branches,
     walk_descendants,
 )
@@ -27,14 +28,11 @@ from uwf_git.commands.step.ending import end_by_kill, sweep_worktrees_of
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.branches import (
-    AskedPlace,
     BranchHeld,
     begin_branch,
     begin_in,
     choose_place,
-    find_unfit,
     plan_join,
-    read_result,
     share_workdir,
 )
 from uwf_git.commands.turn.decide import NextTurn
@@ -114,25 +112,21 @@ def settle_branches(
         return False
     policy = find_container(tip, found.at).policy
     gives_up = policy.get("onError") == "continue" and may_have_failed
-    if policy.get("join") != "any" and not gives_up:
+    is_race = policy.get("join") == "any"
+    if not (is_race or gives_up):
         return False
     branches = list_branches(store, tip)
-    statuses = {each.number: _read_status(store, each) for each in branches}
-    if policy.get("join") == "any" and "completed" in statuses.values():
-        losers = {
-            each.number: "another branch was first" for each in branches if not each.has_ended
-        }
-        return _end_all(store, caller, tip, losers)
-    if not gives_up:
-        return False
-    killed = list(statuses.values()).count("killed")
-    most = int(policy.get("tolerate", len(branches))) - killed
-    found_failed = {
-        each.number: error
-        for each in branches
-        if (error := _find_last_error(store, caller, each)) is not None
-    }
-    return _end_all(store, caller, tip, dict(list(found_failed.items())[: max(0, most)]))
+    statuses = [_read_status(store, each) for each in branches]
+    given_up: list[tuple[Branch, str]] = []
+    if is_race and "completed" in statuses:
+        given_up = [(each, "another branch was first") for each in branches if not each.has_ended]
+    elif gives_up:
+        errors = [(each, _find_last_error(store, caller, each)) for each in branches]
+        most = int(policy.get("tolerate", len(branches))) - statuses.count("killed")
+        given_up = [(each, error) for each, error in errors if error is not None][: max(0, most)]
+    for branch, reason in given_up:
+        _end_branch(store, caller, tip, branch, reason=reason)
+    return bool(given_up)
 
 
 def _read_status(store: Store, branch: Branch) -> str:
@@ -141,21 +135,18 @@ def _read_status(store: Store, branch: Branch) -> str:
     return read_snapshot(store, branch.head.commit).record.status
 
 
-def _end_all(store: Store, caller: Caller, tip: Snapshot, reasons: Mapping[int, str]) -> bool:
-    """End the branches whose numbers *reasons* has, and all below; return whether it has any."""
-    for branch in list_branches(store, tip):
-        reason = reasons.get(branch.number)
-        if reason is None:
-            continue
-        if branch.head is None:
-            begin_branch(store, tip, branch.number)
-        thread = branch.child.thread
-        # It may end by itself meanwhile.
-        with suppress(ThreadNotActive):
-            end_by_kill(store, caller, thread, reason=reason)
-        ended = read_snapshot(store, get_head(store, thread).commit)
-        sweep_branches(store, caller, ended, reason=reason)
-    return bool(reasons)
+def _end_branch(
+    store: Store, caller: Caller, tip: Snapshot, branch: Branch, *, reason: str
+) -> None:
+    """End *branch* of *tip*, begun or not, and all below it."""
+    thread = branch.child.thread
+    if find_head(store, thread) is None:
+        begin_branch(store, tip, branch.number)
+    # It may end by itself meanwhile.
+    with suppress(ThreadNotActive):
+        end_by_kill(store, caller, thread, reason=reason)
+    ended = read_snapshot(store, get_head(store, thread).commit)
+    sweep_branches(store, caller, ended, reason=reason)
 
 
 def _find_last_error(store: Store, caller: Caller, branch: Branch) -> str | None:
@@ -197,7 +188,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     if head is None or head.archived:
         return None
     tip = read_snapshot(store, head.commit)
-    heads = _find_ends(store, tip)
+    heads = find_ends(store, tip)
     if heads is None:
         return None
     ends = {each.thread: [each.commit] for each in heads}
@@ -214,36 +205,6 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     commit = derived.write(store)
     advance_head(store, head, commit)
     return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
-
-
-def _find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
-    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
-    split = tip.get_present().split
-    if tip.record.status != "split" or split is None:
-        return None
-    heads: list[Head] = []
-    # Those that have not ended are mostly the last: one look-up tells.
-    for child in reversed(split.children):
-        head = find_head(store, child.thread)
-        if head is None or not head.archived:
-            return None
-        heads.append(head)
-    return heads[::-1]
-
-
-def check_result(store: Store, snapshot: Snapshot) -> None:
-    """Check that a thread that is at its end has the result that its role asks for.
-
-    Raises:
-        Refused: a role of a graph asks for another.
-    """
-    parent = snapshot.get_trunk()
-    head = None if parent is None else find_head(store, parent)
-    if parent is None or head is None:
-        return
-    unfit = find_unfit(read_snapshot(store, head.commit), snapshot, read_result(snapshot))
-    if unfit is not None:
-        raise unfit
 
 
 # Split a thread into branches, and step these: the part of a step that plays no agent itself.
@@ -267,9 +228,16 @@ StepBranch = Callable[[ThreadId], ThreadResult]
 
 
 def split_thread(
-    store: Store, seen: tuple[Head, Snapshot], turn: NextTurn, place: AskedPlace
+    store: Store,
+    caller: Caller,
+    seen: tuple[Head, Snapshot],
+    turn: NextTurn,
+    *,
+    named: str | None,
 ) -> ThreadResult:
     """Record that the thread goes on in branches; the caller holds its lock.
+
+    *named* is the work directory that the step names.
 
     Raises:
         SplitRefused, Refused: there can be no such branches.
@@ -284,8 +252,8 @@ def split_thread(
     if container.policy.get("isolation"):
         from uwf_git.commands.worktree.worktrees import note_origin  # noqa: PLC0415 (few branches work apart)
 
-        source = choose_place(store, snapshot, place)
-        note_origin(store, place.environ, head.thread, at=container.at, source=source)
+        source = choose_place(store, caller, snapshot, named=named)
+        note_origin(store, caller.environ, head.thread, at=container.at, source=source)
     derived = draft_split(snapshot, plan_split(snapshot, container, asked))
     commit = derived.write(store)
     advance_head(store, head, commit)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import check_result, split_thread, step_branches, sweep_held
+from uwf_git.commands.step.branches import split_thread, step_branches, sweep_held
 from uwf_git.commands.step.ending import (
     end_thread,
     find_begun_turn,
@@ -29,9 +29,9 @@ from uwf_git.commands.step.record_turn import (
 from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.bind_roles import check_next, check_roles
 from uwf_git.commands.turn.branches import (
-    AskedPlace,
     BranchHeld,
     check_ancestors,
+    check_result,
     choose_place,
     find_source,
 )
@@ -168,7 +168,7 @@ def _take_step(
             check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
         if now.turn.splits:
-            return split_thread(store, seen, now.turn, _ask_place(caller, request))
+            return split_thread(store, caller, seen, now.turn, named=request.workdir)
         spending = read_spending(store, snapshot, now.present)
         check_limits(spending.thread, spending.present)
         agent, where = _choose_agent(store, caller, request, now)
@@ -179,7 +179,7 @@ def _take_step(
         checks = choose_checks(store, snapshot, now.present, role=now.role, choice=choice)
         if request.choice.trust:
             trust_agents(store, [agent.payload, *checks], where)
-        workdir = choose_place(store, snapshot, _ask_place(caller, request))
+        workdir = choose_place(store, caller, snapshot, named=request.workdir)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
@@ -196,7 +196,7 @@ def _step_branches(
     tip = read_active(store, thread)[1]
     if request.workdir is not None:
         # Its branches take it over, and so does it when they are joined.
-        choose_place(store, tip, _ask_place(caller, request))
+        choose_place(store, caller, tip, named=request.workdir)
 
     choice = request.choice
     if choice.agents and not request.is_driven:
@@ -206,10 +206,6 @@ def _step_branches(
         return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
-
-
-def _ask_place(caller: Caller, request: StepRequest) -> AskedPlace:
-    return AskedPlace(caller.environ, caller.cwd, request.workdir)
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:

@@ -1,11 +1,12 @@
 """Branches at a turn: whether they may go on, where they work, whether they can be joined."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from uwf_git.commands.split.commits import ReadSplit, find_split, plan_ending, read_split
-from uwf_git.commands.split.family import find_owner
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_ending, read_split
+from uwf_git.commands.split.family import find_ends, find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.files import choose_workdir, existing_directory, workdir_unknown
@@ -30,10 +31,6 @@ from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-if TYPE_CHECKING:
-    from uwf_git.commands.split.commits import Ending
-
 
 # The threads above a branch: whether they let it go on.
 
@@ -69,17 +66,19 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
             return
         snapshot = read_snapshot(store, head.commit)
         status = str(snapshot.record.status)
-        if status in ENDED or is_being_stopped(store, parent):
-            told = status if status in ENDED else "being ended"
-            hint = "`uwf thread show {parent}` tells by whom"
-            raise BranchHeld(thread, parent, "killed", problem=f"is {told}", hint=hint)
-        if status == "paused":
-            hint = "`uwf thread resume {parent}` lets its branches go on"
-            raise BranchHeld(thread, parent, status, problem="is paused", hint=hint)
         found = snapshot.get_present().split
-        if found is None or thread not in {child.thread for child in found.children}:
+        if status in ENDED or is_being_stopped(store, parent):
+            problem = f"is {status}" if status in ENDED else "is being ended"
+            status, hint = "killed", "`uwf thread show {parent}` tells by whom"
+        elif status == "paused":
+            problem = "is paused"
+            hint = "`uwf thread resume {parent}` lets its branches go on"
+        elif found is None or thread not in {child.thread for child in found.children}:
+            status, problem = "joined", "goes on without it"
             hint = "`uwf thread fork {thread}` continues it in a new thread"
-            raise BranchHeld(thread, parent, "joined", problem="goes on without it", hint=hint)
+        else:
+            continue
+        raise BranchHeld(thread, parent, status, problem=problem, hint=hint)
 
 
 # Begin branches of a thread that has split: by whoever first steps or steers one.
@@ -137,19 +136,12 @@ def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
 # Where a branch works: in its trunk's work directory, or apart in a worktree of its own.
 
 
-class AskedPlace(NamedTuple):
-    """What a step says of where its agents run."""
-
-    environ: Mapping[str, str]
-    cwd: str
-    named: str | None
-    """``--workdir``."""
-
-
-def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
+def choose_place(
+    store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None = None
+) -> str:
     """Return the directory in which the agents of a thread run; make its worktree if it has one.
 
-    A named directory is remembered, or is the one from which the worktree is made.
+    A *named* directory is remembered, or is the one from which the worktree is made.
 
     Raises:
         Refused: there is none here.
@@ -160,14 +152,14 @@ def choose_place(store: Store, snapshot: Snapshot, asked: AskedPlace) -> str:
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)
     if owner is None:
-        return choose_workdir(store, thread, asked.cwd, named=asked.named)
-    path = _open_worktree(store, owner, asked)
+        return choose_workdir(store, thread, caller.cwd, named=named)
+    path = _open_worktree(store, caller, owner, named)
     if find_workdir(store, thread) != path:
         set_workdir(store, thread, path)
     return path
 
 
-def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
+def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | None) -> str:
     from uwf_git.commands.worktree.worktrees import (  # noqa: PLC0415 (few branches work apart)
         find_own_worktree,
         make_worktree,
@@ -178,19 +170,17 @@ def _open_worktree(store: Store, owner: Snapshot, asked: AskedPlace) -> str:
     if known is not None and known.git_dir:
         if os.path.isdir(known.workdir):
             return known.workdir
-        if asked.named is None:
+        if named is None:
             raise worktree_gone(known)
     trunk = read_trunk(store, owner)
     if trunk is not None and find_owner(store, trunk) is not None:
-        source = choose_place(store, trunk, asked)
-    elif asked.named is not None:
-        source = existing_directory(asked.named, asked.cwd)
+        source = choose_place(store, caller, trunk, named=named)
     else:
-        found = find_source(store, owner)
+        found = named or find_source(store, owner)
         if found is None:
             raise workdir_unknown(owner.record.thread)
-        source = existing_directory(found, asked.cwd)
-    return make_worktree(store, asked.environ, owner, source=source).workdir
+        source = existing_directory(found, caller.cwd)
+    return make_worktree(store, caller.environ, owner, source=source).workdir
 
 
 def find_source(store: Store, snapshot: Snapshot) -> str | None:
@@ -219,8 +209,16 @@ _OTHERWISE = (
 )
 
 
-def meta_unfit(thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> Refused:
-    """Tell that a workflow plays a role of a graph, and its result does not fit the role."""
+def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
+    """Return why the graph at *tip* cannot have *meta*, the result of *branch*; None if it can."""
+    problem = find_role_problem(tip, meta)
+    if problem is None:
+        return None
+    thread, parent, hint = branch.record.thread, tip.record.thread, _AGAIN
+    if branch.record.status == "killed":
+        hint = _ANEW
+    elif not branch.record.depth or "branches" in branch.get_head_node().payload:
+        hint = _OTHERWISE
     return Refused(
         f"the result of thread {thread} does not fit its role in {parent}: {problem}",
         code="meta-unfit",
@@ -230,20 +228,19 @@ def meta_unfit(thread: ThreadId, parent: ThreadId, problem: str, hint: str) -> R
     )
 
 
-def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
-    """Return why the graph at *tip* cannot have *meta*, the result of *branch*; None if it can."""
-    problem = find_role_problem(tip, meta)
-    if problem is None:
-        return None
-    hint = _AGAIN if branch.record.depth else _OTHERWISE
-    if branch.record.status == "killed":
-        hint = _ANEW
-    elif branch.record.depth and "branches" in branch.get_head_node().payload:
-        hint = _OTHERWISE
-    return meta_unfit(branch.record.thread, tip.record.thread, problem, hint)
+def check_result(store: Store, snapshot: Snapshot) -> None:
+    """Check that a thread that is at its end has the result that its role asks for.
+
+    Raises:
+        Refused: a role of a graph asks for another.
+    """
+    trunk = read_trunk(store, snapshot)
+    unfit = None if trunk is None else find_unfit(trunk, snapshot, _read_result(snapshot))
+    if unfit is not None:
+        raise unfit
 
 
-def read_result(branch: Snapshot) -> Any:
+def _read_result(branch: Snapshot) -> Any:
     """Return the meta with which *branch* ends; None if it took no step."""
     return branch.get_head_node().payload.get("meta") if branch.record.depth else None
 
@@ -257,26 +254,21 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
     head = find_head(store, split.children[0].thread)
-    if head is None:
+    branch = None if head is None else read_snapshot(store, head.commit)
+    if branch is None or branch.record.status != "ready":
         return None
-    branch = read_snapshot(store, head.commit)
-    return find_unfit(tip, branch, read_result(branch)) if _is_at_its_end(branch) else None
-
-
-def _is_at_its_end(branch: Snapshot) -> bool:
-    if branch.record.status != "ready":
-        return False
     present = branch.get_present()
     try:
-        return decide_next(branch, present, get_workflow(branch, present.workflow)).role == END
+        turn = decide_next(branch, present, get_workflow(branch, present.workflow))
     except UwfError:
-        return False
+        return None
+    return find_unfit(tip, branch, _read_result(branch)) if turn.role == END else None
 
 
 # Whether the branches of a thread can be joined, and what they came to.
 
 
-def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> "Ending":
+def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     """Return what the branches that ended at *tips* came to, for the thread at *tip*.
 
     Raises:
@@ -311,12 +303,9 @@ def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
     """
     if tip.record.status != "split":
         return None
-    from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
-
-    branches = list_branches(store, tip)
-    if not all(branch.has_ended for branch in branches):
+    heads = find_ends(store, tip)
+    if heads is None:
         return find_unfit_end(store, tip)
-    heads = [branch.head for branch in branches if branch.head is not None]
     try:
         plan_join(tip, [read_snapshot(store, head.commit) for head in heads])
     except StoreDamaged:

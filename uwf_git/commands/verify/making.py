@@ -13,7 +13,13 @@ from uwf_git.commands.verify.rebuild import Made, make
 from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.engine.append_check import Rules, find_other_change
 from uwf_git.engine.flow_move import find_given_up, find_lost_place, is_possible
-from uwf_git.engine.flow_state import describe_rejection, find_open_try, fold_turn, is_verdict_due
+from uwf_git.engine.flow_state import (
+    describe_rejection,
+    find_open_try,
+    fold_turn,
+    is_verdict_due,
+    judge_again,
+)
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, BUILTIN, SIGNAL, START, STEP, WORKFLOW
 from uwf_git.model.event_folds import Cause, Standing
@@ -254,8 +260,6 @@ class Making(NamedTuple):
             return cause
         if not is_verdict:
             return cause._replace(verdict="due")
-        from uwf_git.engine.verdict_check import judge_again  # noqa: PLC0415 (costs start-up time)
-
         verdict = judge_again(flow, node, step["meta"])
         if verdict == "unknown":
             verdict = "accepted" if record.retries_left is None else "rejected"
