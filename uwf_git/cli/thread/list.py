@@ -1,5 +1,6 @@
 """`uwf thread list`."""
 
+import shlex
 from typing import Any
 
 import click
@@ -103,6 +104,14 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
 
     At a terminal, those that ended within a day are listed as well.
     """
+    extra = click.get_current_context().args
+    if extra:
+        raise BadUsage(
+            f"uwf thread list takes no {extra[0][:60]}: it lists all threads",
+            code="no-list-of",
+            hint=f"`uwf thread list --workflow {shlex.quote(extra[0][:60])}` lists those of a "
+            "workflow, `uwf thread show THREAD` shows a thread",
+        )
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
     store = session.open_store(create=True)
@@ -121,6 +130,10 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
     if session.is_screen:
         _note_waiting(store, [row["thread"] for row in rows if "question" in row])
+
+
+# A name is answered in words, and not as one argument too many.
+command.allow_extra_args = True
 
 
 def _request(session: Session, asked: dict[str, Any]) -> ListRequest:

@@ -359,6 +359,10 @@ def run_command(
 _STATUSES = (("failed", 3), ("killed", 1))
 
 
+_SECONDS = click.FloatRange(min=0)
+_SECONDS.name = "number of seconds"
+
+
 @verb(
     "uwf thread wait 01J7K9M2",
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
@@ -372,7 +376,7 @@ _STATUSES = (("failed", 3), ("killed", 1))
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=_SECONDS,
     metavar="SECONDS",
     help="The longest time to wait.  [default: no limit]",
 )

@@ -169,12 +169,12 @@ def full_name(name: str) -> str:
     for full in SETTINGS:
         if normal_name(full) == normal:
             return full
-    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=1)
-    meant = f"did you mean {near[0]}? " if near else ""
+    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
     raise BadUsage(
         f"there is no setting {name[:60]}",
         code="no-such-setting",
-        hint=f"{meant}the settings are {', '.join(SETTINGS)}",
+        hint=f"{meant}`uwf config list --all` shows every setting",
         setting=name[:60],
     )
 

@@ -146,7 +146,7 @@ def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentP
     if not isinstance(value, dict):
         findings.add(
             (),
-            "a workflow is a mapping with a name, and a root or a moderator, not "
+            "a workflow is a YAML mapping with a name, and a root or a moderator, not "
             f"{yaml_kind(value)}",
         )
         findings.raise_if_any()
