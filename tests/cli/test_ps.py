@@ -1,7 +1,11 @@
+import os
 from pathlib import Path
 
+import pytest
 from cli.program import Uwf
 
+from uwf_git.agents.run_files import find_last_output_ms
+from uwf_git.cli.output.times import tell_silence
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_drive, lock_thread
@@ -29,7 +33,7 @@ def test_row_is_a_document(uwf: Uwf) -> None:
 
     assert list(row) == [
         "thread", "status", "workflow", "workflowName", "role", "agent", "pid", "group", "since",
-        "elapsedMs", "driven",
+        "elapsedMs", "driven", "lastOutput",
     ]  # fmt: skip
     assert (row["thread"], row["status"], row["role"]) == (thread, "running", "writer")
     assert row["elapsedMs"] > 1_700_000_000_000
@@ -67,3 +71,21 @@ def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf) -> 
     assert brief.split("\n")[0].split() == ["THREAD", "WORKFLOW", "ROLE", "AGENT", "FOR"]
     assert brief.split("\n")[1].startswith(f"●  {thread[:10]}  demo")
     assert "GROUP" in at_length
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "told"),
+    [(None, ""), (1_000_000, ""), (941_000, ""), (940_000, "silent for 1 min")],
+)
+def test_silence_is_told_once_it_is_a_minute_long(last_ms: int | None, told: str) -> None:
+    assert tell_silence(last_ms, 1_000_000) == told
+
+
+def test_last_output_is_that_of_the_newest_file_or_the_start(tmp_path: Path) -> None:
+    (tmp_path / "pid").write_text("7\n")
+    (tmp_path / "stdout").write_text("")
+    os.utime(tmp_path / "pid", (1_000, 1_000))
+    assert find_last_output_ms(str(tmp_path)) == 1_000_000
+    (tmp_path / "stderr").write_text("working\n")
+    os.utime(tmp_path / "stderr", (1_060, 1_060))
+    assert find_last_output_ms(str(tmp_path)) == 1_060_000

@@ -126,6 +126,16 @@ def find_run_start_ms(run_dir: str) -> int | None:
     return pid.st_mtime_ns // 1_000_000 if pid.st_size else None
 
 
+def find_last_output_ms(run_dir: str) -> int | None:
+    """Return when the agent printed last, or else began, in milliseconds since 1970."""
+    found = [find_run_start_ms(run_dir)]
+    for name in (STDOUT, STDERR):
+        with suppress(OSError):
+            output = os.stat(os.path.join(run_dir, name))
+            found.append(output.st_mtime_ns // 1_000_000 if output.st_size else None)
+    return max((each for each in found if each is not None), default=None)
+
+
 def read_run_group(run_dir: str) -> int | None:
     """Return the agent's process group as its shell wrote it; None if it is not there."""
     try:

@@ -8,7 +8,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
-from uwf_git.cli.output.times import tell_seconds
+from uwf_git.cli.output.times import tell_seconds, tell_silence
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.inspect.logs import find_last_log_line
@@ -67,7 +67,8 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
     cells: list[dict[str, Cell]] = []
     for row in rows:
         thread, elapsed_ms = row["thread"], row["elapsedMs"]
-        doing = find_last_log_line(store, ThreadId(thread), session.environ)
+        silence = tell_silence(row["lastOutput"], session.now_ms())
+        said = find_last_log_line(store, ThreadId(thread), session.environ)
         cells.append(
             {
                 "mark": screen.mark(row["status"] or ""),
@@ -80,7 +81,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
                 "group": _number(row["group"]),
                 "since": screen.tell_when(row["since"]),
                 "elapsed": None if elapsed_ms is None else tell_seconds(elapsed_ms // _MS),
-                "doing": doing or None,
+                "doing": ": ".join(filter(None, (silence, said))) or None,
             }
         )
     return Painted("\n".join(render_columns(cells, columns, screen, wide=wide)))

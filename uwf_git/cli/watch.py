@@ -13,6 +13,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import screen_of
 from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.output.table import Cell, Column, describe_split, render_columns, shorten
+from uwf_git.cli.output.times import tell_silence
 from uwf_git.cli.session.caller import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, stdout_size, wait_for_reader, write_stdout
@@ -180,5 +181,7 @@ class _View:
             parts.append(f"attempt {at_work.attempt}")
         if not is_live:
             return ", ".join(parts)
+        silence = tell_silence(work.find_last_output_ms(), self._session.now_ms())
+        parts += [silence] if silence else []
         said = work.read_log()
         return ", ".join(parts) + (f": {said}" if said else "")

@@ -105,7 +105,10 @@ def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: 
     assert running is not None
     since = running.since
     assert since is not None
-    assert running == Running(slow, "writer", "agent", engine.pid, group, since, is_driven=False)
+    known = Running(slow, "writer", "agent", engine.pid, group, since, is_driven=False)
+    assert running._replace(last_output=None) == known
+    assert running.last_output is not None
+    assert running.last_output >= since
     workflow = world.snapshot(slow).record.workflow
     assert rows == [
         {
@@ -120,6 +123,7 @@ def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: 
             "since": since,
             "elapsedMs": NEVER_MS - since,
             "driven": False,
+            "lastOutput": running.last_output,
         }
     ]
     assert shown == ["running"]

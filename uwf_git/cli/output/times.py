@@ -46,6 +46,12 @@ def tell_seconds(seconds: int) -> str:
     return f"{seconds // _HOUR_S} h" if seconds < 2 * _DAY_S else f"{seconds // _DAY_S} d"
 
 
+def tell_silence(last_output_ms: int | None, now_ms: int) -> str:
+    """Return how long an agent has printed nothing; "" if that is not yet worth a word."""
+    seconds = 0 if last_output_ms is None else (now_ms - last_output_ms) // _MS
+    return f"silent for {tell_seconds(seconds)}" if seconds >= _MINUTE_S else ""
+
+
 def tell_moment(time_ms: int, now_ms: int) -> str:
     """Return a time of this machine's zone; of one that is not long ago also how long."""
     seconds = max((now_ms - time_ms) // _MS, 0)

@@ -270,7 +270,9 @@ def _worker(running: dict[str, Any], tell_moment: Callable[[int], str]) -> str:
     told = running["role"] or "the driver"
     told += f" ({running['agent']})" if running["agent"] else ""
     told += f", process {running['pid']}" if running["pid"] is not None else ""
-    return told + (f", since {tell_moment(running['since'])}" if running["since"] else "")
+    told += f", since {tell_moment(running['since'])}" if running["since"] else ""
+    last = running.get("lastOutput")
+    return told if last is None else f"{told}; last output {tell_moment(last)}"
 
 
 def describe_limits(document: dict[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.agents.run_files import find_group, find_run_start_ms
+from uwf_git.agents.run_files import find_group, find_last_output_ms, find_run_start_ms
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.split.family import Family
@@ -45,16 +45,20 @@ class Running(NamedTuple):
     is_driven: bool
     """The thread has a driver."""
 
+    last_output: int | None = None
+    """When its agent printed last, or else began, in milliseconds since 1970."""
+
 
 def find_running(store: Store, thread: ThreadId) -> Running | None:
     """Return the step, driver or orphaned agent that works on *thread*; None if there is none."""
     holder, driver = find_holder(store, thread), find_driver(store, thread)
     found = _find_agent(store, thread)
+    output = None if found is None else find_last_output_ms(found.run.path)
     if holder is None and found is not None:
         role, agent = find_player(found.run)
         pid = None if driver is None else _pid(driver)
         since = find_run_start_ms(found.run.path)
-        return Running(thread, role, agent, pid, found.group, since, driver is not None)
+        return Running(thread, role, agent, pid, found.group, since, driver is not None, output)
     told = driver if holder is None else holder
     if told is None:
         return None
@@ -68,6 +72,7 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
         group=None if found is None else found.group,
         since=since if isinstance(since, int) else None,
         is_driven=driver is not None,
+        last_output=output,
     )
 
 
@@ -178,6 +183,7 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
         "since": running.since,
         "elapsedMs": None if running.since is None else max(0, now_ms - running.since),
         "driven": running.is_driven,
+        "lastOutput": running.last_output,
         **({} if parent is None else {"parentThread": parent}),
     }
 

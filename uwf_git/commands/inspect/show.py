@@ -333,6 +333,7 @@ def _view_running(running: "Running") -> dict[str, Any]:
         "group": running.group,
         "since": running.since,
         "driven": running.is_driven,
+        "lastOutput": running.last_output,
     }
 
 

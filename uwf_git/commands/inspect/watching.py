@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from uwf_git.agents.run_files import find_last_output_ms
 from uwf_git.commands.agent_run.running import Running, list_running
 from uwf_git.commands.agent_run.runs import read_begun_turn
 from uwf_git.commands.agent_run.step_dir import ReportedUsage
@@ -205,6 +206,11 @@ class Work:
         spent: dict[str, Any] = {} if self._present is None else dict(self._present.usage)
         self._find_run()
         return spent if self._reported is None else add_usage(spent, self._reported.read())
+
+    def find_last_output_ms(self) -> int | None:
+        """Return when the agent printed last, or else began, in milliseconds since 1970."""
+        run = self._find_run()
+        return None if run is None else find_last_output_ms(run.path)
 
     def read_log(self) -> str:
         """Return the last line of the agent's log; "" if there is none."""

@@ -66,6 +66,9 @@ def view_thread(site: Site, asked: Asked) -> dict[str, Any]:
     }
 
 
+_OF_WORK = ("role", "agent", "since", "lastOutput")
+
+
 def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
     shown = view_present(store, head.thread, site.mask)
     told = show_thread(store, head.thread)
@@ -87,7 +90,7 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
         "prompt": _view_text(store, shown["prompt"]),
         "state": {"html": Html(render_value(shown["state"]))},
         **{name: shown.get(name) for name in ("reason", "by", "hint", "error", "waiting")},
-        "running": running and {name: running[name] for name in ("role", "agent", "since")},
+        "running": running and {name: running[name] for name in _OF_WORK},
         "held": shown.get("heldBy", []),
         "parent": parent and {"thread": parent, "isBranch": "branchOf" in shown},
         "children": _list_children(site, store, head, told),

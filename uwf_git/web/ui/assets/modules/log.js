@@ -9,6 +9,7 @@ import { problem } from "./told.js";
 
 const AGAIN_MS = 8000;
 const MOST_LINES = 2000;
+const SILENT_MS = 60_000;
 const NEAR_END = 40;
 
 export class LogView {
@@ -65,7 +66,8 @@ export class LogView {
   }
 
   describeRunning(thread) {
-    const { role, agent, since } = thread.running;
+    const { role, agent, since, lastOutput } = thread.running;
+    const silentMs = Date.now() - lastOutput;
     const choose = (name) => {
       this.tab = name;
       if (name === "prompt" && !this.prompt.value) this.prompt.load();
@@ -86,6 +88,7 @@ export class LogView {
           { class: "facts" },
           agent && h("li", null, h("code", null, agent)),
           h("li", null, `for ${duration(Date.now() - since)}`),
+          lastOutput && silentMs >= SILENT_MS && h("li", null, `silent for ${duration(silentMs)}`),
         ),
       ),
       describeTabs(
