@@ -14,7 +14,6 @@ from uwf_git.commands.worktree.record import (
     SplitOrigin,
     Worktree,
     describe_work,
-    find_any_split_origin,
     find_split_origin,
     find_worktree,
     forget_that_stays,
@@ -461,7 +460,7 @@ def forget_work(
     """
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)
-    origin = found or find_any_split_origin(store, parent)
+    origin = found or find_split_origin(store, parent)
     inner = [] if found is None else [each for each in found.inner if _forget(environ, each)]
     work = None
     if origin is not None and os.path.isdir(origin.repository):
