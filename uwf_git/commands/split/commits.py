@@ -67,9 +67,6 @@ class SplitRefused(Refused):
     code = "split-refused"
 
 
-# What splits a thread: a place of its flow, or a role of its graph that a workflow plays.
-
-
 class Container(NamedTuple):
     """What splits a thread: a place of its flow, or a role of its graph that a workflow plays."""
 
@@ -222,7 +219,7 @@ def plan_again(split: Snapshot) -> SplitPlan:
             asked = Asked([payload["initialState"][name] for payload in payloads])
         except KeyError:
             raise SplitRefused(f"it has a branch without {name}") from None
-    elif "input" in container.policy and payloads:
+    elif container.kind == "workflow" and "input" in container.policy and payloads:
         asked = Asked(prompt=payloads[0]["prompt"], state=payloads[0].get("initialState"))
     return plan_split(tip, container, asked)
 
@@ -326,7 +323,6 @@ class ReadSplit(NamedTuple):
     split: Snapshot
     present: ThreadState
     plan: SplitPlan
-
     numbers: Mapping[ThreadId, int]
     """The number of each branch."""
 
