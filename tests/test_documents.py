@@ -6,11 +6,13 @@ What their console blocks show is run by test_transcripts.py and test_manual.py.
 from pathlib import Path
 
 import documents
+import man_pages
 import pytest
 import reference
 
 ROOT = Path(__file__).parent.parent.resolve()
 REFERENCE = ROOT / "docs" / "reference.md"
+MAN = ROOT / "docs" / "man"
 WRITTEN = {
     REFERENCE: reference.reference,
     ROOT / "docs" / "reference-agents.md": reference.agents_reference,
@@ -60,6 +62,18 @@ def test_reference_is_that_of_the_code(page: Path, request: pytest.FixtureReques
         page.write_text(written, encoding="utf-8")
 
     assert page.read_text(encoding="utf-8") == written, "pytest --update-golden writes it"
+
+
+def test_man_pages_are_those_of_the_code(request: pytest.FixtureRequest) -> None:
+    written = man_pages.man_pages()
+    if request.config.getoption("--update-golden"):
+        for old in MAN.glob("*.1"):
+            old.unlink()
+        for name, text in written.items():
+            (MAN / name).write_text(text, encoding="utf-8")
+
+    there = {path.name: path.read_text(encoding="utf-8") for path in MAN.glob("*.1")}
+    assert there == written, "pytest --update-golden writes them"
 
 
 def test_reference_has_every_command_and_nothing_hidden() -> None:

@@ -155,12 +155,13 @@ def run(
     cwd: Path,
     timeout_s: float = _TIMEOUT_S,
     at_terminal: bool = False,
+    programs: str | None = None,
 ) -> list[Outcome]:
     """Run the commands one after the other, in one shell that starts in *cwd*.
 
     Output goes to a file, not to a pipe: a process left in the background must not keep us
     waiting for its end. It is no terminal either, since progress bars differ from run to run,
-    unless *at_terminal*.
+    unless *at_terminal*. `uwf` is that of the folder *programs*, by default of this Python.
     """
     mark = f"\x1e{uuid.uuid4().hex}"
     lines = [f'_mark() {{ printf "{mark} %d\\n" "$1"; return "$1"; }}']
@@ -172,7 +173,7 @@ def run(
         shell = subprocess.Popen(
             ["/bin/sh", script],
             cwd=cwd,
-            env=_environment(),
+            env=_environment(programs or sysconfig.get_path("scripts")),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -208,8 +209,7 @@ def _terminal(file: IO[bytes]) -> Iterator[int]:
         os.close(ours)
 
 
-def _environment() -> dict[str, str]:
-    scripts = sysconfig.get_path("scripts")
+def _environment(scripts: str) -> dict[str, str]:
     return os.environ | {
         "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         # What Python children write to stdout and stderr keeps its order.

@@ -32,13 +32,19 @@ if TYPE_CHECKING:
         UwfError,
     )
     from uwf_git.library.drafting import TaskDraft
-    from uwf_git.library.events import TaskEvent
     from uwf_git.library.handle import TaskHandle
-    from uwf_git.library.outcomes import BackgroundRun, TaskRun, TaskStep
     from uwf_git.library.players import PlayerResult
     from uwf_git.library.runtime import TaskFilter, TaskRuntime
     from uwf_git.library.starting import Limits
-    from uwf_git.library.status import TaskBranch, TaskStatus, TaskWaiting
+    from uwf_git.library.values import (
+        BackgroundRun,
+        TaskBranch,
+        TaskEvent,
+        TaskRun,
+        TaskStatus,
+        TaskStep,
+        TaskWaiting,
+    )
 
 __all__ = [
     "AgentContext",
@@ -76,13 +82,19 @@ _HOMES = {
         "UwfError",
     ),
     "uwf_git.library.drafting": ("TaskDraft",),
-    "uwf_git.library.events": ("TaskEvent",),
     "uwf_git.library.handle": ("TaskHandle",),
     "uwf_git.library.starting": ("Limits",),
-    "uwf_git.library.outcomes": ("BackgroundRun", "TaskRun", "TaskStep"),
     "uwf_git.library.players": ("PlayerResult",),
     "uwf_git.library.runtime": ("TaskFilter", "TaskRuntime"),
-    "uwf_git.library.status": ("TaskBranch", "TaskStatus", "TaskWaiting"),
+    "uwf_git.library.values": (
+        "BackgroundRun",
+        "TaskBranch",
+        "TaskEvent",
+        "TaskRun",
+        "TaskStatus",
+        "TaskStep",
+        "TaskWaiting",
+    ),
 }
 
 

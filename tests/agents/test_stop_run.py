@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from agents.conftest import Lives, WaitFor
 
-from uwf_git.agents import stop_run as module
-from uwf_git.agents.stop_run import find_group, is_left_behind, stop_run
+from uwf_git.agents import run_files as module
+from uwf_git.agents.run_files import find_group, is_left_behind, stop_run
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/stat"), reason="there is no /proc here"

@@ -13,7 +13,7 @@ from bench.timing import time_call
 
 import uwf_git
 
-_PACKAGES = ("uwf-git", "dulwich", "click", "jsonata-python", "jsonschema")
+_PACKAGES = ("uwf", "dulwich", "click", "jsonata-python", "jsonschema")
 _FSYNCS = 20
 
 

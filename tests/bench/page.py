@@ -51,7 +51,7 @@ def measure_page(bench: Bench) -> list[Table]:
     bench.tell(f"the page over {size} threads")
     with serve(bench.world, store.path) as server:
         if server is None:
-            return [Table(title, [Row("uwf ui", {}, failure="uwf-git[ui] is not installed")])]
+            return [Table(title, [Row("uwf ui", {}, failure="uwf[ui] is not installed")])]
         return [Table(title, [*_measure(server, first)])]
 
 

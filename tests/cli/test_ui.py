@@ -18,7 +18,7 @@ def test_without_the_extra_it_says_what_to_install(
 
     assert ran.status == 1
     assert "needs a package that is not installed: uvicorn" in ran.err
-    assert "pip install 'uwf-git[ui]'" in ran.err
+    assert "pip install 'uwf[ui]'" in ran.err
 
 
 def test_port_that_is_taken_is_named(uwf: Uwf) -> None:

@@ -12,6 +12,7 @@ from commands.world import World
 from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 
+from uwf_git.agentkit.adapters.check import list_changed
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
@@ -20,7 +21,6 @@ from uwf_git.commands.worktree.repository import find_origin, write_tree
 from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.plan.changed_files import list_changed
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.local_files import settings_file
 

@@ -103,3 +103,22 @@ def test_key_never_passes_and_masking_again_changes_nothing(text: str, key: str)
 def test_text_without_a_hint_has_no_key(text: str) -> None:
     if not _may_have(text):
         assert _KEY.search(text) is _AFTER.search(text) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "apiKey", "API_KEY_2", "client-secret", "accessToken", "Passwords", "pwd"]
+)
+def test_member_of_a_secrets_name_is_masked_whatever_it_is(name: str) -> None:
+    for value in ("hunter2secret", 1234, ["a", {"b": "c"}]):
+        masked = mask_keys_in({"x": {name: value}})["x"][name]
+
+        assert str(masked).count("[masked]") == (2 if isinstance(value, list) else 1)
+        assert not {"hunter2secret", "1234", "c"} & set(str(masked).split("'"))
+    assert mask_keys_in({name: ["", None, True]}) == {name: ["", None, True]}
+
+
+@pytest.mark.parametrize(
+    "name", ["tokens", "inputTokens", "passwordLength", "key", "monkey", "secretary", "keys"]
+)
+def test_member_of_another_name_is_not_masked(name: str) -> None:
+    assert mask_keys_in({name: "PROJ-12", "n": {name: 12}}) == {name: "PROJ-12", "n": {name: 12}}

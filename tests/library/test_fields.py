@@ -3,7 +3,6 @@
 import pytest
 
 from uwf_git import TaskHandle, TaskRuntime
-from uwf_git.library.fields import TaskFields
 
 FIELDS = (
     "workflow_name",
@@ -32,7 +31,6 @@ def test_handles_of_one_task_are_alike(runtime: TaskRuntime, task: TaskHandle) -
     again = runtime.task(task.task_id)
     other = runtime.start("demo", "Do it.")
 
-    assert isinstance(task, TaskFields)
     assert (task == again, task == other, task == task.task_id) == (True, False, False)
     assert len({task, again, other}) == 2
     assert repr(task) == f"<TaskHandle {task.task_id}>"

@@ -3,7 +3,7 @@ from commands.world import DEMO
 
 from uwf_git import Limits, Refused, TaskRuntime
 from uwf_git.library.starting import to_limit_names
-from uwf_git.model.thread import LIMITS
+from uwf_git.model.limits import LIMITS
 
 
 def test_every_limit_has_a_python_name() -> None:

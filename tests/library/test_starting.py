@@ -10,8 +10,8 @@ from ulid import ULID
 
 from uwf_git import Refused, TaskRuntime
 from uwf_git.library.place import KeptStore, Place
+from uwf_git.library.players import StepMemory
 from uwf_git.library.starting import new_task_id
-from uwf_git.library.step_memory import StepMemory
 from uwf_git.model.names import is_thread_id
 
 

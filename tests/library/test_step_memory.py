@@ -9,8 +9,8 @@ import pytest
 from uwf_git import AgentContext, TaskRuntime
 from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.turn_context import Step
-from uwf_git.library import step_memory
-from uwf_git.library.step_memory import StepMemory
+from uwf_git.library import players
+from uwf_git.library.players import StepMemory
 
 WORKFLOW = """\
 name: count
@@ -103,7 +103,7 @@ def test_what_is_remembered_is_shared_and_cannot_be_changed(tmp_path: Path) -> N
 def test_more_than_the_most_is_forgotten_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_memory, "_STEP_BYTES", step_memory.MOST_BYTES // 3)
+    monkeypatch.setattr(players, "_STEP_BYTES", players.MOST_BYTES // 3)
     reader = Reader()
     runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
 

@@ -167,3 +167,18 @@ CHOICE = {
 )
 def test_a_form_is_told_the_field(schema: Any, value: Any, pointers: list[str]) -> None:
     assert [each.path for each in point_out(schema, value)] == pointers
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("bool", "'bool' is no type of JSON Schema; did you mean boolean?"),
+        ("Integer", "'Integer' is no type of JSON Schema; did you mean integer?"),
+        (5, "5 is no type of JSON Schema; types are string, integer, number, boolean, array, "),
+    ],
+)
+def test_type_of_another_language_is_told_what_was_meant(given: Any, told: str) -> None:
+    [problem] = check_schema({"type": "object", "properties": {"type": {"type": given}}})
+
+    assert problem.path == "properties.type.type"
+    assert problem.message.startswith(told)

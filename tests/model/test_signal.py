@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.builtin import BUILTIN, SIGNAL
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.thread import LIMITS, Amendment, build_signal, read_amendment
+from uwf_git.model.thread import Amendment, build_signal, read_amendment
 
 A, B = NodeHash("8FWKR3TN5V1QA"), NodeHash("7BQST3VW9F2MA")
 
@@ -15,7 +16,7 @@ amendments = st.builds(
     Amendment,
     workflow=st.none() | st.just(A),
     binding=st.dictionaries(st.sampled_from(["writer", "checker"]), st.just(B)),
-    limits=st.dictionaries(st.sampled_from(LIMITS), st.none() | st.integers(0, 99)),
+    limits=st.dictionaries(st.sampled_from(sorted(LIMITS)), st.none() | st.integers(0, 99)),
 )
 
 

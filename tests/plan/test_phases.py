@@ -3,7 +3,6 @@ from plan.stories import BEGIN_MS, NO, PLANS, YES, Story
 
 from uwf_git.plan.phases import (
     IDLE,
-    ListedPlan,
     PlanState,
     build_state_document,
     fold_story,
@@ -11,6 +10,7 @@ from uwf_git.plan.phases import (
     list_plan_rows,
     list_plans,
 )
+from uwf_git.plan.project_files import PlanFile
 
 WHERE = {"thread": "T", "repo": "/s.git", "address": "127.0.0.1", "port": 9527}
 FIRST, SECOND = list_plans(PLANS)
@@ -176,7 +176,7 @@ def test_end_of_a_limit_is_told() -> None:
     assert build_state_document(state(limited), WHERE)["until"] == "2026-11-23T14:32:07+00:00"
 
 
-EXTRA = ListedPlan("docs/plans/002-c.md", 2, "c")
+EXTRA = PlanFile("docs/plans/002-c.md", 2, "c")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan.stories import NO, PLANS, YES, Story
 
-from uwf_git.plan.session_log import add_entries, render_entries, write_session_log
+from uwf_git.plan.phases import add_entries, render_entries, write_session_log
 
 DAY = "session-2026-11-23.md"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from plan.stories import Story
 
-from uwf_git.plan.phases import IDLE, fold_story
-from uwf_git.plan.state_file import STATE_FILE, read_state, write_state
+from uwf_git.plan.phases import IDLE, STATE_FILE, fold_story, read_state, write_state
 
 WHERE = {"thread": "T", "repo": "/s.git", "address": "127.0.0.1", "port": 9527}
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from uwf_git.plan.notice import Notice
-from uwf_git.plan.plugin import find_plugin, render_stop_hook, write_plugin
+from uwf_git.plan.hooks import find_hook, render_stop_hook, write_plugin
 from uwf_git.plan.stop_hook import STATE_FILE
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan.stop_notices import Notice, StopServer
 
 MOST_S = 10.0
 """Far less than for ever; the hook ends within 2 s, but a busy machine starts Python slowly."""
@@ -32,7 +31,7 @@ def taken() -> Taken:
 
 @pytest.fixture
 def server(taken: Taken) -> Iterator[StopServer]:
-    with StopServer(taken.put, port=0) as server:
+    with StopServer(taken.put, 0) as server:
         yield server
 
 
@@ -42,7 +41,7 @@ def project(tmp_path: Path) -> Path:
     project = tmp_path / "项目 one"
     project.mkdir()
     state_file = str(project / ".state/workflow.state.json")
-    write_plugin(find_plugin(str(project)), "1.0", state_file=state_file)
+    write_plugin(find_hook(str(project), ".plugins"), "1.0", state_file=state_file)
     return project
 
 

@@ -38,18 +38,18 @@ for name in ("fcntl", "pwd", "grp", "resource", "termios", "tty", "pty", "syslog
     sys.modules[name] = None
 
 import json
-from uwf_git.plan import inside, notice, plan_files, stop_hook, whole_file
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan import project_files, stop_hook
+from uwf_git.plan.stop_notices import StopServer
 
 work = sys.argv[1]
-found = plan_files.find_plans(work)
-texts = [plan_files.read_plan(work, plan) for plan in found.plans]
-problems = plan_files.list_plan_problems(work, found)
+found = project_files.find_plans(work)
+texts = [project_files.read_plan(work, plan) for plan in found.plans]
+problems = project_files.list_plan_problems(work, found)
 taken = []
-with StopServer(taken.append, port=0) as server:
+with StopServer(taken.append, 0) as server:
     stop_hook.STATE_FILE = os.path.join(work, "state.json")
     state = {"phase": "planning", "address": server.address, "port": server.port}
-    whole_file.replace_whole(stop_hook.STATE_FILE, json.dumps(state).encode())
+    project_files.replace_whole(stop_hook.STATE_FILE, json.dumps(state).encode())
     stop_hook.tell()
 print(json.dumps([[*found.plans[0]], texts, problems, [each.phase for each in taken]]))
 '''

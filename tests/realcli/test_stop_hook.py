@@ -1,29 +1,25 @@
 """Real programs with the stop hook: they answer as without it, and the notice arrives."""
 
 import queue
-import sys
 from pathlib import Path
 
 import pytest
 from realcli.conftest import FRONT, Cli
 from realcli.vendors import CLAUDE, CODEX, COPILOT
 
-from uwf_git.plan.hook_forms import HOOK_VARIABLE
-from uwf_git.plan.notice import Notice
-from uwf_git.plan.phases import IDLE
-from uwf_git.plan.plugin import Plugin, find_plugin, write_plugin
-from uwf_git.plan.state_file import STATE_FILE, write_state
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, find_hook, write_plugin
+from uwf_git.plan.phases import IDLE, STATE_FILE, write_state
+from uwf_git.plan.stop_notices import Notice, StopServer
 
 _PATIENCE_S = 30
 PROGRAMS = (CLAUDE, COPILOT, CODEX)
 
 
-def prepare(cli: Cli) -> Plugin:
+def prepare(cli: Cli) -> StopHook:
     """Write the plugin of the program's project."""
-    plugin = find_plugin(str(cli.project), python=sys.executable)
-    write_plugin(plugin, "1.0", state_file=str(cli.project / STATE_FILE))
-    return plugin
+    hook = find_hook(str(cli.project), ".plugins")
+    write_plugin(hook, "1.0", state_file=str(cli.project / STATE_FILE))
+    return hook
 
 
 def homes_hooks(home: Path, script: str) -> list[str]:
@@ -38,19 +34,19 @@ def test_program_answers_as_without_it_and_the_notice_arrives(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: queue.SimpleQueue[Notice] = queue.SimpleQueue()
-    plugin = prepare(cli)
+    hook = prepare(cli)
     plain = cli.ask({"text": FRONT})
-    with StopServer(taken.put, port=0) as server:
+    with StopServer(taken.put, 0) as server:
         state = IDLE._replace(status="ready", stage="executing")
         where = {"thread": "T", "address": server.address, "port": server.port}
         write_state(str(cli.project), state, where)
         # As in a turn of a plan, where the adapter gives it to those that take it.
         monkeypatch.setenv("UWF_THREAD_ID", "T")
-        monkeypatch.setenv(HOOK_VARIABLE, f"T:{plugin.hook.script}")
+        monkeypatch.setenv(HOOK_VARIABLE, f"T:{hook.script}")
 
         hooked = cli.ask({"text": FRONT})
         notice = taken.get(timeout=_PATIENCE_S)
 
     assert (hooked.text, hooked.structured) == (plain.text, plain.structured) == (FRONT, None)
     assert (notice.phase, notice.thread) == ("executing", "T")
-    assert homes_hooks(cli.home, plugin.hook.script) == []
+    assert homes_hooks(cli.home, hook.script) == []

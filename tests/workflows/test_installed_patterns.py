@@ -4,8 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +11,17 @@ import pytest
 from workflows.pattern_runs import RUNS, PatternRun, says
 
 ROOT = Path(__file__).parents[2]
-BUILD = ".venv/bin/pip wheel -q --no-deps -w build/wheel ."
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the newest wheel of build/wheel into a folder."""
-    wheels = sorted((ROOT / "build" / "wheel").glob("uwf_git-*.whl"), key=os.path.getmtime)
-    if not wheels:
-        pytest.skip(f"there is no wheel: {BUILD}")
-    with zipfile.ZipFile(wheels[-1]) as wheel:
-        for path in (ROOT / "uwf_git" / "workflows").glob("*.yaml"):
-            packed = wheel.read(f"uwf_git/workflows/{path.name}")
-            assert packed == path.read_bytes(), f"the wheel is an old one: {BUILD}"
-    folder = tmp_path_factory.mktemp("installed")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--target", str(folder), str(wheels[-1])], check=True)
-    return folder
+INSTALLED = ROOT / "build" / "installed" / "bin"
 
 
 class Installed:
     """The installed `uwf`, in a directory and on a store of its own."""
 
-    def __init__(self, folder: Path, place: Path) -> None:
+    def __init__(self, place: Path) -> None:
         self.place = place
-        path = f"{folder / 'bin'}:{os.environ['PATH']}"
+        path = f"{INSTALLED}:{os.environ['PATH']}"
         store = str(place / "store.git")
-        self.environ = {**os.environ, "PYTHONPATH": str(folder), "PATH": path, "UWF_REPO": store}
+        self.environ = {**os.environ, "PATH": path, "UWF_REPO": store}
         self("init", store)
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -65,8 +47,10 @@ class Installed:
 
 
 @pytest.fixture
-def uwf(installed: Path, tmp_path: Path) -> Installed:
-    return Installed(installed, tmp_path)
+def uwf(tmp_path: Path) -> Installed:
+    if not INSTALLED.is_dir():
+        pytest.skip("nothing is installed: tests/distribution/install.sh")
+    return Installed(tmp_path)
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[f"{run.pattern}-{len(run.steps)}" for run in RUNS])

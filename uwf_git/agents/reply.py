@@ -188,7 +188,8 @@ _KINDS: Mapping[str, type] = {
     "session": str,
     "rung": str,
 }
-_FIELDS = frozenset({"meta", *_KINDS})
+REPLY_FIELDS = frozenset({"meta", *_KINDS})
+"""The keys of an object that is a reply."""
 
 _AROUND = " \t\r\n\ufeff"
 
@@ -204,7 +205,8 @@ class BadReply(AgentFailed):
         beginning = show_beginning(output)
         super().__init__(
             f"{message}; it begins: {beginning}" if beginning else message,
-            hint='an agent prints {"meta": {…}, "content": "…"} on stdout, and its log on stderr',
+            hint='an agent prints {"meta": {…}, "content": "…"}, or its meta alone, as one JSON '
+            "object on stdout, and its log on stderr",
             kind=kind,
         )
         self.kind = kind
@@ -287,7 +289,8 @@ def _read_object(
     if is_free and _has_only_content(fields):
         fields["meta"] = {}
     is_bare = is_free and "meta" not in fields
-    if is_bare or (protocol == "flags" and not ("meta" in fields and fields.keys() <= _FIELDS)):
+    is_reply = "meta" in fields and fields.keys() <= REPLY_FIELDS
+    if is_bare or (protocol == "flags" and not is_reply):
         return AgentReply(meta=fields, content=text, form="bare", raw=raw)
     if "meta" not in fields:
         keys = ", ".join(sorted(fields)) or "nothing"

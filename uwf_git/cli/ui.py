@@ -21,7 +21,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.errors import Refused
 
 if TYPE_CHECKING:
-    # They are of the extra `uwf-git[ui]`.
+    # They are of the extra `uwf[ui]`.
     from uwf_git.web.ui.serve import Listening
 
 _PARTS = frozenset({"starlette", "uvicorn", "anyio", "h11"})
@@ -61,7 +61,7 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
         raise Refused(
             f"the page needs a package that is not installed: {error.name}",
             code="ui-missing",
-            hint="`pip install 'uwf-git[ui]'` installs what it needs",
+            hint="`pip install 'uwf[ui]'` installs what it needs",
             package=error.name,
         ) from error
     store = session.open_store(create=True)

@@ -154,11 +154,11 @@ PLAN = LazyGroup(
             "List the plan files of a directory, with their status",
         ),
         "clean": LazyCommand(
-            "uwf_git.cli.plan.clean:clean_command",
+            "uwf_git.cli.plan.look:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
         "plugin": LazyCommand(
-            "uwf_git.cli.plan.plugin:plugin_command",
+            "uwf_git.cli.plan.directory:plugin_command",
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },

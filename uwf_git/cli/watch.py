@@ -12,7 +12,7 @@ from uwf_git.cli.output.live import full_screen
 from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import screen_of
 from uwf_git.cli.output.spending import describe_usage
-from uwf_git.cli.output.table import Cell, Column, render_columns, shorten
+from uwf_git.cli.output.table import Cell, Column, describe_split, render_columns, shorten
 from uwf_git.cli.session.caller import sigterm_as_interrupt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import stdout_is_utf8, stdout_size, wait_for_reader, write_stdout
@@ -150,14 +150,12 @@ class _View:
 
     def _cells(self, row: dict[str, Any], *, is_live: bool) -> dict[str, Cell]:
         summary = self._watch.summarize(row)
-        thread, status = row["thread"], row["status"]
-        below = row.get("branches", {})
-        more = ", ".join(f"{number} {each}" for each, number in below.items())
+        thread = row["thread"]
         work = row.get("atWork")
         since_ms = row.get("lastUpdateTime") if work is None else work["since"]
         return {
             "thread": thread if self._ids is None else self._ids.shorten(thread),
-            "status": self._screen.name_status(status, f" ({more})" if more else ""),
+            "status": self._screen.name_status(*describe_split(row)),
             "workflow": row.get("workflowName"),
             "step": str(row.get("depth") or ""),
             "task": summary.task,

@@ -467,9 +467,38 @@ def _find_keys(reading: bytes) -> Iterator[Span]:
             yield found.end(found.lastgroup) if found.lastgroup else found.start(), found.end()
 
 
+# `password` and `apiKey`, but not `tokens`, `passwordLength`, or the `key` of an issue.
+_SECRET_MEMBER = re.compile(
+    r"(?:(?:password|passwd|pwd|passphrase|secret|credential"
+    r"|(?:api|access|secret|private|auth|signing|encryption|ssh)key)s?|token|authorization)\d{0,2}$"
+)
+_NO_LETTER = re.compile(r"[^a-z0-9]")
+_LONGEST_NAME = 40
+
+
 def mask_keys_in(value: Any) -> Any:
-    """Return a JSON value with all its texts masked, and the keys of its objects."""
-    return change_texts(value, mask_keys)
+    """Return a JSON value with all its texts masked, and the keys of its objects.
+
+    Of a member whose name is that of a secret all texts and numbers are masked, whatever they are.
+    """
+    return change_texts(_mask_members(value, is_secret=False), mask_keys)
+
+
+def _mask_members(value: Any, *, is_secret: bool) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _mask_members(each, is_secret=is_secret or _is_secret_member(name))
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_mask_members(each, is_secret=is_secret) for each in value]
+    is_telling = value != "" and not isinstance(value, bool | None)
+    return MASK if is_secret and is_telling else value
+
+
+def _is_secret_member(name: str) -> bool:
+    plain = _NO_LETTER.sub("", name.lower()) if len(name) <= _LONGEST_NAME else ""
+    return _SECRET_MEMBER.search(plain) is not None
 
 
 # Fingerprints of secrets: find a secret in a text without knowing it.

@@ -4,9 +4,12 @@ Each stage has all of the stage before it, and no stage has anything that ``uwf 
 would not print.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 from uwf_git.engine.lazy_list import LazyList
 from uwf_git.errors import Refused
@@ -21,7 +24,7 @@ class InputFile:
     path: str
     """Below the work directory."""
 
-    content: str
+    content: str = ""
     problem: str | None = None
     """Why there is no content; None: there is."""
 
@@ -33,10 +36,10 @@ class Rejection:
     role: str
     """Who rejected the work."""
 
-    issues: tuple[str, ...]
-    suggestion: str
-    meta: Any
-    content: str
+    issues: tuple[str, ...] = ()
+    suggestion: str = ""
+    meta: Any = None
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class RoleView:
     name: str
     description: str
     system_prompt: str
-    extract_prompt: str | None
+    extract_prompt: str | None = None
     """How to fill the meta, in words; None if the schema says it all."""
 
     output_schema: dict[str, Any] | bool
@@ -113,7 +116,7 @@ class Start:
     timestamp: int
     """Milliseconds since 1970."""
 
-    initial_state: dict[str, Any]
+    initial_state: dict[str, Any] = field(default_factory=dict)
 
     depth: int = 0
     """How deep the thread is nested: 0, or one more than that of its parent thread."""
@@ -196,12 +199,12 @@ class AgentContext(ModeratorContext):
     attempt: int
     """Which attempt at this turn this is, from 1."""
 
-    last_error: LastError | None
-    state: dict[str, Any]
-    hint: str | None
+    last_error: LastError | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+    hint: str | None = None
     """A hint from a person who watches the thread."""
 
-    workdir: str | None
+    workdir: str | None = None
     """Where the agent runs; None if it is not known on this machine."""
 
     input: Any = None
@@ -226,6 +229,18 @@ class ExtractContext(AgentContext):
     agent_content: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verified:
+    role: str
+    input: Any = None
+    checked: str = ""
+
+
+_KEYS = {"thread_id": "thread", "current_role": "role", "tried": "try"}
+_NEXT_WORD = re.compile("_([a-z])")
+_PLAIN = {str: "a string", int: "a whole number", dict: "an object"}
+
+
 def build_extract_context(context: AgentContext, agent_content: str) -> ExtractContext:
     """Add the agent's answer to its context."""
     known = {each.name: getattr(context, each.name) for each in fields(AgentContext)}
@@ -240,188 +255,74 @@ def parse_context(document: Any) -> AgentContext:
     Raises:
         BadContext: something is missing, or of the wrong kind; it says what.
     """
-    root = _Fields(document, "")
-    error = root.find_object("lastError")
-    return AgentContext(
-        thread_id=root.text("thread"),
-        start=_parse_start(root.part("start")),
-        steps=_parse_steps(root),
-        workflow=_parse_workflow(root.part("workflow")),
-        current_role=_parse_role(root.part("role")),
-        head=root.text("head"),
-        depth=root.number("depth"),
-        visit=root.number("visit"),
-        attempt=root.number("attempt"),
-        last_error=None if error is None else _parse_error(_Fields(error, "lastError")),
-        state=root.find_object("state") or {},
-        hint=root.find_text("hint"),
-        workdir=root.find_text("workdir"),
-        input=root.find("input"),
-        node=None if root.find("node") is None else _parse_node(root.part("node")),
-        iteration=root.find_number("iteration"),
-        input_files=_parse_files(root),
-        tried=None if root.find("try") is None else _parse_try(root.part("try")),
-    )
+    steps = document.get("steps") if isinstance(document, dict) else None
+    if not isinstance(steps, LazyList):
+        whole: AgentContext = _parse(AgentContext, document, "")
+        return whole
+    context: AgentContext = _parse(AgentContext, {**document, "steps": []}, "")
+    return replace(context, steps=steps.mapped(lambda step: _parse(Step, step, "a step")))
 
 
-def _parse_files(root: "_Fields") -> tuple[InputFile, ...]:
-    parts = root.parts("inputFiles") if root.find("inputFiles") else ()
+def _parse(kind: Any, document: Any, path: str) -> Any:
+    """Return *document* as a *kind*: its keys are the names of the fields, as JSON has them."""
+    if not isinstance(document, dict):
+        raise BadContext(path or "the document", "is not an object")
+    values: dict[str, Any] = {}
+    for name, key, wanted, is_optional in _list_fields(kind):
+        value = document.get(key)
+        if value is None and is_optional:
+            continue
+        if type(value) is not wanted or value is None:
+            at = f"{path}.{key}" if path else key
+            if key not in document:
+                raise BadContext(at, "is missing")
+            value = _read(wanted, value, at)
+        values[name] = value
+    return kind(**values)
+
+
+@lru_cache
+def _list_fields(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
+    """Return name, key and type of each field, and whether it may be left out."""
     return tuple(
-        InputFile(
-            path=part.text("path"),
-            content=part.find_text("content") or "",
-            problem=part.find_text("problem"),
+        (
+            each.name,
+            _KEYS.get(each.name) or _NEXT_WORD.sub(lambda found: found[1].upper(), each.name),
+            _strip(each.type),
+            each.default is not MISSING or each.default_factory is not MISSING,
         )
-        for part in parts
+        for each in fields(kind)
     )
 
 
-def _parse_try(part: "_Fields") -> TryView:
-    verified = None if part.find("verifies") is None else part.part("verifies")
-    return TryView(
-        number=part.number("number"),
-        of=part.find_number("of"),
-        verifies=None if verified is None else verified.text("role"),
-        work_input=None if verified is None else verified.find("input"),
-        checked="" if verified is None else verified.find_text("checked") or "",
-        rejected=None if part.find("rejected") is None else _parse_rejection(part.part("rejected")),
-    )
+def _strip(kind: Any) -> Any:
+    """Return the type of a field without None, and without the types of a dict's members."""
+    options = [each for each in get_args(kind) if each is not NoneType]
+    if get_origin(kind) is dict:
+        return dict
+    is_optional = NoneType in get_args(kind) and len(options) == 1
+    return _strip(options[0]) if is_optional else kind
 
 
-def _parse_rejection(part: "_Fields") -> Rejection:
-    issues = part.find("issues") or ()
-    return Rejection(
-        role=part.text("role"),
-        issues=tuple(str(each) for each in issues),
-        suggestion=part.find_text("suggestion") or "",
-        meta=part.find("meta"),
-        content=part.find_text("content") or "",
-    )
+def _read(wanted: Any, value: Any, at: str) -> Any:
+    if wanted in _PLAIN and (not isinstance(value, wanted) or isinstance(value, bool)):
+        raise BadContext(at, f"is not {_PLAIN[wanted]}")
+    if is_dataclass(wanted):
+        part = _flat_try(value) if wanted is TryView else value
+        return _parse(wanted, part, at)
+    if get_origin(wanted) in (tuple, Sequence):
+        if not isinstance(value, list):
+            raise BadContext(at, "is not a list")
+        kind = get_args(wanted)[0]
+        return tuple(_read(kind, each, f"{at}[{n}]") for n, each in enumerate(value))
+    if bool in get_args(wanted) and not isinstance(value, dict | bool):
+        raise BadContext(at, "is not a JSON Schema")
+    return value
 
 
-def _parse_node(part: "_Fields") -> NodeView:
-    return NodeView(label=part.text("label"), at=part.text("at"))
-
-
-def _parse_workflow(part: "_Fields") -> WorkflowView:
-    return WorkflowView(
-        name=part.text("name"), hash=part.text("hash"), description=part.text("description")
-    )
-
-
-def _parse_role(part: "_Fields") -> RoleView:
-    return RoleView(
-        name=part.text("name"),
-        description=part.text("description"),
-        system_prompt=part.text("systemPrompt"),
-        extract_prompt=part.find_text("extractPrompt"),
-        output_schema=part.schema("outputSchema"),
-        checks=part.find_texts("checks"),
-        output_file=part.find_text("outputFile"),
-    )
-
-
-def _parse_start(part: "_Fields") -> Start:
-    return Start(
-        prompt=part.text("prompt"),
-        hash=part.text("hash"),
-        timestamp=part.number("timestamp"),
-        initial_state=part.find_object("initialState") or {},
-        depth=part.find_number("depth") or 0,
-        parent_thread=part.find_text("parentThread"),
-        entry=part.find_text("entry"),
-    )
-
-
-def _parse_steps(root: "_Fields") -> Sequence[Step]:
-    steps = root.anything("steps")
-    if isinstance(steps, LazyList):
-        return steps.mapped(lambda step: _parse_step(_Fields(step, "a step")))
-    return tuple(map(_parse_step, root.parts("steps")))
-
-
-def _parse_step(part: "_Fields") -> Step:
-    return Step(
-        role=part.text("role"),
-        meta=part.anything("meta"),
-        content=part.text("content"),
-        agent=part.text("agent"),
-        hash=part.text("hash"),
-        timestamp=part.number("timestamp"),
-        session=part.find_text("session"),
-        usage=part.find_object("usage") or {},
-    )
-
-
-def _parse_error(part: "_Fields") -> LastError:
-    return LastError(
-        kind=part.text("kind"),
-        message=part.text("message"),
-        output=part.find_text("output") or "",
-    )
-
-
-class _Fields:
-    """An object of the document, and its path."""
-
-    def __init__(self, value: Any, path: str) -> None:
-        if not isinstance(value, dict):
-            raise BadContext(path or "the document", "is not an object")
-        self._value: dict[str, Any] = value
-        self._path = path
-
-    def anything(self, name: str) -> Any:
-        if name not in self._value:
-            raise BadContext(self._at(name), "is missing")
-        return self._value[name]
-
-    def find(self, name: str) -> Any:
-        return self._value.get(name)
-
-    def text(self, name: str) -> str:
-        value = self.anything(name)
-        if not isinstance(value, str):
-            raise BadContext(self._at(name), "is not a string")
-        return value
-
-    def find_text(self, name: str) -> str | None:
-        return None if self._value.get(name) is None else self.text(name)
-
-    def number(self, name: str) -> int:
-        value = self.anything(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise BadContext(self._at(name), "is not a whole number")
-        return value
-
-    def find_number(self, name: str) -> int | None:
-        return None if self._value.get(name) is None else self.number(name)
-
-    def find_object(self, name: str) -> dict[str, Any] | None:
-        value = self._value.get(name)
-        if value is not None and not isinstance(value, dict):
-            raise BadContext(self._at(name), "is not an object")
-        return value
-
-    def find_texts(self, name: str) -> tuple[str, ...]:
-        values = self._value.get(name) or []
-        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-            raise BadContext(self._at(name), "is not a list of texts")
-        return tuple(values)
-
-    def schema(self, name: str) -> dict[str, Any] | bool:
-        value = self.anything(name)
-        if not isinstance(value, dict | bool):
-            raise BadContext(self._at(name), "is not a JSON Schema")
-        return value
-
-    def part(self, name: str) -> "_Fields":
-        return _Fields(self.anything(name), self._at(name))
-
-    def parts(self, name: str) -> "list[_Fields]":
-        values = self.anything(name)
-        if not isinstance(values, list):
-            raise BadContext(self._at(name), "is not a list")
-        return [_Fields(value, f"{self._at(name)}[{n}]") for n, value in enumerate(values)]
-
-    def _at(self, name: str) -> str:
-        return f"{self._path}.{name}" if self._path else name
+def _flat_try(document: Any) -> Any:
+    verified = document.get("verifies") if isinstance(document, dict) else None
+    if verified is None:
+        return document
+    part = _parse(_Verified, verified, "try.verifies")
+    return {**document, "verifies": part.role, "workInput": part.input, "checked": part.checked}

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, isfunction, signature
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypeVar, Union, get_args, get_origin, is_typeddict
 
 from uwf_git.errors import BadUsage
 
@@ -46,19 +46,6 @@ def check_number(name: str, value: float | None, *, least: int) -> None:
     """
     if value is not None and not value >= least:
         raise WrongArgument(name, f"{value} is less than {least}")
-
-
-def check_fields(value: object) -> None:
-    """Check the fields of a dataclass against their annotations.
-
-    Raises:
-        WrongArgument
-    """
-    kind = type(value)
-    for name, hint in get_type_hints(kind).items():
-        problem = find_problem(getattr(value, name), hint)
-        if problem is not None:
-            raise WrongArgument(f"{kind.__name__}({name}=…)", problem)
 
 
 def _checked(method: Callable[..., Any], shown: str | None) -> Callable[..., Any]:

@@ -11,10 +11,10 @@ from uwf_git.commands.draft.draft import (
 )
 from uwf_git.commands.draft.judge import describe_problem
 from uwf_git.library.handle import TaskHandle
-from uwf_git.library.outcomes import OnStep
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
 from uwf_git.library.starting import new_task_id
+from uwf_git.library.values import OnStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

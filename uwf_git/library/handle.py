@@ -16,21 +16,10 @@ from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
 from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted
+from uwf_git.commands.step.branches import check_branches
+from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.library.arguments import check_arguments, check_number
-from uwf_git.library.events import EventQuery, TaskEvent, walk_events
-from uwf_git.library.fields import TaskFields
-from uwf_git.library.outcomes import (
-    BackgroundRun,
-    OnStep,
-    TaskRun,
-    TaskStep,
-    build_task_run,
-    build_task_step,
-    build_watcher,
-    take_task_step,
-)
 from uwf_git.library.place import Place, to_path
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.starting import (
@@ -46,22 +35,109 @@ from uwf_git.library.starting import (
     to_agent_words,
     to_limit_names,
 )
-from uwf_git.library.status import TaskStatus
+from uwf_git.library.values import (
+    BackgroundRun,
+    OnStep,
+    TaskEvent,
+    TaskRun,
+    TaskState,
+    TaskStatus,
+    TaskStep,
+    build_task_run,
+    build_task_step,
+    build_watcher,
+    query_task,
+    walk_events,
+)
 from uwf_git.store.store import Store
 
 
 @check_arguments
-class TaskHandle(TaskFields):
+class TaskHandle:
     """A task; made by ``TaskRuntime``.
 
     Its fields are read anew each time; ``query`` returns all of them at one moment.
     """
 
-    __slots__ = ()
+    __slots__ = ("_place", "task_id")
 
     def __init__(self, place: Place, task_id: str) -> None:
         self._place = place
         self.task_id = task_id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.task_id}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskHandle):
+            return NotImplemented
+        return (self.task_id, self._place.path) == (other.task_id, other._place.path)
+
+    def __hash__(self) -> int:
+        return hash(self.task_id)
+
+    def query(self) -> TaskStatus:
+        """Return the task's status and state.
+
+        Raises:
+            StoreDamaged: it cannot be read.
+        """
+        return query_task(self._place, self.task_id)
+
+    @property
+    def status(self) -> TaskState:
+        """The status now."""
+        return self.query().status
+
+    @property
+    def workflow_name(self) -> str:
+        """The name of its workflow."""
+        return self.query().workflow_name
+
+    @property
+    def current_node(self) -> str | None:
+        """The role or node at work, or whose turn it is; None if none is left."""
+        return self.query().current_node
+
+    @property
+    def current_iteration(self) -> int | None:
+        """Which turn of that role, or pass of the loop around the node, this is, from 1."""
+        return self.query().current_iteration
+
+    @property
+    def last_node(self) -> str | None:
+        """The role or node of the newest step; None before the first."""
+        return self.query().last_node
+
+    @property
+    def next(self) -> str | None:
+        """The role that takes the next step, or ``$END``; None after the end."""
+        return self.query().next
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The state that the roles share."""
+        return self.query().state
+
+    @property
+    def start_time(self) -> int:
+        """When it began, in milliseconds since 1970."""
+        return self.query().start_time
+
+    @property
+    def last_update_time(self) -> int:
+        """When it last changed, in milliseconds since 1970."""
+        return self.query().last_update_time
+
+    @property
+    def end_time(self) -> int | None:
+        """When it ended, in milliseconds since 1970; None before that."""
+        return self.query().end_time
+
+    @property
+    def error(self) -> str | None:
+        """Why the newest attempt failed, if no step has been taken since."""
+        return self.query().error
 
     def step(
         self,
@@ -87,7 +163,9 @@ class TaskHandle(TaskFields):
         check_number("TaskHandle.step(jobs=…)", jobs, least=1)
         with self._stepping(agent, jobs, trust=trust) as (store, request):
             asked = request._replace(workdir=to_path(workdir))
-            return take_task_step(store, self._place.caller, asked)
+            stepped = step_thread(store, self._place.caller, asked)
+            check_branches(stepped)
+            return build_task_step(store, stepped)
 
     def run(
         self,
@@ -159,8 +237,7 @@ class TaskHandle(TaskFields):
         Raises:
             Refused: there is no such event.
         """
-        query = EventQuery(task_id=self.task_id, since=since, follow=follow)
-        return walk_events(self._place, query)
+        return walk_events(self._place, self.task_id, since=since, follow=follow)
 
     def pause(self, reason: str = "") -> None:
         """Let no further step begin; a step under way is finished and recorded.

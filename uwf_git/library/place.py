@@ -16,8 +16,7 @@ from uwf_git.commands.after import follow_up
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.library.arguments import WrongArgument
-from uwf_git.library.players import PlayerFunction
-from uwf_git.library.step_memory import StepMemory
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.store.disk.file_memory import read_stamp
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.store import Store, open_store

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
-from uwf_git.library.arguments import WrongArgument, check_arguments, check_fields, check_number
-from uwf_git.library.events import EventQuery, TaskEvent, walk_events
+from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
-from uwf_git.library.outcomes import OnStep, TaskRun, TaskStep
 from uwf_git.library.place import (
     KeptStore,
     Place,
@@ -25,18 +24,20 @@ from uwf_git.library.place import (
     read_system_clock_ms,
     to_path,
 )
-from uwf_git.library.players import PlayerFunction
+from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.library.starting import (
     AgentsByRole,
     AppendedSource,
     Limits,
-    TaskRequest,
     WorkflowSource,
+    list_player_words,
+    new_task_id,
+    put_if_source,
     put_source,
-    start_task,
+    to_agent_words,
+    to_limit_names,
 )
-from uwf_git.library.status import TaskStatus
-from uwf_git.library.step_memory import StepMemory
+from uwf_git.library.values import OnStep, TaskEvent, TaskRun, TaskStatus, TaskStep, walk_events
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.discover import find_store
 
@@ -51,6 +52,7 @@ _STATUSES = frozenset({*STATUSES, *FROM_TASK_WORDS, RUNNING, DAMAGED, UNREADABLE
 _MOST_ROWS = 2**31
 
 
+@check_arguments
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
     """Which tasks to list; by default all that have not ended."""
@@ -198,8 +200,22 @@ class TaskRuntime:
             Refused: there is no such workflow, role, limit or directory, or the prompt is empty.
         """
         where = to_path(workdir)
-        request = TaskRequest(workflow, prompt, agents, limits, where, parent, state)
-        return TaskHandle(self._place, start_task(self._place, request))
+        name = put_if_source(self._place, workflow, workdir=where)
+        words = (*list_player_words(self._place, name), *to_agent_words(agents))
+        request = StartRequest(
+            name,
+            prompt,
+            words,
+            self._place.agent,
+            where,
+            limits=to_limit_names(limits),
+            parent=parent,
+            state=state,
+        )
+        thread = new_task_id(self._place)
+        with self._place.writing() as store:
+            start_thread(store, self._place.caller, request, thread=thread)
+        return TaskHandle(self._place, thread)
 
     def task(self, task_id: str) -> TaskHandle:
         """Return the task of this id, or of a unique prefix of it; a new branch begins.
@@ -224,8 +240,7 @@ class TaskRuntime:
         Raises:
             Refused: there is no such event.
         """
-        query = EventQuery(since=since, follow=follow, with_state=with_state)
-        return walk_events(self._place, query)
+        return walk_events(self._place, since=since, follow=follow, with_state=with_state)
 
     def query(self, task_id: str) -> TaskStatus:
         """Return the status of a task; see ``TaskHandle.query``."""
@@ -290,7 +305,6 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     Raises:
         WrongArgument: a field has a wrong type or value.
     """
-    check_fields(wanted)
     check_number("TaskFilter(offset=…)", wanted.offset, least=0)
     check_number("TaskFilter(limit=…)", wanted.limit, least=0)
     unknown = sorted(set(wanted.statuses) - _STATUSES)

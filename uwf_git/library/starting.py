@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.library.outcomes import BackgroundRun
 from uwf_git.library.place import Place
 from uwf_git.library.players import PREFIX
+from uwf_git.library.values import BackgroundRun
 from uwf_git.model.canonical import canonical
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ALPHABET, ThreadId
 from uwf_git.model.yaml.render import render_yaml
 
@@ -76,7 +76,7 @@ def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
     return tuple(f"{role}={agents[role]}" for role in roles if role in agents)
 
 
-# The limits of a task under their Python names; engine/limits.py counts.
+# The limits of a task under their Python names; model/limits.py counts.
 
 
 class Limits(TypedDict, total=False):
@@ -91,18 +91,11 @@ class Limits(TypedDict, total=False):
     """In the currency that the agents report."""
 
 
-_NAMES = {
-    "max_steps": "maxSteps",
-    "max_execution_time": "maxExecutionTime",
-    "max_tokens": "maxTokens",
-    "max_cost": "maxCost",
-}
-
-
 def to_limit_names(limits: Limits | None) -> dict[str, Any]:
     """Return *limits* under the names of a StartNode; an unknown name is refused later."""
     given: Mapping[str, Any] = limits or {}
-    return {_NAMES.get(name, name): value for name, value in given.items()}
+    names = {limit.option[2:].replace("-", "_"): name for name, limit in LIMITS.items()}
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 # Workflow sources: tell a workflow's name from a file, YAML text or a definition in Python.
@@ -182,38 +175,6 @@ def read_source(given: AppendedSource, cwd: str) -> SourceText:
 
 _RANDOM_BITS = 80
 _ULID_BITS = 130
-
-
-class TaskRequest(NamedTuple):
-    """The arguments of a new task."""
-
-    workflow: WorkflowSource
-    prompt: str | None
-    agents: AgentsByRole | str | None
-    limits: Limits | None
-    workdir: str | None
-    parent: str | None = None
-    """The task whose agent starts it."""
-
-    state: Mapping[str, Any] | None = None
-
-
-def start_task(place: Place, request: TaskRequest) -> ThreadId:
-    """Start a task; nothing runs. It raises what ``put_workflow`` and ``start_thread`` raise."""
-    name = put_if_source(place, request.workflow, workdir=request.workdir)
-    agents = (*list_player_words(place, name), *to_agent_words(request.agents))
-    start = StartRequest(
-        name,
-        request.prompt,
-        agents,
-        place.agent,
-        request.workdir,
-        limits=to_limit_names(request.limits),
-        parent=request.parent,
-        state=request.state,
-    )
-    with place.writing() as store:
-        return start_thread(store, place.caller, start, thread=new_task_id(place)).thread
 
 
 def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:

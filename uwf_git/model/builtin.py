@@ -6,6 +6,7 @@ name, and old threads keep the old one: add a version, never edit one that shipp
 
 from typing import Any
 
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.meta_schema import META_SCHEMA
 from uwf_git.model.names import PATTERN, NodeHash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
@@ -104,10 +105,8 @@ _WORKFLOW = {
 }
 
 _LIMITS: dict[str, Any] = {
-    "maxSteps": _NATURAL,
-    "maxExecutionTime": _NATURAL,
-    "maxTokens": _NATURAL,
-    "maxCost": {"type": "number", "minimum": 0},
+    name: {"type": "number", "minimum": 0} if limit.unit == "usd" else _NATURAL
+    for name, limit in LIMITS.items()
 }
 
 _START = _record(

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uwf_git.model.builtin import START
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import find_reference, reference
 from uwf_git.model.thread import (
-    LIMITS,
     Split,
     Status,
     ThreadState,

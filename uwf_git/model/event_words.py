@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.event_folds import Cause, Standing
-from uwf_git.model.thread import Event, read_amendment, render_limit
+from uwf_git.model.limits import render_limit
+from uwf_git.model.thread import Event, read_amendment
 
 LONGEST_QUOTE = 2_000
 """The most of a text that a body quotes, in characters."""

@@ -7,6 +7,7 @@ ever: check foreign values under limits (agents/limited_fork.py).
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import jsonschema
@@ -34,6 +35,14 @@ _NO_SCHEMA = (
     re.error,
 )
 
+_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+# What other languages call them.
+_MEANT = {
+    "str": "string", "text": "string", "int": "integer", "float": "number", "double": "number",
+    "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object",
+    "mapping": "object", "none": "null", "nil": "null", **{each: each for each in _TYPES},
+}  # fmt: skip
+
 _MOST_PROBLEMS = 20
 _LONGEST_MESSAGE = 240
 
@@ -45,12 +54,24 @@ def check_schema(schema: Any) -> list[Problem]:
     if not isinstance(schema, dict | bool):
         return [Problem("", "a schema is an object, true or false")]
     try:
-        return _problems(_META.iter_errors(schema)) or _dead_references(schema)
+        errors = list(islice(_META.iter_errors(schema), _MOST_PROBLEMS))
+        found = [_name_type(error) or _problem(error) for error in errors]
+        return found or _dead_references(schema)
     except RecursionError:
         return [_TOO_DEEP]
     except ValueError as error:
         # Of urlsplit, for an $id such as `http://[`.
         return [Problem("", f"an $id is no URL: {error}")]
+
+
+def _name_type(error: ValidationError) -> Problem | None:
+    """Return that a schema names a type that there is not; None if *error* is another one."""
+    given = error.instance
+    if error.validator != "anyOf" or [*error.absolute_path][-1:] != ["type"]:
+        return None
+    meant = _MEANT.get(str(given).lower())
+    told = f"did you mean {meant}?" if meant else f"types are {', '.join(_TYPES)}"
+    return Problem(_problem(error).path, f"{given!r:.60} is no type of JSON Schema; {told}")
 
 
 def check_value(schema: Any, value: Any) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Threads as values: statuses, events, records, signals, usage and limits."""
+"""Threads as values: statuses, events, records, signals and usage."""
 
 import math
 import sys
@@ -10,38 +10,7 @@ from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.references import find_reference, reference
-from uwf_git.model.text import render_duration
 from uwf_git.model.workflow import START
-
-# Limits of a thread: valid values, and how they are shown. Each is above 0.
-
-MOST = 2**53 - 1
-"""The largest whole number that every JSON reader keeps exactly."""
-
-LONGEST_MS = 365 * 24 * 3600 * 1000
-"""Longer waits overflow system calls."""
-
-
-def find_limit_problem(name: str, value: Any) -> str | None:
-    """Return what is wrong with *value* as the limit *name*; None if it is valid."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # False for NaN, which compares false with everything.
-    is_positive = is_number and 0 < value <= MOST
-    is_whole = is_positive and int(value) == value
-    if name == "maxCost":
-        return None if is_positive else "must be a number of US dollars above 0"
-    if name == "maxExecutionTime":
-        fits = is_whole and value <= LONGEST_MS
-        return None if fits else "must be a whole number of milliseconds, 1 or more, at most a year"
-    return None if is_whole else "must be a whole number, 1 or more"
-
-
-def render_limit(name: str, value: float | None) -> str:
-    """Return a value of the limit *name* as text; times are in milliseconds."""
-    if value is None:
-        return "no limit"
-    return render_duration(int(value)) if name == "maxExecutionTime" else str(value)
-
 
 # Usage reports of agents, and how they add up.
 
@@ -422,9 +391,6 @@ def _object(value: Any) -> dict[str, Any]:
 # Source: seed 004, the runtime control protocol.
 
 Action = Literal["pause", "resume", "retry", "patch", "amend", "append", "poke"]
-
-LIMITS = ("maxSteps", "maxExecutionTime", "maxTokens", "maxCost")
-"""The names of a thread's limits, in steps, milliseconds, tokens and US dollars."""
 
 
 def keep_reason(text: str) -> str:

@@ -1,15 +1,30 @@
-"""Where a plan thread stands, in the words of seed 002, from what has happened to it.
+"""Where a plan thread stands, in the words of seed 002, from what has happened to it; as files.
 
 The roles are those of the workflow ``plan-execute``. A try is a turn of the planner or of the
 executor: it ends by a verdict, or by an attempt that counts against the retries. A verifier that
 breaks is asked again, and that is no try.
+
+The state file and the session log are views: the thread is the truth, and both can be deleted.
 """
 
+import json
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from uwf_git.errors import name_some
+from uwf_git.model.text import one_line
 from uwf_git.model.thread import Event, Status
+from uwf_git.plan.project_files import (
+    PlanFile,
+    keep_out_of_git,
+    read_whole,
+    replace_if_changed,
+    replace_whole,
+    resolve_inside,
+)
 
 PLANNER, PLAN_VERIFIER, PLANS = "planner", "plan-verifier", "plans"
 EXECUTOR, VERIFIER = "executor", "verifier"
@@ -19,19 +34,24 @@ VERIFIERS = frozenset({PLAN_VERIFIER, VERIFIER})
 MAX_RETRIES = 3
 """How many tries there are in all unless the state of the thread has another ``maxRetries``."""
 
+STATE_FILE = ".state/workflow.state.json"
+MEMORY_DIR = "docs/memory"
+
+_SHORT = 10
+"""How many characters of a commit an entry has."""
+
+_MOST_SHOWN = 1000
+_COMMIT = rb"(?m)^commit ([0-9a-f]{10})\s*$"
+_FIELDS = (
+    ("files_created", "created"),
+    ("files_modified", "modified"),
+    ("issues", "issues"),
+    ("next_steps", "next steps"),
+)
+
 Phase: TypeAlias = Literal["idle", "planning", "executing", "completed", "failed", "waiting_human"]
 Stage: TypeAlias = Literal["planning", "executing"]
 PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
-
-
-class ListedPlan(NamedTuple):
-    """A plan that the thread carries out."""
-
-    file: str
-    """Its path from the work directory, with slashes."""
-
-    number: int
-    name: str
 
 
 class Happened(NamedTuple):
@@ -78,7 +98,7 @@ class PlanState(NamedTuple):
     """The thread's, under a pause too."""
 
     stage: Stage = "planning"
-    plans: tuple[ListedPlan, ...] = ()
+    plans: tuple[PlanFile, ...] = ()
     done: int = 0
     """How many of the plans are carried out and verified."""
 
@@ -123,7 +143,7 @@ class PlanState(NamedTuple):
         return self.status == "failed" and not self.is_paused
 
     @property
-    def current(self) -> ListedPlan | None:
+    def current(self) -> PlanFile | None:
         """The plan that is carried out, or that failed; None outside of any."""
         is_at_one = self.stage == "executing" and self.done < len(self.plans)
         return self.plans[self.done] if is_at_one and self.phase != "completed" else None
@@ -212,11 +232,11 @@ def list_texts(meta: Any, key: str) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def list_plans(meta: Any) -> tuple[ListedPlan, ...]:
+def list_plans(meta: Any) -> tuple[PlanFile, ...]:
     """List the plans in the meta of the role ``plans``; what is no plan is left out."""
     rows = meta.get("plans") if isinstance(meta, dict) else None
     return tuple(
-        ListedPlan(row["file"], row["number"], row["name"])
+        PlanFile(row["file"], row["number"], row["name"])
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict)
         and isinstance(row.get("file"), str)
@@ -225,7 +245,7 @@ def list_plans(meta: Any) -> tuple[ListedPlan, ...]:
     )
 
 
-def list_plan_rows(state: PlanState, on_disk: Sequence[ListedPlan]) -> list[dict[str, Any]]:
+def list_plan_rows(state: PlanState, on_disk: Sequence[PlanFile]) -> list[dict[str, Any]]:
     """List all plans, by number, with their ``status``.
 
     A plan that is only on the disk has ``tracked`` false, one that is gone has ``missing`` true.
@@ -250,6 +270,9 @@ def _word_of(state: PlanState, place: int) -> PlanWord:
     if place > state.done or state.phase == "planning":
         return "pending"
     return "failed" if state.phase in {"waiting_human", "failed"} else "executing"
+
+
+# The state file, for the stop hook and for people.
 
 
 def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,3 +300,167 @@ def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str
 def render_moment(time_ms: int) -> str:
     """Write milliseconds since 1970 as a time of RFC 3339, in UTC."""
     return datetime.fromtimestamp(time_ms // 1000, tz=UTC).isoformat()
+
+
+def write_state(
+    workdir: str, state: PlanState, where: Mapping[str, Any], *, state_file: str = STATE_FILE
+) -> bool:
+    """Replace the state file, unless it says the same already; return whether it changed.
+
+    A file behind a link that leads out of *workdir* is left alone.
+
+    Raises:
+        OSError: the system refused; the old file is unchanged.
+    """
+    inside = resolve_inside(workdir, state_file)
+    if inside is None:
+        return False
+    path = os.path.join(workdir, inside)
+    text = json.dumps(build_state_document(state, where), indent=2, ensure_ascii=False)
+    if os.path.dirname(inside):
+        keep_out_of_git(os.path.dirname(path))
+    return replace_if_changed(path, text.encode("utf-8", "replace") + b"\n")
+
+
+def read_state(workdir: str, *, state_file: str = STATE_FILE) -> dict[str, Any]:
+    """Return what the state file says; {} if it is not there, or is no such file.
+
+    It is a hint where the thread is, and never the truth.
+    """
+    try:
+        content = read_whole(os.path.join(workdir, state_file)) or b""
+        document = json.loads(content.decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+# The session log: an entry for each transition, in a file for each day. An entry that is missing,
+# for whatever reason, is added; an entry that is there, known by its commit, is left as it is. So
+# nothing is there twice after a crash, and what people write between the entries stays.
+
+
+def render_entries(
+    story: Iterable[Happened], *, state: PlanState = IDLE, zone: tzinfo | None = None
+) -> dict[str, dict[str, str]]:
+    """Return the entries of a *story*, oldest first, by file name and then by commit.
+
+    The story goes on from *state*. The days and times are those of *zone*, by default of this
+    machine.
+    """
+    days: dict[str, dict[str, str]] = {}
+    for happened in story:
+        after = advance(state, happened)
+        moment = datetime.fromtimestamp(happened.time_ms / 1000, tz=zone)
+        lines = (
+            f"## {moment:%H:%M:%S} {_head(state, after, happened)}",
+            _text(happened, after),
+            f"commit {happened.commit[:_SHORT]}",
+        )
+        day = days.setdefault(f"session-{moment:%Y-%m-%d}.md", {})
+        day[happened.commit[:_SHORT]] = "".join(f"{line}\n" for line in lines if line)
+        state = after
+    return days
+
+
+def add_entries(content: bytes, name: str, entries: Mapping[str, str]) -> bytes:
+    """Return the *content* of the log *name* with the entries that it has not, at its end."""
+    known = {found[1].decode() for found in re.finditer(_COMMIT, content)}
+    missing = [text for commit, text in entries.items() if commit not in known]
+    if not missing:
+        return content
+    day = name.removeprefix("session-").removesuffix(".md")
+    before = content or f"# Session {day}\n".encode()
+    joint = b"\n" if before.endswith(b"\n") else b"\n\n"
+    return before + joint + "\n".join(missing).encode("utf-8", "replace")
+
+
+def write_session_log(
+    workdir: str,
+    story: Iterable[Happened],
+    *,
+    state: PlanState = IDLE,
+    memory_dir: str = MEMORY_DIR,
+) -> list[str]:
+    """Add the entries of a *story* that the logs in *memory_dir* have not.
+
+    The story goes on from *state*. A log behind a link is left alone.
+
+    Returns:
+        The paths of the files that changed.
+
+    Raises:
+        OSError: the system refused; each file is as before, or whole.
+    """
+    written = []
+    for name, entries in render_entries(story, state=state).items():
+        inside = resolve_inside(workdir, os.path.join(memory_dir, name))
+        path = os.path.join(workdir, inside or "")
+        if inside is None or os.path.islink(path):
+            continue
+        before = read_whole(path) or b""
+        after = add_entries(before, name, entries)
+        if after != before:
+            replace_whole(path, after)
+            written.append(path)
+    return written
+
+
+def _head(state: PlanState, after: PlanState, happened: Happened) -> str:
+    """Return the phase, the plan and the try in which it happened."""
+    if happened.role in WORKERS | VERIFIERS and happened.event in {"step", "answer", "attempt"}:
+        plan = "" if state.current is None else f" {_line(state.current.file.rpartition('/')[2])}"
+        # A verifier is asked again about a try that has ended.
+        number = state.tries + 1
+        return f"{state.stage}{plan}, try {number} of {max(number, after.max_retries)}"
+    return f"{after.phase}, paused" if after.is_paused else after.phase
+
+
+def _text(happened: Happened, after: PlanState) -> str:
+    """Return what happened, on one line; what others wrote cannot begin a line."""
+    who = happened.role + (f" ({happened.agent})" if happened.agent else "")
+    match happened.event:
+        case "start":
+            return f"task: {_line(happened.task)}"
+        case "step" | "answer":
+            return f"{who}: {_tell_step(happened)}{_tell_stops(happened)}{_tell_end(after)}"
+        case "attempt":
+            told = f"{who}: failed: {_line(happened.reason)}{_tell_stops(happened)}"
+            return told + _tell_end(after)
+        case "end":
+            return f"{after.done} of {_count_plans(len(after.plans))} completed"
+    told = f"{happened.event} {happened.role}".strip()
+    return told + (f": {_line(happened.reason)}" if happened.reason else "")
+
+
+def _tell_stops(happened: Happened) -> str:
+    return f"; stop notices: {happened.notices}" if happened.notices else ""
+
+
+def _count_plans(number: int) -> str:
+    return "1 plan" if number == 1 else f"{number} plans"
+
+
+def _tell_end(after: PlanState) -> str:
+    return "; waiting for a person" if after.phase == "waiting_human" else ""
+
+
+def _tell_step(happened: Happened) -> str:
+    if happened.role == PLANS:
+        names = [plan.file.rpartition("/")[2] for plan in list_plans(happened.meta)]
+        return _line(f"{_count_plans(len(names))}: {name_some(names)}")
+    if happened.role in VERIFIERS:
+        if is_verified(happened.meta):
+            return "verified"
+        return f"rejected: {_line(describe_rejection(happened.meta))}"
+    summary = happened.meta.get("summary") if isinstance(happened.meta, dict) else None
+    parts = [summary] if isinstance(summary, str) and summary.strip() else []
+    for field, word in _FIELDS:
+        texts = list_texts(happened.meta, field)
+        parts += [f"{word}: {', '.join(texts)}"] if texts else []
+    return _line("; ".join(parts) or "done")
+
+
+def _line(text: str) -> str:
+    told = one_line(text)
+    return told if len(told) <= _MOST_SHOWN else told[:_MOST_SHOWN] + "…"

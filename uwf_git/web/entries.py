@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from uwf_git.engine.limits import count_tokens, find_cost
+from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
 from uwf_git.web.elements import code, difference, fields, folded, json_fields, line
 from uwf_git.web.parts import (

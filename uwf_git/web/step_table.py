@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.engine.limits import count_tokens, find_cost
+from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
 from uwf_git.web.elements import line, table
 from uwf_git.web.parts import badge, is_played, render_cost, render_ms, render_tokens

@@ -1,6 +1,5 @@
 """The programs that get the stop hook of a plan on their command line."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from uwf_git.agentkit.adapters import claude, codex, copilot, gemini
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command_adapter import ProgramCall
-from uwf_git.plan.hook_forms import HOOK_VARIABLE, StopHook, list_run_words
+from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, list_run_words
 
 FOLDER = "/srv/my shop: one/.plugins/workflow"
 SCRIPT = f"{FOLDER}/hooks/stop_hook"
@@ -25,7 +24,7 @@ def test_turn_of_a_plan_has_the_hook(tool: str, build: Build, tmp_path: Path) ->
         environ = {"UWF_THREAD_ID": "T", HOOK_VARIABLE: hook}
         return list(build(AdapterQuestion(prompt="x", environ=environ), str(tmp_path)).argv)
 
-    words = list_run_words(tool, StopHook(sys.executable, SCRIPT), FOLDER)
+    words = list_run_words(tool, StopHook(SCRIPT))
     plain, hooked = call(""), call(f"T:{SCRIPT}")
     place = hooked.index(words[1]) - 1
 

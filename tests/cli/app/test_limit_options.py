@@ -73,7 +73,7 @@ def test_limit_is_not_set_and_taken_away_at_once() -> None:
 
 @given(st.integers(1, 365 * 24 * 3600))
 def test_seconds_are_kept_as_milliseconds(seconds: int) -> None:
-    words = LimitWords("maxExecutionTime", "a time")
+    words = LimitWords("maxExecutionTime")
 
     assert words.convert(str(seconds), None, None) == LimitOption(seconds * 1000)
     assert words.convert(LimitOption(5), None, None) == LimitOption(5)

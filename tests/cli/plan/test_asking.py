@@ -4,45 +4,45 @@ import pytest
 from cli.program import Uwf
 from plan.stories import NO, Story
 from refusing import refuses
+from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan.carry_out import Decision, ask_person, tell_failures
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.plan.run import ask_person, tell_failures
 from uwf_git.plan.phases import fold_story
 
 
 @pytest.mark.parametrize(
-    ("typed", "decision"),
+    ("typed", "hint"),
     [
-        ("c\n\n", Decision(goes_on=True)),
-        ("what\n\ncontinue\n 用 make \n", Decision(goes_on=True, hint="用 make")),
-        ("s\n", Decision(goes_on=False)),
-        ("stop\n", Decision(goes_on=False)),
+        ("c\n\n", ""),
+        ("what\n\ncontinue\n 用 make \n", "用 make"),
+        ("s\n", None),
+        ("stop\n", None),
     ],
 )
-def test_person_decides(
-    session: Session, monkeypatch: pytest.MonkeyPatch, typed: str, decision: Decision
-) -> None:
+def test_person_decides(monkeypatch: pytest.MonkeyPatch, typed: str, hint: str | None) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
-    assert ask_person(session._replace(stdin_is_tty=True, stderr_is_tty=True)) == decision
+    assert ask_person() == hint
 
 
 @pytest.mark.parametrize(("stdin", "stderr"), [(False, True), (True, False)])
-def test_nobody_is_asked_off_a_terminal(session: Session, *, stdin: bool, stderr: bool) -> None:
-    assert ask_person(session._replace(stdin_is_tty=stdin, stderr_is_tty=stderr)) is None
+def test_nobody_is_asked_off_a_terminal(uwf: Uwf, *, stdin: bool, stderr: bool) -> None:
+    agent = write_plan_agent(uwf.place, "executor crash")
+    assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
+
+    ran = uwf("plan", "resume", stdin_is_tty=stdin, stderr_is_tty=stderr)
+
+    assert (ran.status, "Continue with" in ran.err) == (3, False)
 
 
-def test_person_who_leaves_decides_nothing(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = session._replace(stdin_is_tty=True, stderr_is_tty=True)
+def test_person_who_leaves_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for typed in ("", "c\n"):
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         with pytest.raises(KeyboardInterrupt):
-            ask_person(terminal)
+            ask_person()
     monkeypatch.setattr("sys.stdin", io.StringIO("c\n\udcff\n"))
     with refuses("not-text"):
-        ask_person(terminal)
+        ask_person()
 
 
 def test_failures_are_told_with_phase_and_plan(uwf: Uwf) -> None:

@@ -12,9 +12,9 @@ from cli.program import Uwf
 from plan.played import start_task
 from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan.carry_out import listening
+from uwf_git.cli.plan.run import listening
 from uwf_git.plan.settings import DEFAULTS
-from uwf_git.plan.stop_server import CannotListen
+from uwf_git.plan.stop_notices import CannotListen
 from uwf_git.store.git.config import set_config
 
 

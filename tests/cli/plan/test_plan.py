@@ -7,10 +7,11 @@ import pytest
 from cli.program import Uwf
 from plan.played import start_task
 
-from uwf_git.cli.plan import clean, directory, look, plugin
-from uwf_git.plan.hook_forms import TOOLS
+from uwf_git.cli.plan.directory import plugin_command
+from uwf_git.cli.plan.look import clean_command, plans_command, status_command
+from uwf_git.plan.hooks import TOOLS
 
-MODULES = (clean, directory, look, plugin)
+VERBS = (status_command, plans_command, clean_command, plugin_command)
 
 
 @pytest.fixture
@@ -97,4 +98,8 @@ def test_state_is_that_of_the_file(uwf: Uwf, project: Path) -> None:
     told = uwf.json("plan", "status", "-d", "shop")
 
     assert json.loads((project / ".state/workflow.state.json").read_text()) == told
-    assert all(module.__doc__ for module in MODULES)
+
+
+def test_each_verb_takes_a_directory() -> None:
+    for verb in VERBS:
+        assert "--dir" in {name for option in verb.params for name in option.opts}

@@ -1,6 +1,5 @@
 """`uwf plan run` and `uwf plan resume`, with an agent that is a program."""
 
-import io
 import json
 from pathlib import Path
 
@@ -8,10 +7,6 @@ import pytest
 from cli.program import Uwf
 from workflows.plan_agent import write_plan_agent
 
-from uwf_git.cli.plan import carry_out, run
-from uwf_git.commands.plan import plans
-
-MODULES = (plans, carry_out, run)
 STUCK = ("executor crash", "executor lie", "verifier reject")
 
 
@@ -136,15 +131,3 @@ def test_a_task_that_is_missing_is_asked_for_as_this_command_takes_it(uwf: Uwf) 
         ran = uwf("plan", "run", *words)
         assert (ran.status, "`uwf plan run TASK`" in ran.err) == (2, True)
         assert "-p TEXT" not in ran.err
-
-
-def test_person_at_a_terminal_is_asked(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = write_plan_agent(uwf.place, *["executor crash"] * 2)
-    assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
-    monkeypatch.setattr("sys.stdin", io.StringIO("what\nc\nuse make\ns\n"))
-
-    ran = uwf("plan", "resume", stdin_is_tty=True, stderr_is_tty=True)
-
-    assert (ran.status, json.loads(ran.out)["phase"]) == (1, "failed")
-    assert ran.err.count("Continue with fresh tries (c), or stop (s)?") == 3
-    assert (uwf.place / "asked").read_text().split().count("executor") == 2

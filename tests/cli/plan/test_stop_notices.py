@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,6 @@ esac
 case $how in
 *report*) report $claim ;;
 esac
-case $how in
-*noise*) ./noise > noise.told ;;
-esac
 # As a tool does, which tells twice of each stop.
 echo '{"session_id": "1"}' | $hook
 echo '{"session_id": "1"}' | $hook
@@ -53,30 +49,6 @@ def agent(uwf: Uwf) -> str:
     path.chmod(0o755)
     uwf.json("config", "set", "plan.stopGrace", "0.2")
     return json.dumps({"command": str(path), "backoff": 0})
-
-
-# What anybody on the machine may send; the last one stays half until the program has ended.
-_NOISE = """#!PYTHON
-import json, os, socket
-state = json.load(open(".state/workflow.state.json"))
-def connect():
-    return socket.create_connection((state["address"], state["port"]))
-def send(content):
-    with connect() as sender:
-        sender.sendall(content)
-        sender.shutdown(socket.SHUT_WR)
-        print(sender.recv(4096).decode(), end="")
-stop = {"type": "stop", "phase": "executing"}
-for other in ({"thread": "01J00000000000000000000009"}, {"head": "x"}, {"phase": "planning"}):
-    send(json.dumps(stop | other).encode())
-for bad in (b"{", b"[]", b"GET / HTTP/1.0", json.dumps(stop | {"x": "y" * 70000}).encode()):
-    send(bad)
-half = connect()
-half.sendall(b'{"type": "stop", "phase": ')
-if os.fork() == 0:
-    os.close(1)
-    half.recv(4096)
-"""
 
 
 def say(uwf: Uwf, **how: str) -> None:
@@ -121,24 +93,6 @@ def test_without_a_report_only_a_time_limit_ends_it(uwf: Uwf, agent: str) -> Non
     assert (ran.status, json.loads(ran.out)["phase"]) == (3, "waiting_human")
     assert "exceeded its time limit" in ran.err
     assert "stop notices: 2" in read_log(uwf)
-
-
-def test_noise_changes_nothing(uwf: Uwf, agent: str) -> None:
-    say(uwf, executor="report noise")
-    noise = uwf.place / "noise"
-    noise.write_text(_NOISE.replace("PYTHON", sys.executable))
-    noise.chmod(0o755)
-    # Its own stop, twice, comes after the noise.
-    uwf.json("config", "set", "plan.stopGrace", "1m")
-
-    ran = uwf("plan", "run", "做", "--agent", agent)
-
-    assert ran.status == 0, ran.err
-    lines = (uwf.place / "noise.told").read_text().splitlines()
-    told = [json.loads(line)["status"] for line in lines]
-    assert told == ["ok"] * 3 + ["error"] * 4
-    assert "stays open" not in ran.err
-    assert uwf("verify").status == 0
 
 
 def test_notice_of_a_program_that_fails_is_no_success(uwf: Uwf, agent: str) -> None:

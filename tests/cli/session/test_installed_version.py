@@ -4,7 +4,7 @@ from uwf_git.cli.session.installed_version import installed_version
 
 
 def test_version_is_that_of_the_package() -> None:
-    assert installed_version() == version("uwf-git")
+    assert installed_version() == version("uwf")
 
 
 def test_missing_package_has_no_known_version() -> None:

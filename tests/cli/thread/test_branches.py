@@ -136,6 +136,7 @@ def test_a_wait_for_the_thread_ends_as_its_run_does(uwf: Uwf) -> None:
     assert ran.status == 3
     (row,) = json.loads(ran.out)
     assert (row["status"], row["branches"]) == ("split", {"failed": 1, "completed": 1})
+    assert row["branchStatus"] == "failed"
     assert f"next: a branch has failed: `uwf thread retry {thread}`" in ran.err
     (failed,) = uwf.json("thread", "list", "--status", "failed")
     uwf.json("thread", "kill", failed["thread"])
@@ -146,7 +147,11 @@ def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
     ran = uwf("thread", "run", thread, "--jobs", "1")
     assert ran.status == 3, ran.err
-    assert "split (1 failed, 1 completed) after 1 step of this run; look at it with" in ran.err
+    told = "failed (split: 1 failed, 1 completed)"
+    assert f"{told} after 1 step of this run; look at it with" in ran.err
+    assert told in uwf("thread", "list", "--format", "text").out
+    assert f"status    {told}" in uwf("thread", "show", thread, "--format", "text").out
+    assert uwf.json("thread", "show", thread)["branchStatus"] == "failed"
 
     uwf.json("thread", "retry", thread)
 

@@ -244,3 +244,17 @@ def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:
     assert "\x1b" not in shown(TERM="dumb")
     assert "\x1b[33m" in shown(TERM="dumb", FORCE_COLOR="1")
     assert "\x1b" not in uwf("thread", "list", environ=here).out
+
+
+def test_name_is_answered_with_the_option_that_takes_it(uwf: Uwf) -> None:
+    ran = uwf("thread", "list", "develop")
+
+    assert ran.status == 2
+    assert "`uwf thread list --workflow develop`" in ran.err
+
+
+def test_newest_thread_of_an_empty_store_is_told_how_to_begin(uwf: Uwf) -> None:
+    ran = uwf("thread", "show", "@")
+
+    assert ran.status == 1
+    assert "`uwf run WORKFLOW -p '…'` begins one" in ran.err

@@ -63,3 +63,10 @@ def test_wrong_usage_is_reported(words: list[str], status: int, uwf: Uwf) -> Non
 
     assert (ran.status, ran.out) == (status, "")
     assert ran.err.startswith("error: ")
+
+
+def test_time_that_is_no_number_is_told_in_words(uwf: Uwf) -> None:
+    ran = uwf("thread", "wait", "01J7K9M2", "--timeout", "1x")
+
+    assert ran.status == 2
+    assert "'1x' is not a valid number of seconds" in ran.err

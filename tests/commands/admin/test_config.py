@@ -30,6 +30,7 @@ def test_name_that_means_nothing_is_refused_with_one_that_does() -> None:
 
     assert caught.value.exit_status == 2
     assert "did you mean uwf.agent" in (caught.value.hint or "")
+    assert "uwf.maxFetchObjects" not in (caught.value.hint or "")
 
 
 def test_trust_is_no_plain_setting(world: World) -> None:

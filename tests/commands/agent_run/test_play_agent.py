@@ -72,6 +72,7 @@ def failure(world: World, script: str) -> TurnFailed:
         ("echo '{\"meta\": '", "bad-json", "JSON"),
         ("echo '[1]'", "not-an-object", "not an object"),
         ("echo '{\"text\": 1}'", "no-meta", 'no "meta", only text'),
+        ('echo \'{"text": "x", "content": "c"}\'', "no-meta", 'no "meta", only content, text'),
         ('echo \'{"meta": {"text": 7}}\'', "schema", "meta.text: 7 is not of type 'string'"),
         (r"printf '\377\376\000'", "no-json", "neither"),
         ('echo \'{"meta": {"text": "\\ud800"}}\'', "bad-json", "surrogate"),
@@ -136,6 +137,21 @@ def test_agent_with_flags_is_called_with_flags_and_prints_bare_meta(world: World
     assert (world.place / "seen").read_text() == f"--x -t {role_bound} -r writer\n"
     assert world.snapshot(role_bound).get_head_node().payload["meta"] == {"text": "bare"}
     assert world.snapshot(thread).record.depth == 0
+
+
+def test_object_that_fits_the_schema_alone_is_the_meta(world: World) -> None:
+    program = world.program("""echo '{"text": "bare"}'""")
+    loose = DEMO.replace(", required: [text]", "")
+    thread = world.start(program, workflow=world.put().workflow)
+    other = world.start(program, workflow=world.put(loose).workflow)
+
+    step(world, thread)
+    with pytest.raises(TurnFailed) as caught:
+        step(world, other)
+
+    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "bare"}
+    assert caught.value.facts["kind"] == "no-meta"
+    assert "its meta alone" in str(caught.value.hint)
 
 
 def test_environment_of_an_agent_config_reaches_it(world: World) -> None:

@@ -9,7 +9,7 @@ from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied, says
 from refusing import refuses
 
-from uwf_git.agents.stop_run import find_group
+from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.poke import poke_thread

@@ -1,17 +1,19 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from plan.played import start_task
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.plan.clean import clean_plans
-from uwf_git.commands.plan.plans import PlansAtWork, read_plan_status
+from uwf_git.commands.plan.plans import PlansAtWork, clean_plans, read_plan_status
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
+
+NOTHING: dict[str, Any] = {"ended": None, "removed": []}
 
 
 @pytest.fixture
@@ -51,12 +53,12 @@ def test_unfinished_thread_is_ended_and_its_state_removed(
     cleaned = clean_plans(store, caller, str(project))
 
     state = {".state/workflow.state.json", ".state/status.json"}
-    assert cleaned.ended == task.task_id
-    assert set(cleaned.removed) == state
+    assert cleaned["ended"] == task.task_id
+    assert set(cleaned["removed"]) == state
     assert files(project) == before - state
     assert task.status == "killed"
     assert read_plan_status(store, str(project))["phase"] == "idle"
-    assert clean_plans(store, caller, str(project)) == (None, [])
+    assert clean_plans(store, caller, str(project)) == NOTHING
 
 
 def test_all_are_the_plan_files_and_nothing_else(
@@ -69,10 +71,13 @@ def test_all_are_the_plan_files_and_nothing_else(
     cleaned = clean_plans(None, caller, str(project), with_plans=True)
 
     plans = {"docs/plans/000-准备.md", "docs/plans/001-b.md"}
-    assert set(cleaned.removed) == {".state/status.json", *plans}
-    assert before - set(cleaned.removed) <= files(project)
+    assert set(cleaned["removed"]) == {".state/status.json", *plans}
+    assert before - set(cleaned["removed"]) <= files(project)
     assert (project / "docs/plans/002-link.md").is_symlink()
-    assert clean_plans(store, caller, str(project), with_plans=True) == (None, [])
+    assert clean_plans(store, caller, str(project), with_plans=True) == {
+        "ended": None,
+        "removed": [],
+    }
 
 
 def test_no_link_is_followed(store: Store, project: Path, tmp_path: Path, caller: Caller) -> None:
@@ -120,5 +125,5 @@ def test_report_is_the_file_that_the_thread_names(
     (project.parent / "mine").touch()
     start_task(store.path, project, status_file=named)
 
-    assert set(clean_plans(store, caller, str(project)).removed) == removed
+    assert set(clean_plans(store, caller, str(project))["removed"]) == removed
     assert (project.parent / "mine").is_file()

@@ -178,7 +178,7 @@ def test_workflow_that_comes_of_it_is_the_one_that_a_file_of_its_own_would_be() 
         ),
         (
             "roles: {writer: {schema: {type: objekt}}}",
-            [(1, "roles.writer.schema.type", "'objekt' is not ")],
+            [(1, "roles.writer.schema.type", "'objekt' is no type of JSON Schema")],
         ),
     ],
 )

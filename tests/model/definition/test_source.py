@@ -22,9 +22,15 @@ def test_what_the_file_does_not_say_has_a_default() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- a\n- b", "a workflow is a mapping with a name, and a root or a moderator, not a list"),
-        ("just words", "a workflow is a mapping with a name, and a root or a moderator, not text"),
-        ("null", "a workflow is a mapping with a name, and a root or a moderator, not empty"),
+        (
+            "- a\n- b",
+            "a workflow is a YAML mapping with a name, and a root or a moderator, not a list",
+        ),
+        (
+            "just words",
+            "a workflow is a YAML mapping with a name, and a root or a moderator, not text",
+        ),
+        ("null", "a workflow is a YAML mapping with a name, and a root or a moderator, not empty"),
     ],
 )
 def test_file_that_is_no_mapping_is_reported_alone(text: str, message: str) -> None:
@@ -183,7 +189,8 @@ def test_error_carries_every_problem_as_json() -> None:
             {
                 "path": "",
                 "message": (
-                    "a workflow is a mapping with a name, and a root or a moderator, not a list"
+                    "a workflow is a YAML mapping with a name, and a root or a moderator, "
+                    "not a list"
                 ),
                 "line": 1,
             }

@@ -14,7 +14,7 @@ from web.ui.page_server import PageServer, run_page
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.library.place import KeptStore, Place
-from uwf_git.library.step_memory import StepMemory
+from uwf_git.library.players import StepMemory
 from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.live_logs import LiveLogs
 from uwf_git.web.ui.site import Site

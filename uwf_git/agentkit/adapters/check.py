@@ -4,9 +4,12 @@ The truth is on the disk and in git. The last line of a failed check is its reas
 prompt.
 """
 
+import functools
+import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.agentkit.context import AgentContext
@@ -15,16 +18,30 @@ from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
+from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, UwfError
-from uwf_git.plan.plan_files import (
+from uwf_git.model.text import one_line
+from uwf_git.plan.phases import list_texts
+from uwf_git.plan.project_files import (
     PLAN_DIR,
     PlanSet,
     describe_gaps,
     find_plans,
+    find_spelled,
     list_plan_problems,
     read_plan,
+    resolve_inside,
 )
-from uwf_git.plan.reports import find_incompleteness, list_claims, list_false_claims
+from uwf_git.store.git.fenced import (
+    Kept,
+    find_place,
+    list_changed_inside,
+    read_settings,
+    run_fenced,
+)
+from uwf_git.store.git.program import ProgramFailed, Ran
+from uwf_git.store.threads.local_files import SETTINGS
+from uwf_git.store.user_files import find_user_file
 
 _HELP = """\
 Usage: uwf-check completed
@@ -54,6 +71,17 @@ EXIT STATUS: 0 the check passes; 1 it fails; 2 usage, or there is no answer to c
 _FAILED, _USAGE = 1, 2
 _MOST_PROBLEMS = 10
 _MOST_REPLY = 64 * 1024 * 1024
+_MOST_ENTRIES = 100_000
+
+_SLACK_S = 2
+"""By how much the clocks of file system, git and engine may differ."""
+
+_GIT_TIMEOUT_S = 60.0
+
+_DIFF = (
+    "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
+    "--ignore-submodules=dirty", "--relative",
+)  # fmt: skip
 
 
 class CheckArguments(NamedTuple):
@@ -161,6 +189,8 @@ def find_begin_ms(context: AgentContext, role: str) -> int:
     return context.start.timestamp
 
 
+_Changed = Callable[[str], frozenset[str]]
+
 Verdict = tuple[list[str], list[str]]
 """What is wrong, and notes."""
 
@@ -229,6 +259,142 @@ def _read_reply(environ: Mapping[str, str]) -> dict[str, Any]:
 def _write(stream: Any, text: str) -> None:
     stream.buffer.write(text.encode("utf-8", "backslashreplace"))
     stream.flush()
+
+
+# Whether a report is complete, and the files that it names are really changed. A claim is false
+# only if neither the disk nor git bears it out. Copies and moves keep the time of the content but
+# not that of the inode (ctime), so `cp -p`, `mv` and `tar x` are seen.
+
+
+def find_incompleteness(meta: Any) -> str | None:
+    """Return why the report *meta* is not that of a finished job, on one line; None if it is."""
+    if isinstance(meta, dict) and meta.get("completed") is True:
+        return None
+    issues = [text for text in list_texts(meta, "issues") if text.strip()]
+    return one_line(f"not completed: {'; '.join(issues) or 'the report names no issues'}")
+
+
+def list_claims(meta: Any) -> list[tuple[str, str]]:
+    """List the files that the report *meta* names, each after the field that names it."""
+    fields = ("files_created", "files_modified")
+    return [(field, path) for field in fields for path in list_texts(meta, field)]
+
+
+def list_false_claims(
+    claims: Sequence[tuple[str, str]], *, workdir: str, since_ms: int, environ: Mapping[str, str]
+) -> list[str]:
+    """List, a line each, the claims that neither the disk nor git bears out; [] if all are true.
+
+    *since_ms* is when the first try of this plan began; *environ* is for git.
+    """
+    since_s = since_ms // 1000 - _SLACK_S
+
+    @functools.cache
+    def changed(folder: str) -> frozenset[str]:
+        return list_changed(folder, since_s, environ)
+
+    return [
+        one_line(f"{field} names {path!r}, {problem}")
+        for field, path in claims
+        if (problem := _find_problem(workdir, path, since_s, changed)) is not None
+    ]
+
+
+def _find_problem(workdir: str, path: str, since_s: int, changed: _Changed) -> str | None:
+    inside = resolve_inside(workdir, path)
+    if inside is None:
+        return "which is not below the work directory"
+    found = find_spelled(workdir, inside)
+    if found is not None and _is_changed_since(os.path.join(workdir, found), since_s):
+        return None
+    if _is_named(workdir, found or inside, changed):
+        return None
+    if found is None:
+        return "which does not exist, and git knows of no deletion"
+    return "which has not changed since this plan began"
+
+
+def _is_changed_since(path: str, since_s: int) -> bool:
+    """Check the times of *path*, of what a link leads to, and of all below a folder."""
+    below = itertools.islice(_walk(path), _MOST_ENTRIES)
+    return any(_is_recent(each, since_s) for each in itertools.chain([path], below))
+
+
+def _walk(path: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            yield os.path.join(folder, name)
+
+
+def _is_recent(path: str, since_s: int) -> bool:
+    for look in (os.lstat, os.stat):
+        try:
+            times = look(path)
+        except OSError:
+            continue
+        if max(times.st_mtime, times.st_ctime) >= since_s:
+            return True
+    return False
+
+
+def _is_named(workdir: str, path: str, changed: _Changed) -> bool:
+    """Check whether git names *path*, or anything below it.
+
+    Asked in the nearest folder that exists, which may be in a repository of its own.
+    """
+    folder = os.path.dirname(path)
+    while folder and not os.path.isdir(os.path.join(workdir, folder)):
+        folder = os.path.dirname(folder)
+    rest = os.path.relpath(path, folder or os.curdir).replace(os.sep, "/")
+    wanted = unicodedata.normalize("NFC", rest)
+    names = changed(os.path.join(workdir, folder))
+    if wanted == ".":
+        return bool(names)
+    return any(name == wanted or name.startswith(f"{wanted}/") for name in names)
+
+
+# What git names changed or deleted since a time: in commits, the index and the work tree.
+
+
+def list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the paths below *folder*, from it and in NFC, that git names changed since *since_s*.
+
+    They differ from the newest commit of HEAD before that second; if there was none, everything in
+    the index does. Empty if git is missing, or *folder* is in no work tree.
+    """
+    try:
+        names = _list_changed(folder, since_s, environ)
+    except (UwfError, OSError) as error:
+        debug("6W3N0QXJ", "git names no changes", problem=str(error))
+        return frozenset()
+    return frozenset(unicodedata.normalize("NFC", name) for name in names)
+
+
+def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list[str]:
+    place = find_place(environ, folder, _find_settings(environ))
+    if isinstance(place, str):
+        raise ProgramFailed("git", f"finds no work tree: {place}")
+
+    def run(*words: str) -> Ran:
+        return run_fenced(environ, place, *words, cwd=folder, timeout_s=_GIT_TIMEOUT_S)
+
+    found = run("rev-list", "-1", f"--before={since_s - 1}", "HEAD")
+    then = found.stdout.strip() if found.status == 0 else b""
+    if not then:
+        then = run("hash-object", "-t", "tree", "--stdin").stdout.strip()
+    ran = run(*_DIFF, then.decode(), "--", ".")
+    if ran.status != 0:
+        raise ProgramFailed("git", f"diff failed: {ran.last_line}")
+    names = [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
+    return [*names, *list_changed_inside(environ, place, cwd=folder)]
+
+
+def _find_settings(environ: Mapping[str, str]) -> Kept:
+    """Return the settings of git that are kept for the thread whose turn this is."""
+    store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
+    if not store or not thread:
+        return Kept()
+    return read_settings(find_user_file(store, environ, os.path.join(SETTINGS, thread)))
 
 
 _CHECKS = {"completed": _check_completed, "files": _check_files, "plans": _check_plans}

@@ -24,7 +24,7 @@ from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result
 from uwf_git.agentkit.programs.options import SERVER, find_object_schema, mcp_servers_json, option
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
-from uwf_git.plan.hook_forms import list_words_of_turn
+from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\
 Play roles with Claude Code (`claude -p`), in the thread's work directory.

@@ -17,7 +17,7 @@ from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import find_object_schema, mcp_toml, option, write_file
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
-from uwf_git.plan.hook_forms import list_words_of_turn
+from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\
 Play roles with OpenAI's Codex (`codex exec`), in the thread's work directory.

@@ -15,7 +15,7 @@ from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.options import mcp_servers_json, option
 from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
-from uwf_git.plan.hook_forms import list_words_of_turn
+from uwf_git.plan.hooks import list_words_of_turn
 
 _ABOUT = """\
 Play roles with GitHub Copilot CLI, in the thread's work directory. It needs a login (`copilot

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import click
 
 from uwf_git.cli.app.parameters import Input, text_argument
+from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.text import parse_duration_ms
-from uwf_git.model.thread import find_limit_problem
 
 # The option `--agent`: ``[ROLE=]CMD``, ``[ROLE=]{…}`` with settings, or ``[ROLE=]@FILE``.
 #
@@ -75,8 +75,8 @@ class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 
     name = "limit"
 
-    def __init__(self, limit: str, words: str) -> None:
-        self._limit, self._words = limit, words
+    def __init__(self, limit: str) -> None:
+        self._limit, self._unit = limit, LIMITS[limit].unit
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -87,47 +87,16 @@ class LimitWords(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         text = str(value).strip()
         if text == _NONE:
             return LimitOption(None)
-        number = _read(self._limit, text)
+        number = _read(self._unit, text)
         if number is None or find_limit_problem(self._limit, number) is not None:
-            self.fail(f"{text[:40]!r} is not {self._words}; 'none' is no limit", param, ctx)
+            self.fail(f"{text[:40]!r} is not {_WORDS[self._unit]}; 'none' is no limit", param, ctx)
         return LimitOption(number)
 
 
-class _Kind(NamedTuple):
-    option: str
-    metavar: str
-    words: str
-    help: str
-    also: tuple[str, ...] = ()
-
-
-_KINDS = {
-    "maxSteps": _Kind(
-        "--max-steps",
-        "N",
-        "a whole number, 1 or more",
-        "The most steps of the thread, in all runs together.",
-        # Seed 003 calls steps rounds.
-        ("--max-rounds",),
-    ),
-    "maxExecutionTime": _Kind(
-        "--max-execution-time",
-        "SECONDS",
-        "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d",
-        "The longest time of its agents, all steps together; also 30m, 2h, 1d.",
-    ),
-    "maxTokens": _Kind(
-        "--max-tokens",
-        "N",
-        "a whole number, 1 or more",
-        "No step begins after its agents have reported this many tokens, in and out.",
-    ),
-    "maxCost": _Kind(
-        "--max-cost",
-        "USD",
-        "a number of US dollars above 0",
-        "No step begins after its agents have reported this cost.",
-    ),
+_WORDS = {
+    "count": "a whole number, 1 or more",
+    "ms": "a time above 0 and at most a year: type seconds, or as 30m, 2h, 1d",
+    "usd": "a number of US dollars above 0",
 }
 
 
@@ -136,34 +105,34 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_limits(*args: Any, **given: Any) -> Any:
         limits: dict[str, Any] = {}
-        for name, kind in _KINDS.items():
+        for name, limit in LIMITS.items():
             typed, is_taken = given.pop(name), given.pop(_no(name))
             if typed is not None and is_taken:
-                told = f"{kind.option} and {_with_no(kind.option)} exclude each other"
+                told = f"{limit.option} and {_with_no(limit.option)} exclude each other"
                 raise click.UsageError(told)
             if typed is not None or is_taken:
                 limits[name] = None if is_taken else typed.value
         return function(*args, limits=limits, **given)
 
     wrapped: Any = update_wrapper(with_limits, function)
-    for name, kind in reversed(_KINDS.items()):
-        wrapped = click.option(_with_no(kind.option), _no(name), is_flag=True, hidden=True)(wrapped)
+    for name, limit in reversed(LIMITS.items()):
+        without = click.option(_with_no(limit.option), _no(name), is_flag=True, hidden=True)
         wrapped = click.option(
-            kind.option,
-            *kind.also,
+            limit.option,
+            *limit.also,
             name,
-            type=LimitWords(name, kind.words),
-            metavar=kind.metavar,
-            help=kind.help,
-        )(wrapped)
+            type=LimitWords(name),
+            metavar=limit.metavar,
+            help=limit.about,
+        )(without(wrapped))
     made: Callable[..., Any] = wrapped
     return made
 
 
-def _read(limit: str, text: str) -> float | None:
-    if limit == "maxExecutionTime":
+def _read(unit: str, text: str) -> float | None:
+    if unit == "ms":
         return parse_duration_ms(text)
-    if limit == "maxCost":
+    if unit == "usd":
         return float(text) if _NUMBER.fullmatch(text) else None
     return int(text) if _WHOLE.fullmatch(text) else None
 

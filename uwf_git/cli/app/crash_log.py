@@ -72,11 +72,11 @@ def _content(error: BaseException) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    yield "uwf-git", installed_version()
+    yield "uwf", installed_version()
     yield "python", sys.version.replace("\n", " ")
     yield "platform", platform.platform()
     try:
-        needed = requires("uwf-git") or []
+        needed = requires("uwf") or []
     except PackageNotFoundError:
         needed = []
     for requirement in needed:

@@ -79,6 +79,14 @@ def limit_option(
     )
 
 
+def describe_split(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the status of a row of a list in a word, and how many branches have which."""
+    counts = f"{count_by_status(row['branches'])}" if "branches" in row else ""
+    if "branchStatus" in row:
+        return row["branchStatus"], f" (split: {counts})"
+    return row["status"], f" ({counts})" if counts else ""
+
+
 def count_by_status(counts: dict[str, int]) -> str:
     """Return the numbers of branches in words: ``2 running, 1 failed``."""
     return ", ".join(f"{number} {status}" for status, number in counts.items())

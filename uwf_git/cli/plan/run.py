@@ -1,49 +1,70 @@
-"""`uwf plan run` and `uwf plan resume`."""
+"""`uwf plan run` and `uwf plan resume`: the drive of a plan thread, and an observer beside it."""
 
+import os
 import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import note
-from uwf_git.cli.plan.carry_out import (
-    PLAN_EXITS,
-    PlanDriver,
-    background_option,
-    listening,
-    port_option,
-)
-from uwf_git.cli.plan.directory import (
-    directory_option,
-    find_directory,
-    find_store_of,
-    read_settings_of,
-)
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.plan.directory import directory_option, find_directory, open_project
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.installed_version import installed_version
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.cli.thread.start import begin_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.lifecycle.start import StartRequest
 from uwf_git.commands.plan.plans import (
     WORKFLOW,
+    Views,
     find_plan_thread,
+    find_where,
     hold_plans,
     prepare_plans,
+    read_plan_status,
     require_no_driver,
 )
+from uwf_git.commands.plan.stop_watch import StopWatch
+from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.known_agents import name_agent
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.commands.turn.turn import Player
+from uwf_git.errors import AgentFailed, BadUsage, Refused
+from uwf_git.model.names import ThreadId
+from uwf_git.model.text import visible_line
 from uwf_git.model.thread import ENDED
-from uwf_git.plan.phases import MAX_RETRIES, PLAN_VERIFIER, VERIFIER
-from uwf_git.plan.settings import DEFAULTS, PlanSettings
+from uwf_git.plan.hooks import find_hook, write_plugin
+from uwf_git.plan.phases import PLAN_VERIFIER, VERIFIER, PlanState, list_failures
+from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings
+from uwf_git.plan.stop_notices import CannotListen
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import get_head
+
+PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
 
 _HINT = "`uwf plan run TASK`, or `uwf plan run -f FILE`; `-` is standard input"
+_HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False, timestamps=False)
+_NOWHERE = {"address": None, "port": None}
+_STOPPED = "stopped"
 
+port_option = click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="P",
+    help=f"Where AI tools tell that they have stopped.  [default: {DEFAULTS.port}, or a free one]",
+)
 
-def _two_agents(names: str) -> BadUsage:
-    return BadUsage(
-        f"{names} exclude each other", code="two-agents", hint="--ai CMD runs CMD -p PROMPT"
-    )
+background_option = click.option(
+    "--background", is_flag=True, help="Return at once; see `uwf plan status`."
+)
 
 
 @verb(
@@ -59,7 +80,7 @@ def _two_agents(names: str) -> BadUsage:
     "--max-retries",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"The tries in all, of the planning and of each plan.  [default: {MAX_RETRIES}]",
+    help=f"The tries in all, of the planning and of each plan.  [default: {DEFAULTS.max_retries}]",
 )
 @click.option(
     "--plans",
@@ -99,7 +120,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
-    settings = read_settings_of(session, store, workdir)
+    settings = load_plan_settings(store, workdir)
     request = StartRequest(
         WORKFLOW,
         f"Carry out the plans in {settings.plan_dir}." if prompt is None else prompt,
@@ -159,17 +180,15 @@ def _name_agents(
     return tuple(named)
 
 
+def _two_agents(names: str) -> BadUsage:
+    return BadUsage(
+        f"{names} exclude each other", code="two-agents", hint="--ai CMD runs CMD -p PROMPT"
+    )
+
+
 def _name(agent: str, option: str) -> str:
     text = text_argument(agent, option)
     return text if text.lstrip().startswith("{") else name_agent(text)
-
-
-def _nothing_to_resume(workdir: str) -> Refused:
-    return Refused(
-        f"there are no unfinished plans in {workdir}",
-        code="nothing-to-resume",
-        hint="`uwf plan run TASK` begins",
-    )
 
 
 @verb(
@@ -203,9 +222,8 @@ def resume_command(
     """
     hint = text_argument(message, "the message")
     workdir = find_directory(session, directory)
-    store = find_store_of(session, workdir)
-    settings = read_settings_of(session, store, workdir)
-    found = None if store is None else find_plan_thread(store, workdir, settings)
+    store, settings = open_project(session, workdir)
+    found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
         raise _nothing_to_resume(workdir)
     thread = found.record.thread
@@ -215,29 +233,255 @@ def resume_command(
     if found.record.status in ENDED:
         raise _nothing_to_resume(workdir)
     if choice is False:
-        driver.stop(hint)
+        driver.steer(kill_thread, reason=hint or _STOPPED)
         driver.tell_end()
         return
     require_no_driver(store, thread)
     # Before anything is changed: the port may be taken.
     with listening(settings, port, elsewhere=background) as watch:
         if max_retries is not None:
-            driver.allow_tries(max_retries)
+            driver.steer(patch_thread, {"maxRetries": max_retries})
         if _make_ready(driver, hint, choice=choice):
             driver.drive(watch, port=port, background=background)
         else:
             driver.tell_end()
 
 
-def _make_ready(driver: PlanDriver, hint: str, *, choice: bool | None) -> bool:
+def _make_ready(driver: "PlanDriver", hint: str, *, choice: bool | None) -> bool:
     """End what the plans wait for; return whether they may be driven then."""
     while driver.state.is_paused or driver.state.until_ms is not None:
-        driver.end_pause(hint)
+        driver.steer(resume_thread, reason=hint)
     if driver.state.is_stuck:
         if choice is None:
             return driver.ask()
-        driver.go_on(hint)
+        driver.steer(retry_thread, hint=hint)
         return True
     if choice and hint:
         note("note: no phase has failed, so no agent is told the hint")
     return driver.state.phase != "waiting_human"
+
+
+def _nothing_to_resume(workdir: str) -> Refused:
+    return Refused(
+        f"there are no unfinished plans in {workdir}",
+        code="nothing-to-resume",
+        hint="`uwf plan run TASK` begins",
+    )
+
+
+# The stop server.
+
+
+@contextmanager
+def listening(
+    settings: PlanSettings, port: int | None, *, elsewhere: bool
+) -> Iterator[StopWatch | None]:
+    """Listen for stop notices; yield None if that is not possible here, and nobody asked for it.
+
+    If another process is to listen, *elsewhere*, only find out whether it can.
+
+    Raises:
+        CannotListen: the address that is set, or the *port* that was typed, is not to be had.
+    """
+    try:
+        watch = StopWatch(settings, port=port)
+    except CannotListen as problem:
+        if port is not None or settings.address != DEFAULTS.address:
+            raise
+        note(f"warning: {problem.message}; a tool that never exits has to be ended by hand")
+        yield None
+        return
+    with watch:
+        if not elsewhere:
+            if not watch.is_local:
+                note(
+                    f"warning: other machines may reach {settings.address}: a forged stop notice "
+                    "can end a program that has left its report"
+                )
+            yield watch
+            return
+    yield None
+
+
+# The drive of the thread, its views, its end.
+
+
+class PlanDriver:
+    """Drives the plan thread of a directory, and keeps its views."""
+
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        workdir: str,
+        thread: ThreadId,
+        settings: PlanSettings = DEFAULTS,
+    ) -> None:
+        self._session, self._store = session._replace(cwd=workdir), store
+        self._workdir, self._thread, self._settings = workdir, thread, settings
+        # Another driver may be at work.
+        where = find_where(store, workdir, thread, settings)
+        self._views = Views(store, workdir, where, settings)
+
+    @property
+    def state(self) -> PlanState:
+        """Where the plans stood at the last update."""
+        return self._views.state
+
+    def drive(
+        self, watch: StopWatch | None, *, port: int | None = None, background: bool = False
+    ) -> None:
+        """Drive until it ends or waits; ask a person at a terminal what to do then.
+
+        Stop notices go to *watch*; a driver in the background listens itself, at *port* if it was
+        typed.
+
+        Raises:
+            AgentFailed, Refused: it is not completed; the document is printed all the same.
+        """
+        if background:
+            self.update()
+            self._drive_elsewhere(port)
+            return
+        attend = self._find_attendance(watch)
+        self._views.where |= _NOWHERE if watch is None else watch.where
+        try:
+            self._drive_here(attend)
+            while self.state.is_stuck and self.ask():
+                self._drive_here(attend)
+        finally:
+            # Nobody listens there any more.
+            self._views.where |= _NOWHERE
+            self.update()
+        self.tell_end()
+
+    def _find_attendance(self, watch: StopWatch | None) -> Callable[[Player], Player]:
+        """Return what *watch* makes of a player; the plugin is written for it."""
+        hook = find_hook(self._workdir, self._settings.plugin_dir)
+        state_file = os.path.join(self._workdir, self._settings.state_file)
+        write_plugin(hook, installed_version(), state_file=state_file)
+        script = hook.script if self._settings.hooks else None
+
+        def attend(play: Player) -> Player:
+            return play if watch is None else watch.attend(play, lambda: self.state.phase, script)
+
+        return attend
+
+    def _drive_here(self, attend: Callable[[Player], Player]) -> None:
+        self.update()
+        driving = Driving(self._thread, _HOW)
+        # Held until the views are true, and no longer: a person may be asked then.
+        with ExitStack() as held:
+            try:
+                session = self._session._replace(held=held)
+                drive_shown(session, self._store, driving, on_change=self.update, attend=attend)
+            except TurnInterrupted as interrupted:
+                interrupted.hint = "nothing was lost: `uwf plan resume` goes on"
+                raise
+            finally:
+                self.update()
+
+    def ask(self) -> bool:
+        """Ask, at a terminal, whether to go on; return whether the thread may be driven again."""
+        tell_failures(self.state)
+        if not (self._session.stdin_is_tty and self._session.stderr_is_tty):
+            return False
+        hint = ask_person()
+        if hint is None:
+            self.steer(kill_thread, reason=_STOPPED)
+            return False
+        self.steer(retry_thread, hint=hint)
+        return True
+
+    def steer(self, change: Callable[..., object], *words: Any, **more: Any) -> None:
+        """Change the thread by a command of `uwf thread`."""
+        change(self._store, caller_of(self._session), self._thread, *words, **more)
+        self.update()
+
+    def update(self) -> None:
+        """Bring the views up to date; what cannot be written is written the next time."""
+        with suppress(OSError), hold_plans(self._store):
+            self._views.update(get_head(self._store, self._thread).commit)
+
+    def tell_end(self) -> None:
+        """Print where the plans stand.
+
+        Raises:
+            AgentFailed, Refused: they are not completed.
+        """
+        self.update()
+        emit(self._session, read_plan_status(self._store, self._workdir, self._settings))
+        if self.state.phase == "failed":
+            why = "" if self.state.error in {"", _STOPPED} else f": {self.state.error}"
+            raise Refused(
+                f"the plans were stopped{why}",
+                code="plans-stopped",
+                hint=f"`uwf thread read {self._thread}` shows what was done",
+                thread=self._thread,
+            )
+        if self.state.phase != "completed":
+            raise _plans_wait(self.state, self._thread)
+
+    def _drive_elsewhere(self, port: int | None) -> None:
+        def name_driver(_thread: ThreadId) -> Sequence[str]:
+            # -P: modules in the working directory of the agents are not imported.
+            words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
+            words += [] if port is None else [f"--port={port}"]
+            return [sys.executable, "-P", "-m", "uwf_git", *words]
+
+        request = DriverRequest(self._thread, name_driver)
+        driver = start_driver(self._store, caller_of(self._session), request)
+        emit(self._session, driver._asdict())
+        note(
+            "next: `uwf plan status` tells where the plans stand; "
+            f"`uwf thread wait {self._thread}` waits until they stop"
+        )
+
+
+def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
+    why = "they are paused" if state.is_paused else "for the end of an agent's limit"
+    hint = "`uwf plan resume` goes on"
+    if state.is_stuck:
+        why = f"all tries failed: {state.error}"
+        hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
+    elif state.phase == "waiting_human":
+        why = "for the answer of a person"
+        hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
+    return AgentFailed(f"the plans wait: {why}", code="plans-wait", hint=hint, thread=thread)
+
+
+# What a person is told, and at a terminal asked, when the tries of a phase are used up.
+
+
+def tell_failures(state: PlanState) -> None:
+    """Note which phase has failed, and why each of its tries did."""
+    what = "the planning" if state.stage == "planning" else "the execution"
+    if state.current is not None:
+        what += f" of {state.current.file}"
+    note(f"{visible_line(what)} has failed:")
+    for line in list_failures(state):
+        note(f"  {visible_line(line)}")
+
+
+def ask_person() -> str | None:
+    """Ask whether to go on; return a hint for the next try, None to stop.
+
+    Raises:
+        KeyboardInterrupt: the person has left, by Ctrl-C or the end of the input.
+        Refused: the hint is not valid text.
+    """
+    while True:
+        write_stderr("Continue with fresh tries (c), or stop (s)? ")
+        answer = _read_line()
+        if answer in {"s", "stop"}:
+            return None
+        if answer in {"c", "continue"}:
+            write_stderr("A hint for the next try (Enter: none): ")
+            return text_argument(_read_line(), "the hint")
+
+
+def _read_line() -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.strip()

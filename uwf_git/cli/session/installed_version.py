@@ -3,7 +3,7 @@
 from importlib.metadata import PackageNotFoundError, version
 
 
-def installed_version(distribution: str = "uwf-git") -> str:
+def installed_version(distribution: str = "uwf") -> str:
     """Return the version of *distribution*, or "unknown" in a source tree that is not installed."""
     try:
         return version(distribution)

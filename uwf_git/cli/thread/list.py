@@ -1,5 +1,6 @@
 """`uwf thread list`."""
 
+import shlex
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from uwf_git.cli.output.table import (
     Cell,
     Column,
     Count,
-    count_by_status,
+    describe_split,
     limit_option,
     render_columns,
     wide_option,
@@ -103,6 +104,14 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
 
     At a terminal, those that ended within a day are listed as well.
     """
+    extra = click.get_current_context().args
+    if extra:
+        raise BadUsage(
+            f"uwf thread list takes no {extra[0][:60]}: it lists all threads",
+            code="no-list-of",
+            hint=f"`uwf thread list --workflow {shlex.quote(extra[0][:60])}` lists those of a "
+            "workflow, `uwf thread show THREAD` shows a thread",
+        )
     # One more than is shown, to know whether there are more.
     request = _request(session, asked)._replace(limit=limit + 1, offset=offset, cwd=session.cwd)
     store = session.open_store(create=True)
@@ -121,6 +130,10 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
     if session.is_screen:
         _note_waiting(store, [row["thread"] for row in rows if "question" in row])
+
+
+# A name is answered in words, and not as one argument too many.
+command.allow_extra_args = True
 
 
 def _request(session: Session, asked: dict[str, Any]) -> ListRequest:
@@ -170,7 +183,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
         cells.append(
             {
                 "thread": short,
-                "status": screen.name_status(row["status"], _more(row)),
+                "status": screen.name_status(*_name_status(row)),
                 "workflow": row.get("workflowName"),
                 "step": str(row.get("depth") or ""),
                 "task": summary.task,
@@ -188,7 +201,7 @@ def _note_waiting(store: Store, threads: list[str]) -> None:
         note(f"next: uwf thread answer {read_short_ids(store).shorten(threads[0])}{others}")
 
 
-def _more(row: dict[str, Any]) -> str:
-    """Return the statuses of its branches, and whether it has diverged from a remote."""
-    more = f" ({count_by_status(row['branches'])})" if "branches" in row else ""
-    return f"{more}, diverged" if "diverged" in row else more
+def _name_status(row: dict[str, Any]) -> tuple[str, str]:
+    """Return the status of a row, how its branches stand, and whether it has diverged."""
+    status, more = describe_split(row)
+    return status, f"{more}, diverged" if "diverged" in row else more

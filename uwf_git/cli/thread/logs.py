@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import note
 from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
-from uwf_git.commands.agent_run.inside import refuse_inside
+from uwf_git.commands.agent_run.running import refuse_inside
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
 from uwf_git.model.text import visible_block, without_colours
 from uwf_git.store.threads.heads import resolve_thread

@@ -243,8 +243,8 @@ def _words(driving: Driving) -> list[str]:
 def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     """Return how a drive ended, as a person reads it: status, steps, time, tokens and cost."""
     screen, last = screen_of(session), driven.last
-    mark = screen.name_status(last.status)
-    told = _describe_extent(store, driven)
+    status, told = _describe_extent(store, driven)
+    mark = screen.name_status(status)
     if driven.steered is not None:
         reason = first_line(driven.steered.reason)
         told = f"by {driven.steered.by}" + (f": {reason}, " if reason else " ") + told
@@ -257,18 +257,23 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     return Painted(f"{screen.paint(mark.text, mark.style)} {visible_line(told)}\n{where}")
 
 
-def _describe_extent(store: Store, driven: Driven) -> str:
-    """Return how far a thread has come; of one that has split how its branches stand."""
-    if driven.last.status != "split":
-        return f"after {count_steps(driven.last.depth)}"
-    from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
-    from uwf_git.commands.inspect.list import count_branches  # noqa: PLC0415 (as above)
+def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
+    """Return the status in a word, and how far the thread has come.
 
+    Of a thread that has split, both are about its branches.
+    """
+    last = driven.last
+    if last.status != "split":
+        return last.status, f"after {count_steps(last.depth)}"
+    from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
+    from uwf_git.commands.inspect.list import count_branches, view_urgent  # noqa: PLC0415 (as above)
+
+    extent = f"after {count_steps(driven.steps)} of this run"
     with suppress(StoreDamaged):
-        tip = read_snapshot(store, driven.last.commit)
-        counts = count_by_status(count_branches(store, tip))
-        return f"({counts}) after {count_steps(driven.steps)} of this run"
-    return f"after {count_steps(driven.steps)} of this run"
+        counts = count_branches(store, read_snapshot(store, last.commit))
+        status = view_urgent(last.status, counts).get("branchStatus", last.status)
+        return status, f"(split: {count_by_status(counts)}) {extent}"
+    return last.status, extent
 
 
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
@@ -277,7 +282,8 @@ def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     if driven.steered is not None:
         reason = first_line(driven.steered.reason)
         who = f" by {driven.steered.by}" + (f": {reason}," if reason else "")
-    progress.tell(f"{last.status}{who} {_describe_extent(store, driven)}; look at it with")
+    status, extent = _describe_extent(store, driven)
+    progress.tell(f"{status}{who} {extent}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
     note(f"uwf thread read {last.thread}")
     note(f"git -C {shlex.quote(store.path)} log --graph refs/{place}/{last.thread}")
@@ -353,6 +359,10 @@ def run_command(
 _STATUSES = (("failed", 3), ("killed", 1))
 
 
+_SECONDS = click.FloatRange(min=0)
+_SECONDS.name = "number of seconds"
+
+
 @verb(
     "uwf thread wait 01J7K9M2",
     "uwf thread wait 01J7K9M2 01J7KB4Q --timeout 600",
@@ -366,7 +376,7 @@ _STATUSES = (("failed", 3), ("killed", 1))
 @click.argument("threads", nargs=-1, required=True, metavar="THREAD...")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=_SECONDS,
     metavar="SECONDS",
     help="The longest time to wait.  [default: no limit]",
 )
@@ -404,6 +414,8 @@ def _row(rest: AtRest) -> dict[str, Any]:
         "status": rest.status,
     }
     if rest.branches:
-        row["branches"] = dict(rest.branches)
+        from uwf_git.commands.inspect.list import view_urgent  # noqa: PLC0415 (few threads split)
+
+        row |= {"branches": dict(rest.branches), **view_urgent(rest.status, rest.branches)}
     waiting = {} if rest.waiting is None else {"waiting": waiting_document(rest.waiting)}
     return row | waiting

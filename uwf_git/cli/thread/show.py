@@ -14,8 +14,8 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
-from uwf_git.model.thread import render_limit
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000
@@ -52,7 +52,8 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         told = {**document, "visits": _tell_visits(document, failed)}
-        return _paint(_text(told, screen, stop.advice.text), document["status"], screen)
+        status = document.get("branchStatus", document["status"])
+        return _paint(_text(told, screen, stop.advice.text), status, screen)
 
     emit(session, shown.document, text=render)
 
@@ -235,7 +236,13 @@ def describe_status(
     """Return the status, its cause, and who is at work."""
     waiting = document.get("waiting")
     told = str(document["status"])
-    if document.get("pausedFrom"):
+    if "branchStatus" in document:
+        from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
+        from uwf_git.commands.inspect.list import count_rows  # noqa: PLC0415 (as above)
+
+        counts = count_by_status(count_rows(document["branches"]))
+        told = f"{document['branchStatus']} (split: {counts})"
+    elif document.get("pausedFrom"):
         told += f", and was {document['pausedFrom']}"
     elif told == "waiting" and waiting is not None:
         if "until" in waiting:

@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.keep import KEEP_LOGS, RECORD_ENV, read_keep_rules
-from uwf_git.commands.turn.retries import BACKOFF, RETRIES, read_retry
+from uwf_git.commands.turn.rules import (
+    BACKOFF,
+    KEEP_LOGS,
+    RECORD_ENV,
+    RETRIES,
+    read_keep_rules,
+    read_retry,
+)
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change
@@ -163,12 +169,12 @@ def full_name(name: str) -> str:
     for full in SETTINGS:
         if normal_name(full) == normal:
             return full
-    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=1)
-    meant = f"did you mean {near[0]}? " if near else ""
+    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
     raise BadUsage(
         f"there is no setting {name[:60]}",
         code="no-such-setting",
-        hint=f"{meant}the settings are {', '.join(SETTINGS)}",
+        hint=f"{meant}`uwf config list --all` shows every setting",
         setting=name[:60],
     )
 

@@ -19,6 +19,7 @@ from uwf_git.agents.files import BadFileBelow, read_below, remove_below
 from uwf_git.agents.group import check_cancelled
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, run_agent
 from uwf_git.agents.reply import (
+    REPLY_FIELDS,
     AgentReply,
     BadJson,
     BadReply,
@@ -48,8 +49,8 @@ from uwf_git.agents.run_files import (
     find_run_start_ms,
     read_run_result,
     read_run_state,
+    stop_run,
 )
-from uwf_git.agents.stop_run import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
@@ -77,8 +78,8 @@ from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.branches import find_source
 from uwf_git.commands.turn.check_meta import find_reply_problem
 from uwf_git.commands.turn.files import find_output_path
-from uwf_git.commands.turn.keep import record_env
 from uwf_git.commands.turn.limits import tell_cut_short
+from uwf_git.commands.turn.rules import record_env
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
@@ -530,7 +531,7 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
         reply = read_reply(report, run.stdout, protocol)
         return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
     try:
-        reply = parse_reply(run.stdout, protocol=protocol, is_free=turn.is_free)
+        reply = _parse(turn, run.stdout, protocol)
         if report is not None and find_meta_problem(turn, reply.meta):
             return _failed(mask_run(run, secrets), FILE, report.message, None)
     except BadReply as error:
@@ -543,6 +544,32 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
         message = f"it left no {path}, and {error.message}" if path else error.message
         return _failed(masked, error.kind, message, error.hint)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)
+
+
+def _parse(turn: Turn, stdout: bytes, protocol: Protocol) -> AgentReply:
+    """Return the reply in *stdout*; an object without a meta may be the meta itself.
+
+    Raises:
+        BadReply
+    """
+    try:
+        return parse_reply(stdout, protocol=protocol, is_free=turn.is_free)
+    except BadReply as error:
+        bare = parse_reply(stdout, protocol="flags") if error.kind == "no-meta" else None
+        if bare is None or not _is_meta(turn, bare.meta):
+            raise
+        return bare
+
+
+def _is_meta(turn: Turn, fields: Mapping[str, Any]) -> bool:
+    """Check that an object which an agent printed can only be meant as the meta of its role."""
+    schema = get_schema(turn.snapshot, turn.asked.output_schema)
+    if not isinstance(schema, dict) or not schema.get("required"):
+        # Any object would fit.
+        return False
+    declared = schema.get("properties", {}).keys()
+    own = "meta" not in declared and (fields.keys() & REPLY_FIELDS) <= declared
+    return own and find_meta_problem(turn, fields) is None
 
 
 def _describe_masked(stdout: bytes, protocol: Protocol, kind: BadReplyKind) -> BadReply:

@@ -15,7 +15,7 @@ from uwf_git.agents.command_line import (
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
 from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import DEFAULT_GRACE_S, AgentRequest, AgentRun, Listener
-from uwf_git.agents.stop_run import stop_run
+from uwf_git.agents.run_files import stop_run
 from uwf_git.commands.agent_run.mask import (
     Secrets,
     masked_listener,
@@ -25,10 +25,10 @@ from uwf_git.commands.agent_run.mask import (
 from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
-from uwf_git.engine.limits import find_time_left_s
 from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed
+from uwf_git.model.limits import find_time_left_s
 from uwf_git.project_paths import find_above
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.threads.run_dir import RunDir

@@ -1,25 +1,26 @@
-"""Who works on which thread of this store now, from lock files and run directories.
-
-A process counts by pid and start time, an agent by the lock that it holds open, so a reused pid
-is never taken for it. Looking takes no lock that a step may want.
-"""
+"""Who works on a thread, and whether this process belongs to it."""
 
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.agents.run_files import find_run_start_ms
-from uwf_git.agents.stop_run import find_group
+from uwf_git.agents.run_files import find_group, find_run_start_ms
 from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.split.family import Family
-from uwf_git.errors import StoreDamaged
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.processes import read_process_start
+from uwf_git.processes import read_process, read_process_start
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+# Who works on which thread of this store now, from lock files and run directories.
+#
+# A process counts by pid and start time, an agent by the lock that it holds open, so a reused pid
+# is never taken for it. Looking takes no lock that a step may want.
 
 
 class Running(NamedTuple):
@@ -179,3 +180,48 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
         "driven": running.is_driven,
         **({} if parent is None else {"parentThread": parent}),
     }
+
+
+# Whether this process belongs to an agent that a thread waits for.
+#
+# Such a process can never see the end of that thread's work: the thread waits for the process
+# itself.
+
+THREAD_VARIABLE = "UWF_THREAD_ID"
+"""Names the thread of an agent, in the environment of the agent."""
+
+
+def _inside_thread(thread: ThreadId) -> Refused:
+    return Refused(
+        f"thread {thread} waits for the agent that runs this command, so its work cannot end "
+        "before this command does",
+        code="inside-thread",
+        hint="end the agent with its result, and wait outside of it",
+        thread=thread,
+    )
+
+
+def refuse_inside(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
+    """Check that *thread* does not wait for this process, which has the environment *environ*.
+
+    Raises:
+        Refused: this process belongs to its agent, or to an agent below that one.
+    """
+    own = environ.get(THREAD_VARIABLE)
+    if own == thread and is_at_work(store, thread):
+        raise _inside_thread(thread)
+    # Without the variable it is no agent: a program may run threads and wait for them.
+    if own and (
+        _is_ancestor(find_holder(store, thread)) or _is_ancestor(find_driver(store, thread))
+    ):
+        raise _inside_thread(thread)
+
+
+def _is_ancestor(holder: dict[str, Any] | None) -> bool:
+    """Check whether the *holder* of a lock is a process that started this one."""
+    process = read_process(os.getppid())
+    while holder is not None and process is not None:
+        if (process.pid, process.start) == (holder.get("pid"), holder.get("start")):
+            return True
+        process = read_process(process.parent)
+    return False

@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import leave_group
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.agents.run_files import RunAlive, RunFinished, RunState, read_run_state
-from uwf_git.agents.stop_run import find_group, is_left_behind, stop_run
+from uwf_git.agents.run_files import (
+    RunAlive,
+    RunFinished,
+    RunState,
+    find_group,
+    is_left_behind,
+    read_run_state,
+    stop_run,
+)
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.errors import Conflict

@@ -19,7 +19,7 @@ from uwf_git.commands.turn.bind_roles import check_roles
 from uwf_git.commands.turn.branches import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import Steered, find_steered
-from uwf_git.commands.turn.retries import RetryRules
+from uwf_git.commands.turn.rules import RetryRules
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.model.event_words import first_line

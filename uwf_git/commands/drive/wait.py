@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from uwf_git.commands.agent_run.inside import refuse_inside
-from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.agent_run.running import is_any_at_work, refuse_inside
 from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict

@@ -53,6 +53,8 @@ IN_GROUP: Mapping[Group, tuple[str, ...]] = MappingProxyType(
 )
 """The statuses of each group, in the order in which they are shown: what needs somebody first."""
 
+_URGENT = ("failed", DAMAGED, UNREADABLE, "waiting", RUNNING, "paused", "ready")
+
 HOLDING = frozenset({*IN_GROUP["needs"], "paused"})
 """The statuses in which a branch goes on only when somebody does something."""
 
@@ -88,6 +90,15 @@ def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:
     below = row.get("branches") or {}
     status = str(row["status"])
     return next((each for each in order if each in below), status) if status == "split" else status
+
+
+def view_urgent(status: str, below: Collection[str]) -> dict[str, str]:
+    """Return ``branchStatus``: of a thread that has split, the most urgent status of its branches.
+
+    That is what people are told of it. {} if it has not split, or all of them have ended.
+    """
+    urgent = next((each for each in _URGENT if each in below), None)
+    return {"branchStatus": urgent} if status == "split" and urgent is not None else {}
 
 
 # Branches of a thread as people look at them: what each is doing, and what holds the thread up.
@@ -151,8 +162,12 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
 
 def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
     """Count the branches below *tip* by their status; of one that has split, its own instead."""
-    counts = Counter(row["status"] for row in _walk(view_branches(store, tip)))
-    return sort_counts(counts)
+    return count_rows(view_branches(store, tip))
+
+
+def count_rows(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """Count what ``view_branches`` returned as ``count_branches`` does."""
+    return sort_counts(Counter(row["status"] for row in _walk(rows)))
 
 
 def _walk_all(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -434,6 +449,7 @@ def view_thread_row(
         **({} if record.parent_thread is None else {"parentThread": record.parent_thread}),
         **({} if trunk is None else {"branchOf": trunk}),
         **({"branches": counts} if counts else {}),
+        **view_urgent(status, counts),
         **waits,
         **({} if heads is None else view_divergence(heads, thread, head.commit)),
     }
@@ -520,9 +536,7 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
         # It would repeat the task.
         return ""
     if row["status"] == RUNNING:
-        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-            find_running,
-        )
+        from uwf_git.commands.agent_run.running import find_running  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
         running = find_running(store, snapshot.record.thread)
         return said if running is None or running.role is None else f"{running.role} at work"

@@ -30,7 +30,9 @@ SHOWN = {"active": GROUPS[:3], "ended": GROUPS[3:], "all": GROUPS}
 _MOST_KEPT = 20_000
 _MOST_LOOKED_AT = 5_000
 _MOST_CHILDREN = 1_000
-_SEARCHED = ("thread", "title", "workflow", "said", "question", "error", "role", "status")
+_SEARCHED = (
+    "thread", "title", "workflow", "said", "question", "error", "role", "status", "branchStatus",
+)  # fmt: skip
 
 
 class Wanted(NamedTuple):
@@ -190,6 +192,7 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "updated": row.get("lastUpdateTime"),
         "since": None if running is None else running.since,
         "branches": row.get("branches"),
+        "branchStatus": row.get("branchStatus"),
         "parent": row.get("parentThread"),
         "diverged": bool(row.get("diverged")),
     }

@@ -12,10 +12,10 @@ from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
 from uwf_git.model.event_rules import STEPS, signal_of
 from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.limits import render_limit
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.text import render_duration, render_time
-from uwf_git.model.thread import render_limit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, resolve_thread

@@ -10,9 +10,9 @@ from uwf_git.commands.turn.agent_words import settings_by_role
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move, find_steered
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
-from uwf_git.engine.limits import list_used
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.limits import list_used
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
@@ -201,12 +201,15 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
     from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
+        count_rows,
         find_held_by,
         view_branches,
+        view_urgent,
     )
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
+    view |= view_urgent(snapshot.record.status, count_rows(branches))
     trunk = snapshot.get_trunk()
     if trunk is not None:
         view["branchOf"] = trunk

@@ -31,16 +31,16 @@ from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
 from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.engine.diff import diff_values, render_path
-from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import ATTEMPT, STEP
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.event_words import first_line
+from uwf_git.model.limits import count_tokens, find_cost, render_limit
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
-from uwf_git.model.thread import Split, render_limit
+from uwf_git.model.thread import Split
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, resolve_head

@@ -5,7 +5,7 @@ from typing import Any
 
 from uwf_git.commands.inspect.step_view import find_verdict, get_text
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
-from uwf_git.commands.turn.retries import find_work_retries
+from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.engine.flow_state import find_suggestion, list_issues
 from uwf_git.engine.log_lines import find_outputs
 from uwf_git.errors import UwfError

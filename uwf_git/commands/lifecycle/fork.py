@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.workdir import existing_directory
+from uwf_git.commands.turn.files import existing_directory
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import STEP
 from uwf_git.model.event_folds import Cause

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.inside import THREAD_VARIABLE
+from uwf_git.commands.agent_run.running import THREAD_VARIABLE
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.bind_roles import (
     Bound,
@@ -16,8 +16,8 @@ from uwf_git.commands.turn.bind_roles import (
     no_such_role,
 )
 from uwf_git.commands.turn.choose_agent import NoAgent, build_agent, may_run
+from uwf_git.commands.turn.files import existing_directory
 from uwf_git.commands.turn.limits import choose_limits
-from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused
@@ -205,7 +205,7 @@ def _find_missing(
         for role, agent in bound.agents.items()
         if agent in bound.typed or may_run(store, agent, workflow=workflow, workdir=workdir)
     }
-    return tuple(find_missing_programs(found, caller.environ, workdir))
+    return tuple(find_missing_programs(found, caller.environ, workdir, store.config))
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:

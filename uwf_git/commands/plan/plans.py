@@ -1,11 +1,13 @@
-"""The plans of a work directory: find their thread, begin it, show where it stands."""
+"""The plans of a work directory: their thread, its views, where it stands, what is removed."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import stat
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from uwf_git.commands.agent_run.running import is_any_at_work
+from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -13,18 +15,19 @@ from uwf_git.model.path_below import check_path_below
 from uwf_git.model.thread import ENDED
 from uwf_git.plan.phases import (
     IDLE,
-    ListedPlan,
     PlanState,
     build_state_document,
     fold_story,
     list_plan_rows,
+    read_state,
+    write_session_log,
+    write_state,
 )
-from uwf_git.plan.plan_files import find_plans, list_plan_problems
+from uwf_git.plan.project_files import find_plans, keep_out_of_git, list_plan_problems
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
-from uwf_git.plan.state_file import read_state, write_state
 from uwf_git.plan.story import read_story
-from uwf_git.plan.whole_file import keep_out_of_git
 from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, get_head, list_threads
 from uwf_git.store.threads.local_files import find_workdir
@@ -38,16 +41,18 @@ WORKFLOW = "plan-execute"
 
 
 def find_plan_thread(
-    store: Store, workdir: str, settings: PlanSettings = DEFAULTS
+    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> Snapshot | None:
     """Return the newest commit of the plan thread of *workdir*; None if it has none.
 
     The thread that its state file names comes first, then the newest that has not ended. An ended
-    one is found by the state file alone.
+    one is found by the state file alone. *store* is None if there is no store yet.
 
     Raises:
         StoreDamaged: the thread cannot be read.
     """
+    if store is None:
+        return None
     hint = read_state(workdir, state_file=settings.state_file).get("thread")
     named = None
     if isinstance(hint, str) and is_thread_id(hint):
@@ -63,17 +68,6 @@ def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> 
     """Return the plan directory that a thread's state names, or the usual one."""
     named = None if found is None else found.get_present().state.get("planDir")
     return named if isinstance(named, str) and named.strip() else settings.plan_dir
-
-
-def find_status_file(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
-    """Return the file in which the agents of a thread leave their reports, or the usual one.
-
-    What no role may name as its file is not it either.
-    """
-    named = None if found is None else found.get_present().state.get("statusFile")
-    if isinstance(named, str) and not check_path_below(named):
-        return named
-    return settings.status_file
 
 
 def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
@@ -128,11 +122,63 @@ def require_no_driver(store: Store, thread: ThreadId) -> None:
         raise PlansAtWork(thread)
 
 
-@contextmanager
-def hold_plans(store: Store) -> Iterator[None]:
+def hold_plans(store: Store) -> AbstractContextManager[object]:
     """Let no other process begin plans in *store*, or write their views, meanwhile."""
-    with hold_lock(store.local_path("locks", "plans"), wait=True):
-        yield
+    return hold_lock(store.local_path("locks", "plans"), wait=True)
+
+
+# The views of a thread in its work directory: the state file and the session log.
+
+
+class Views:
+    """The views of one thread, kept up with it by whoever drives.
+
+    The first update reads the whole story: what an earlier driver did not come to write, since it
+    was killed, is written then. Later updates read only what is new.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        workdir: str,
+        where: Mapping[str, Any],
+        settings: PlanSettings = DEFAULTS,
+    ) -> None:
+        """Keep views in *workdir*; *where* is that of the state file (phases.py)."""
+        self._store, self._workdir, self._settings = store, workdir, settings
+        self.where = dict(where)
+        """What the next update writes of who drives, and where that listens."""
+
+        self._seen: str | None = None
+        self.state: PlanState = IDLE
+        """Where the thread stood at the last update."""
+
+    def update(self, tip: Oid) -> PlanState:
+        """Bring both up to the commit *tip*, and return where the thread stands.
+
+        Raises:
+            StoreDamaged: the thread cannot be read.
+            OSError: a file cannot be written; the next update tries again.
+        """
+        story = read_story(self._store, tip, after=self._seen)
+        state = fold_story(story, self.state)
+        # The hook asks the state file whether to speak at all, so it comes first.
+        write_state(self._workdir, state, self.where, state_file=self._settings.state_file)
+        write_session_log(
+            self._workdir, story, state=self.state, memory_dir=self._settings.memory_dir
+        )
+        self.state, self._seen = state, str(tip)
+        return state
+
+
+def find_where(
+    store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
+) -> dict[str, Any]:
+    """Return the thread and the store, and where its state file says that its driver listens."""
+    known = read_state(workdir, state_file=settings.state_file)
+    listens = {"address": known.get("address"), "port": known.get("port")}
+    is_known = known.get("thread") == thread
+    return {"thread": thread, "repo": store.path} | (listens if is_known else {})
 
 
 # `uwf plan status` and `uwf plan plans`: where the thread of a directory stands, and its plans.
@@ -144,13 +190,12 @@ def read_plan_status(
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
     A state file that was deleted comes back while the thread lives, and one that is not true any
-    more, since somebody else drove or the driver was killed, is mended. *store* is None if there
-    is no store yet.
+    more, since somebody else drove or the driver was killed, is mended.
 
     Raises:
         StoreDamaged: the thread cannot be read.
     """
-    found = None if store is None else find_plan_thread(store, workdir, settings)
+    found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
         return build_state_document(IDLE, {})
     state = _read_state_of(store, found)
@@ -166,16 +211,6 @@ def read_plan_status(
     return build_state_document(state, where)
 
 
-def find_where(
-    store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
-) -> dict[str, Any]:
-    """Return the thread and the store, and where its state file says that its driver listens."""
-    known = read_state(workdir, state_file=settings.state_file)
-    listens = {"address": known.get("address"), "port": known.get("port")}
-    is_known = known.get("thread") == thread
-    return {"thread": thread, "repo": store.path} | (listens if is_known else {})
-
-
 def read_plan_rows(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> list[dict[str, Any]]:
@@ -186,10 +221,9 @@ def read_plan_rows(
         StoreDamaged: the thread cannot be read.
         OSError: the plan directory cannot be listed.
     """
-    found = None if store is None else find_plan_thread(store, workdir, settings)
+    found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
-    on_disk = find_plans(workdir, find_plan_dir(found, settings)).plans
-    return list_plan_rows(state, [ListedPlan(*plan) for plan in on_disk])
+    return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
 
 
 def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
@@ -197,16 +231,6 @@ def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
 
 
 # `uwf plan run`: whether plans may be begun in a directory, and the folders that they need.
-
-
-def plans_unfinished(thread: ThreadId) -> Refused:
-    """Tell that the directory has a workflow that has not ended."""
-    return Refused(
-        f"thread {thread} has not ended the plans of this directory",
-        code="plans-unfinished",
-        hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
-        thread=thread,
-    )
 
 
 def prepare_plans(
@@ -225,8 +249,14 @@ def prepare_plans(
     """
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
-        require_rest(store, found.record.thread)
-        raise plans_unfinished(found.record.thread)
+        thread = found.record.thread
+        require_rest(store, thread)
+        raise Refused(
+            f"thread {thread} has not ended the plans of this directory",
+            code="plans-unfinished",
+            hint="`uwf plan resume` goes on with it; `uwf plan clean` ends it",
+            thread=thread,
+        )
     there = find_plans(workdir, settings.plan_dir)
     problems = list_plan_problems(workdir, there) if has_plans else []
     if problems:
@@ -235,7 +265,7 @@ def prepare_plans(
             code="bad-plans",
             hint=f"plan files are {settings.plan_dir}/NNN-name.md; without --plans an agent "
             "writes them",
-            problems=list(problems),
+            problems=problems,
         )
     if there.plans and not has_plans:
         names = [plan.file for plan in there.plans]
@@ -248,3 +278,71 @@ def prepare_plans(
     for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
     keep_out_of_git(os.path.join(workdir, os.path.dirname(settings.state_file)))
+
+
+# `uwf plan clean`.
+
+
+def clean_plans(
+    store: Store | None,
+    caller: Caller,
+    workdir: str,
+    settings: PlanSettings = DEFAULTS,
+    *,
+    with_plans: bool = False,
+) -> dict[str, Any]:
+    """End the unfinished thread of *workdir*, remove its state files, and return which.
+
+    With *with_plans* also the plan files, and nothing else; no link is followed.
+
+    Raises:
+        PlansAtWork: the thread is at work; nothing has changed.
+        Refused, BadUsage: a folder is behind a link; nothing has changed.
+        OSError: a file cannot be removed.
+    """
+    found = find_plan_thread(store, workdir, settings)
+    if store is not None and found is not None:
+        require_rest(store, found.record.thread)
+    files = [settings.state_file, _find_status_file(found, settings)]
+    if with_plans:
+        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
+        files += [plan.file for plan in plans]
+    there = [path for path in dict.fromkeys(files) if _is_plain_file(workdir, path)]
+    ended = None
+    if store is not None and found is not None and found.record.status not in ENDED:
+        from uwf_git.commands.control.stop import (  # noqa: PLC0415 (40 modules for this verb alone)
+            kill_thread,
+        )
+
+        ended = found.record.thread
+        kill_thread(store, caller, ended, reason="cleaned")
+    for path in there:
+        os.unlink(os.path.join(workdir, path))
+    return {"ended": ended, "removed": there}
+
+
+def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
+    """Return the file in which the agents of a thread leave their reports, or the usual one.
+
+    What no role may name as its file is not it either.
+    """
+    named = None if found is None else found.get_present().state.get("statusFile")
+    is_named = isinstance(named, str) and not check_path_below(named)
+    return str(named) if is_named else settings.status_file
+
+
+def _is_plain_file(workdir: str, path: str) -> bool:
+    """Check whether *path* is a regular file there; a link is none."""
+    folder = os.path.dirname(path)
+    root = os.path.realpath(workdir)
+    if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
+        raise Refused(
+            f"{folder} is a link, or lies behind one; nothing was removed",
+            code="behind-link",
+            hint="remove its files by hand, if they are yours",
+            folder=folder,
+        )
+    try:
+        return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
+    except OSError:
+        return False

@@ -13,11 +13,9 @@ from typing import Any, Self
 from uwf_git.commands.agent_run.step_dir import add_to_trace, read_step_dir
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
-from uwf_git.plan.hook_forms import HOOK_VARIABLE
-from uwf_git.plan.notice import Notice, TurnAtWork
+from uwf_git.plan.hooks import HOOK_VARIABLE
 from uwf_git.plan.settings import PlanSettings
-from uwf_git.plan.stop_grace import StopGrace
-from uwf_git.plan.stop_server import StopServer
+from uwf_git.plan.stop_notices import Notice, StopGrace, StopServer, TurnAtWork
 from uwf_git.plan.story import STOP_NOTICE
 
 _MOST_RECORDED = 20
@@ -37,9 +35,8 @@ class StopWatch:
         self._grace = StopGrace(settings.stop_grace_s)
         self._recorded = 0
         self._step_dir = ""
-        self._server = StopServer(
-            self._take, address=settings.address, port=port, usual_port=settings.port
-        )
+        ports = (settings.port, 0) if port is None else (port,)
+        self._server = StopServer(self._take, *ports, address=settings.address)
         self.where: Mapping[str, Any] = MappingProxyType(
             {"address": self._server.address, "port": self._server.port}
         )

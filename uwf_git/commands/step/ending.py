@@ -28,8 +28,7 @@ from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.files import KIND, read_input_files
-from uwf_git.commands.turn.keep import read_keep_rules
-from uwf_git.commands.turn.retries import read_retry
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn, build_thread_result
 from uwf_git.commands.worktree.record import list_worktrees
 from uwf_git.debug_log import debug

@@ -10,7 +10,7 @@ from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES, check_state
 from uwf_git.commands.turn.decide import NextTurn
-from uwf_git.commands.turn.retries import find_work_retries
+from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.builtin import (

@@ -37,11 +37,10 @@ from uwf_git.commands.turn.branches import (
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
 from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.keep import read_keep_rules
+from uwf_git.commands.turn.files import existing_directory
 from uwf_git.commands.turn.limits import check_limits, read_spending
-from uwf_git.commands.turn.retries import read_retry
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
-from uwf_git.commands.turn.workdir import existing_directory
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId

@@ -13,6 +13,7 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, KEPT_PROGRAMS, PERSON
+from uwf_git.commands.turn.known_agents import find_missing_behind
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import WORKFLOW
 from uwf_git.model.merge_patch import merge_patch
@@ -21,6 +22,7 @@ from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
 from uwf_git.model.workflow import END, Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.project_paths import find_above
+from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot
@@ -397,12 +399,18 @@ def agent_missing(missing: MissingProgram) -> Refused:
 
 
 def find_missing_programs(
-    agents: Mapping[str, dict[str, Any]], environ: Mapping[str, str], workdir: str
+    agents: Mapping[str, dict[str, Any]],
+    environ: Mapping[str, str],
+    workdir: str,
+    config: GitConfig,
 ) -> list[MissingProgram]:
-    """Return the programs of *agents*, by role, that a step in *workdir* would not find."""
+    """Return the programs of *agents*, by role, that a step in *workdir* would not find.
+
+    They are those of the commands, and what adapters drive, unless *config* names it.
+    """
     missing: dict[str, MissingProgram] = {}
     for role, agent in agents.items():
-        error = _find_problem(agent, environ, workdir)
+        error = _find_problem(role, agent, environ, workdir, config)
         if error is not None:
             before = missing[error.message].roles if error.message in missing else ()
             missing[error.message] = MissingProgram((*before, role), error)
@@ -410,16 +418,19 @@ def find_missing_programs(
 
 
 def _find_problem(
-    agent: dict[str, Any], environ: Mapping[str, str], workdir: str
+    role: str,
+    agent: dict[str, Any],
+    environ: Mapping[str, str],
+    workdir: str,
+    config: GitConfig,
 ) -> ProgramMissing | None:
-    command = agent["command"]
-    if command.strip() == PERSON:
+    if agent["command"].strip() == PERSON:
         return None
-    own: dict[str, str] = agent.get("env", {})
-    path = build_search_path(own.get("PATH", environ.get("PATH", os.defpath)))
+    environ = {**environ, **agent.get("env", {})}
+    path = build_search_path(environ.get("PATH", os.defpath))
+    words = find_above(split_command(agent["command"]), workdir=workdir)
     try:
-        program = find_above(split_command(command), workdir=workdir)[0]
-        resolve_program(program, path=path, workdir=workdir)
+        resolve_program(words[0], path=path, workdir=workdir)
     except ProgramMissing as error:
         return error
-    return None
+    return find_missing_behind(words, environ, config, role)

@@ -9,7 +9,7 @@ from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_e
 from uwf_git.commands.split.family import find_ends, find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.workdir import choose_workdir, existing_directory, workdir_unknown
+from uwf_git.commands.turn.files import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError

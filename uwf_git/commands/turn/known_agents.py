@@ -6,7 +6,7 @@ A test compares the table with the adapters. Programs are only asked for their v
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import (
@@ -15,8 +15,8 @@ from uwf_git.agents.command_line import (
     resolve_program,
     split_command,
 )
-from uwf_git.agents.tool import ToolRequest, run_tool
 from uwf_git.commands.turn.agent_words import PERSON
+from uwf_git.store.git.config import GitConfig
 
 _VERSION = re.compile(rb"\d+(?:\.\d+)+[\w.+-]*")
 _VERSION_TIMEOUT_S = 10.0
@@ -136,6 +136,26 @@ def tell_adapter(command: str) -> str | None:
     return f"{program} has an adapter, which plays roles: `--agent {shlex.quote(meant)}`"
 
 
+def find_missing_behind(
+    words: Sequence[str], environ: Mapping[str, str], config: GitConfig, role: str
+) -> ProgramMissing | None:
+    """Return that the program which the adapter *words* drives is not installed; None if it is.
+
+    None too if the adapter is told another program: by a word, *environ* or *config*.
+    """
+    command = os.path.basename(words[0])
+    known = next((each for each in KNOWN if each.command == command and each.programs), None)
+    if known is None or _find_program(known, environ):
+        return None
+    name = command.removeprefix("uwf-")
+    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
+    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
+    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
+        return None
+    problem = f"drives {known.programs[0]}, which is not on the PATH"
+    return ProgramMissing(command, problem, hint=f"install it: {known.install}")
+
+
 def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
     path = build_search_path(environ.get("PATH", os.defpath))
     for name in agent.programs:
@@ -149,6 +169,8 @@ def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
 def _read_version(path: str | None, environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
+    from uwf_git.agents.tool import ToolRequest, run_tool  # noqa: PLC0415 (few ask for versions)
+
     request = ToolRequest((path, "--version"), environ, _VERSION_TIMEOUT_S, _VERSION_BYTES)
     try:
         ran = run_tool(request, on_output=lambda _: None)

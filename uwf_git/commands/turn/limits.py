@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uwf_git.engine.limits import Spent, find_spent, find_time_left_s
 from uwf_git.errors import Refused
+from uwf_git.model.limits import LIMITS, Spent, find_limit_problem, find_spent, find_time_left_s
 from uwf_git.model.names import ThreadId
-from uwf_git.model.thread import LIMITS, ThreadState, add_usage, find_limit_problem
+from uwf_git.model.thread import ThreadState, add_usage
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import read_root
@@ -14,14 +14,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Limits of a thread: choose them at the start, and refuse a step beyond them.
 #
-# The order: option, workflow, none. How they are counted: engine/limits.py.
-
-_OPTIONS = {
-    "maxSteps": "--max-steps N",
-    "maxExecutionTime": "--max-execution-time SECONDS",
-    "maxTokens": "--max-tokens N",
-    "maxCost": "--max-cost USD",
-}
+# The order: option, workflow, none. How they are counted: model/limits.py.
 
 
 class LimitReached(Refused):
@@ -32,13 +25,17 @@ class LimitReached(Refused):
     def __init__(self, thread: ThreadId, spent: Spent) -> None:
         super().__init__(
             f"thread {thread} is at its limit: {spent.told}",
-            hint=f"give it more with `uwf thread amend {thread} {_OPTIONS[spent.name]}`, or end it "
+            hint=f"give it more with `uwf thread amend {thread} {_option(spent.name)}`, or end it "
             f"with `uwf thread kill {thread}`",
             thread=thread,
             limit=spent.name,
             used=spent.used,
             of=spent.limit,
         )
+
+
+def _option(name: str) -> str:
+    return f"{LIMITS[name].option} {LIMITS[name].metavar}"
 
 
 def _bad_limit(name: str, problem: str) -> Refused:
@@ -57,9 +54,8 @@ def check_asked(asked: Mapping[str, Any]) -> None:
         Refused: a name or a value is wrong.
     """
     for name, value in asked.items():
-        if name not in LIMITS:
-            raise _bad_limit(name, "is no limit")
-        problem = None if value is None else find_limit_problem(name, value)
+        takes_away = value is None and name in LIMITS
+        problem = None if takes_away else find_limit_problem(name, value)
         if problem is not None:
             raise _bad_limit(name, problem)
 
@@ -95,7 +91,7 @@ def tell_cut_short(
     if left_s is None or (own_s is not None and own_s <= left_s):
         return None
     cause = f"it took longer than the {left_s:.1f} s of execution time that the thread had left"
-    more = f"`uwf thread amend {thread} {_OPTIONS['maxExecutionTime']}` gives it more"
+    more = f"`uwf thread amend {thread} {_option('maxExecutionTime')}` gives it more"
     return f"{cause}, and was stopped", f"nothing was lost: {more}"
 
 

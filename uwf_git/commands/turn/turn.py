@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import never
-from uwf_git.commands.turn.keep import KeepRules
 from uwf_git.commands.turn.limits import Spending
-from uwf_git.commands.turn.retries import RetryRules
+from uwf_git.commands.turn.rules import KeepRules, RetryRules
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord

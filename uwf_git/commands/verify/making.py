@@ -34,6 +34,7 @@ from uwf_git.model.event_rules import (
 )
 from uwf_git.model.event_words import describe_event, describe_start, needs_text
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.limits import find_limit_problem
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
@@ -41,7 +42,6 @@ from uwf_git.model.thread import (
     Event,
     NotAPresent,
     TransitionRecord,
-    find_limit_problem,
     find_unfit,
 )
 from uwf_git.model.workflow import END, NotAWorkflow, parse_flow_node, parse_graph

@@ -21,7 +21,7 @@ from uwf_git.model.definition.findings import (
 from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
 from uwf_git.model.definition.graph import CheckCondition, check_routes, read_graph
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
-from uwf_git.model.thread import LIMITS, find_limit_problem
+from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.workflow import Graph
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.reader import YamlDocument
@@ -146,7 +146,7 @@ def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentP
     if not isinstance(value, dict):
         findings.add(
             (),
-            "a workflow is a mapping with a name, and a root or a moderator, not "
+            "a workflow is a YAML mapping with a name, and a root or a moderator, not "
             f"{yaml_kind(value)}",
         )
         findings.raise_if_any()

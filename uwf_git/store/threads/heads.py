@@ -40,6 +40,8 @@ class NoSuchThread(Refused):
             hint="`uwf thread list --all` shows every thread of this store",
             thread=text,
         )
+        if text == NEWEST:
+            self.hint = "no thread has begun in this store: `uwf run WORKFLOW -p '…'` begins one"
 
 
 class BranchNotBegun(Refused):

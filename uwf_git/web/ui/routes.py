@@ -44,7 +44,7 @@ class Route(NamedTuple):
 def view_about(site: Site, _asked: Asked) -> dict[str, Any]:
     """Return what the page is about."""
     return {
-        "version": version("uwf-git"),
+        "version": version("uwf"),
         "store": site.place.path,
         "directory": site.place.cwd,
         "at": site.read_at(),

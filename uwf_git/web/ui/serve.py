@@ -23,7 +23,7 @@ from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
 from uwf_git.errors import Refused
 from uwf_git.library.place import KeptStore, Place
-from uwf_git.library.step_memory import StepMemory
+from uwf_git.library.players import StepMemory
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.web.ui.answers import Describe

@@ -7,17 +7,17 @@ from uwf_git.commands.control.answer import read_question
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.excerpt import CONTENT_BYTES, cut_text
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.inspect.list import name_damage
+from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.thread_report import add_up, find_problems, view_present
 from uwf_git.engine.form import list_questions
-from uwf_git.engine.limits import count_tokens, find_cost
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.plan import Subject
 from uwf_git.engine.picture.svg import render_svg
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.event_rules import may_follow
 from uwf_git.model.event_words import first_line
+from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head
@@ -73,6 +73,7 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
     parent = shown.get("parentThread")
     return {
         "status": shown["status"],
+        "branchStatus": told.get("branchStatus"),
         "workflow": shown["workflowName"],
         "title": shown["title"],
         "depth": shown["depth"],
@@ -91,7 +92,7 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
         "parent": parent and {"thread": parent, "isBranch": "branchOf" in shown},
         "children": _list_children(site, store, head, told),
         "directory": told["workdir"],
-        "can": _list_controls(store, head, is_running=bool(running)),
+        "can": _list_controls(store, head, told, is_running=bool(running)),
     }
 
 
@@ -130,24 +131,29 @@ def site_masked(site: Site, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _list_controls(store: Store, head: Head, *, is_running: bool) -> list[str]:
+def _list_controls(
+    store: Store, head: Head, told: dict[str, Any], *, is_running: bool
+) -> list[str]:
     """Return the controls that the state allows; who asks for another is refused."""
+    below = count_rows(told.get("branches", []))
     snapshot = read_snapshot(store, head.commit)
     status = snapshot.record.status
     if head.archived or status in ENDED:
         return ["fork"]
     waiting = snapshot.get_present().waiting
     waits_for_person = status == "waiting" and (waiting is None or waiting.until is None)
+    goes_on = "ready" in below or not set(below) - ENDED
     may = {
         "pause": may_follow("pause", status),
         "interrupt": is_running,
         "resume": may_follow("resume", status) and not waits_for_person,
-        "retry": status == "failed",
+        "retry": status == "failed" or (status == "split" and "failed" in below),
         "poke": may_follow("poke", status) and snapshot.record.depth > 0 and not is_running,
         "kill": True,
         "fork": True,
         "answer": waits_for_person,
-        "run": status in {"ready", "split"} and not is_running,
+        # Of branches that all need somebody, none can go on.
+        "run": not is_running and (status == "ready" or (status == "split" and goes_on)),
     }
     return [name for name, is_allowed in may.items() if is_allowed]
 

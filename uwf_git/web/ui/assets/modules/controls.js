@@ -12,7 +12,7 @@ const CONTROLS = {
   pause: ["Pause", "The agent at work finishes; then nothing begins", "reason", false],
   interrupt: ["Interrupt", "Stops the agent at work and pauses; needs a reason", "reason", false],
   resume: ["Resume", "Lets the thread go on", "reason", true],
-  retry: ["Retry", "Lets the failed agent try again, with your hint", "hint", true],
+  retry: ["Retry", "Lets what has failed try again, with your hint", "hint", true],
   poke: [
     "Poke",
     "Takes the newest step back and has it played again, with your hint",

@@ -155,7 +155,7 @@ export class Thread {
         "div",
         { class: "head" },
         h("h1", { tabindex: "-1" }, thread.title || short(this.id)),
-        badge(thread.status),
+        badge(thread.branchStatus ?? thread.status),
       ),
       h(
         "ul",

@@ -197,7 +197,7 @@ function describeRow(row) {
     h(
       "a",
       { class: "row", href: link(["t", row.thread]) },
-      h("span", { class: "state" }, badge(row.status)),
+      h("span", { class: "state" }, badge(row.branchStatus ?? row.status)),
       h("span", { class: "task", title: row.title || row.thread }, row.title || short(row.thread)),
       h("span", { class: "kind" }, row.workflow),
       h(

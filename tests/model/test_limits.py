@@ -1,0 +1,131 @@
+import math
+from typing import Any
+
+import pytest
+
+from uwf_git.model.limits import (
+    LONGEST_MS,
+    MOST,
+    count_tokens,
+    find_cost,
+    find_limit_problem,
+    find_spent,
+    find_time_left_s,
+    render_limit,
+)
+from uwf_git.model.names import NodeHash
+from uwf_git.model.thread import ThreadState
+
+PRESENT = ThreadState(
+    NodeHash("8FWKR3TN5V1QA"),
+    {},
+    0,
+    depth=3,
+    usage={"inputTokens": 100, "outputTokens": 20, "costUsd": 0.5, "turns": 7},
+    execution_ms=61_500,
+)
+
+
+def limited(**limits: float) -> ThreadState:
+    return PRESENT._replace(limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"maxSteps": 3}, "3 of 3 steps are taken"),
+        ({"maxExecutionTime": 61_000}, "61.5 s of 61.0 s of execution time are used"),
+        ({"maxTokens": 120}, "120 of 120 tokens are used"),
+        ({"maxCost": 0.5}, "$0.5000 of $0.5000 are spent"),
+        ({"maxCost": 0.1, "maxSteps": 1}, "3 of 1 steps are taken"),
+    ],
+)
+def test_limit_that_is_reached_is_reported(limits: dict[str, float], told: str) -> None:
+    spent = find_spent(limited(**limits))
+
+    assert spent is not None
+    assert spent.told == told
+    assert spent.used >= spent.limit
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"maxSteps": 4, "maxExecutionTime": 61_501, "maxTokens": 121, "maxCost": 0.51}],
+)
+def test_limit_that_leaves_room_is_not(limits: dict[str, float]) -> None:
+    assert find_spent(limited(**limits)) is None
+
+
+@pytest.mark.parametrize("usage", [{}, {"inputTokens": "many", "costUsd": True}, {"turns": 9}])
+def test_invalid_number_counts_for_nothing(usage: dict[str, Any]) -> None:
+    present = limited(maxTokens=1, maxCost=0.01)._replace(usage=usage)
+
+    assert find_spent(present) is None
+    assert count_tokens(usage) == 0
+
+
+def test_time_that_is_left_is_never_negative_and_never_longer_than_a_year() -> None:
+    assert find_time_left_s(PRESENT) is None
+    assert find_time_left_s(limited(maxExecutionTime=62_000)) == 0.5
+    assert find_time_left_s(limited(maxExecutionTime=1)) == 0
+    assert find_time_left_s(limited(maxExecutionTime=10**300)) == 365 * 24 * 3600
+
+
+def test_no_number_is_too_large_to_be_counted() -> None:
+    for sign in (1, -1):
+        usage = {"inputTokens": sign * 1.7e308, "outputTokens": sign * 1.7e308}
+        assert sign * count_tokens(usage) > 1e308
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [({"costUsd": 0.5}, 0.5), ({}, None), ({"costUsd": "1"}, None), ({"costUsd": True}, None)],
+)
+def test_a_cost_is_a_number_or_none(usage: dict[str, Any], cost: float | None) -> None:
+    assert find_cost(usage) == cost
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("maxSteps", 1),
+        ("maxSteps", 3.0),
+        ("maxTokens", MOST),
+        ("maxExecutionTime", 1),
+        ("maxExecutionTime", LONGEST_MS),
+        ("maxCost", 0.01),
+        ("maxCost", 5),
+    ],
+)
+def test_limit_that_leaves_room_is_one(name: str, value: float) -> None:
+    assert find_limit_problem(name, value) is None
+
+
+@pytest.mark.parametrize("name", ["maxSteps", "maxTokens", "maxExecutionTime", "maxCost"])
+@pytest.mark.parametrize(
+    "value", [0, -1, "5", True, None, [], math.nan, math.inf, 1e300, 10**400, MOST * 2]
+)
+def test_anything_else_is_reported(name: str, value: Any) -> None:
+    problem = find_limit_problem(name, value)
+
+    assert problem is not None
+    assert problem.startswith("must be a ")
+
+
+def test_half_a_step_and_more_than_a_year_are_reported() -> None:
+    assert find_limit_problem("maxSteps", 1.5) == "must be a whole number, 1 or more"
+    assert find_limit_problem("maxExecutionTime", 0.5) is not None
+    assert find_limit_problem("maxExecutionTime", LONGEST_MS + 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("maxSteps", 3, "3"),
+        ("maxCost", 0.5, "0.5"),
+        ("maxCost", None, "no limit"),
+        ("maxExecutionTime", 90_000, "1 min 30 s"),
+    ],
+)
+def test_limit_is_written_for_people(name: str, value: float | None, told: str) -> None:
+    assert render_limit(name, value) == told

@@ -1,0 +1,256 @@
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+from refusing import refuses
+
+from uwf_git.plan.project_files import (
+    MOST_BYTES,
+    describe_gaps,
+    find_plans,
+    find_spelled,
+    keep_out_of_git,
+    list_plan_problems,
+    read_plan,
+    replace_whole,
+    resolve_inside,
+)
+
+
+def plans(project: Path, **contents: str | bytes) -> Path:
+    """Write plan files; `p000_a` is the name of `000-a.md`."""
+    folder = project / "docs/plans"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        put(folder, f"{name[1:].replace('_', '-')}.md", content)
+    return folder
+
+
+def put(folder: Path, name: str, content: str | bytes = "Do it.") -> None:
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def problems(project: Path) -> list[str]:
+    return list_plan_problems(str(project), find_plans(str(project)))
+
+
+def test_plans_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    folder = plans(tmp_path, p010_b="x", p002_z="x", p1000_last="x", p000_setup="x")
+    put(folder, "001-实现 全部.md")
+
+    found = find_plans(str(tmp_path)).plans
+
+    assert [(plan.number, plan.name) for plan in found] == [
+        (0, "setup"),
+        (1, "实现 全部"),
+        (2, "z"),
+        (10, "b"),
+        (1000, "last"),
+    ]
+    assert found[1].file == "docs/plans/001-实现 全部.md"
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "00-a.md",
+        "000_a.md",
+        "000-.md",
+        "000-a.MD",
+        "000-a.md~",
+        "\u0660\u0660\u0660-a.md",
+        "\uff10\uff10\uff10-a.md",
+        "a-000.md",
+    ],
+)
+def test_other_names_are_no_plans(tmp_path: Path, name: str) -> None:
+    put(plans(tmp_path), name)
+
+    found = find_plans(str(tmp_path))
+
+    assert found.plans == ()
+    assert found.others == (name,)
+    assert problems(tmp_path) == [f"docs/plans has no plan file, named NNN-name.md; it has {name}"]
+
+
+def test_no_folder_has_no_plans(tmp_path: Path) -> None:
+    assert problems(tmp_path) == ["docs/plans has no plan file, named NNN-name.md"]
+
+
+def test_name_is_composed_and_file_is_as_on_the_disk(tmp_path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "é한글")
+    put(plans(tmp_path), f"000-{decomposed}.md")
+
+    (plan,) = find_plans(str(tmp_path)).plans
+
+    assert plan.name == "é한글"
+    assert plan.file == f"docs/plans/000-{decomposed}.md"
+    assert read_plan(str(tmp_path), plan) == "Do it."
+
+
+def test_text_has_no_mark_and_newlines(tmp_path: Path) -> None:
+    plans(tmp_path, p000_a=b"\xef\xbb\xbf# \xe7\x9b\xae\xe6\xa0\x87\r\nbuild\rtest\n")
+    (plan,) = find_plans(str(tmp_path)).plans
+
+    assert read_plan(str(tmp_path), plan) == "# 目标\nbuild\ntest\n"
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "is empty"),
+        (b"\xef\xbb\xbf \r\n\t", "is empty"),
+        ("　\n", "is empty"),
+        ("目标".encode("gbk"), "is not UTF-8 (byte 2)"),
+        (b"ok \xff", "is not UTF-8 (byte 3)"),
+        ("目标".encode("utf-16"), "is not UTF-8 (byte 0)"),
+        (b"x" * (MOST_BYTES + 1), "has more than 1,048,576 bytes"),
+    ],
+)
+def test_plan_that_cannot_be_read(tmp_path: Path, content: str | bytes, problem: str) -> None:
+    plans(tmp_path, p000_good="x", p001_bad=content)
+
+    assert problems(tmp_path) == [f"docs/plans/001-bad.md {problem}"]
+
+
+def test_plan_that_is_no_file(tmp_path: Path) -> None:
+    folder = plans(tmp_path)
+    (folder / "000-folder.md").mkdir()
+    os.mkfifo(folder / "001-pipe.md")
+    (tmp_path / "elsewhere.md").write_text("x")
+    (folder / "002-link.md").symlink_to(tmp_path / "elsewhere.md")
+
+    assert problems(tmp_path) == [
+        f"docs/plans/{name}.md is not a regular file"
+        for name in ("000-folder", "001-pipe", "002-link")
+    ]
+
+
+def test_two_plans_with_one_number(tmp_path: Path) -> None:
+    folder = plans(tmp_path, p000_a="x", p001_b="x")
+    put(folder, "0000-c.md")
+
+    assert problems(tmp_path) == ["docs/plans/000-a.md, docs/plans/0000-c.md share the number 0"]
+
+
+def test_problems_are_shown_on_one_line(tmp_path: Path) -> None:
+    folder = plans(tmp_path)
+    put(folder, "000-a\n\x1b[2Jb.md", "")
+    put(folder, os.fsdecode(b"001-\xff.md"))
+
+    assert problems(tmp_path) == [
+        "docs/plans/000-a \\x1b[2Jb.md is empty",
+        "the name docs/plans/001-\\udcff.md is not UTF-8",
+    ]
+
+
+def test_gaps_are_no_problems(tmp_path: Path) -> None:
+    plans(tmp_path, p001_a="x", p003_b="x", p007_c="x", p999999999999_d="x")
+    found = find_plans(str(tmp_path))
+
+    assert describe_gaps(found.plans) == "002, 004-006, 008-999999999998"
+    assert problems(tmp_path) == []
+    assert describe_gaps(found.plans[:1]) == ""
+
+
+def test_another_folder(tmp_path: Path) -> None:
+    put(tmp_path, "000-here.md")
+    (tmp_path / "计划").mkdir()
+    put(tmp_path / "计划", "000-there.md")
+
+    here = find_plans(str(tmp_path), ".")
+    there = find_plans(str(tmp_path), str(tmp_path / "计划"))
+
+    assert here.plans[0].file == "000-here.md"
+    assert there.plans[0].file == "计划/000-there.md"
+
+
+def test_folder_is_found_in_either_form_of_unicode(tmp_path: Path) -> None:
+    decomposed = unicodedata.normalize("NFD", "plän")
+    (tmp_path / decomposed).mkdir()
+    put(tmp_path / decomposed, "000-a.md")
+
+    (plan,) = find_plans(str(tmp_path), "plän").plans
+
+    assert plan.file == f"{decomposed}/000-a.md"
+
+
+def test_folder_outside_is_refused(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (project / "docs/plans").symlink_to(tmp_path / "elsewhere")
+
+    for named in ("docs/plans", "..", "/", "a/../../b", str(tmp_path), ""):
+        with refuses("plan-dir-outside"):
+            find_plans(str(project), named)
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("a.py", "a.py"),
+        ("./src//a.py", "src/a.py"),
+        ("src/", "src"),
+        (".", "."),
+        ("src/../a", "a"),
+        ("..a", "..a"),
+        ("", None),
+        (" ", None),
+        ("..", None),
+        ("src/../../a", None),
+        ("/etc/passwd", None),
+        ("a\0b", None),
+        ("out/a", None),
+        ("out", "out"),
+        ("in/a", "in/a"),
+    ],
+)
+def test_path_is_below_the_work_directory(tmp_path: Path, path: str, inside: str | None) -> None:
+    project = tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / "out").symlink_to(tmp_path)
+    (project / "in").symlink_to("src")
+
+    assert resolve_inside(str(project), path) == inside
+
+
+def test_absolute_path_below_a_linked_work_directory(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    linked = tmp_path / "linked"
+    linked.symlink_to("real")
+
+    for typed in (linked, tmp_path / "real"):
+        assert resolve_inside(str(linked), str(typed / "a")) == "a"
+
+
+def test_path_is_found_in_either_form_of_unicode(tmp_path: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "é/ü.md") for form in ("NFC", "NFD"))
+    mixed = os.path.join(decomposed.split("/")[0], composed.split("/")[1])
+    (tmp_path / mixed).parent.mkdir()
+    (tmp_path / mixed).touch()
+
+    assert find_spelled(str(tmp_path), composed) == mixed
+    assert find_spelled(str(tmp_path), decomposed) == mixed
+    assert find_spelled(str(tmp_path), "é/o") is None
+    assert find_spelled(str(tmp_path), "a/é") is None
+
+
+def test_folder_of_others_behind_our_name_is_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / ".state").symlink_to("others")
+
+    keep_out_of_git(str(tmp_path / ".state"))
+    assert list((tmp_path / "others").iterdir()) == []
+
+
+def test_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/x").touch()
+
+    with pytest.raises(OSError, match="folder"):
+        replace_whole(str(tmp_path / "folder"), b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]

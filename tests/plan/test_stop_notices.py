@@ -1,0 +1,406 @@
+import json
+import queue
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.plan.stop_notices import (
+    MOST_BYTES,
+    BadNotice,
+    CannotListen,
+    Notice,
+    StopGrace,
+    StopServer,
+    TurnAtWork,
+    find_object,
+    is_loopback,
+    parse_notice,
+)
+
+DOCUMENT = {"type": "stop", "phase": "planning", "timestamp": "2026-01-02T03:04:05Z"}
+TEXTS = st.text(max_size=8) | st.sampled_from(['"', "\\", "}{", "]", '\\"'])
+VALUES = st.recursive(
+    st.none() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def scan(*pieces: bytes) -> bytes | None:
+    return next((found for each in accumulate(pieces) if (found := find_object(each))), None)
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=4), st.data())
+def test_object_is_whole_at_its_last_bracket_however_it_comes(
+    value: dict[str, Any], draws: st.DataObject
+) -> None:
+    is_ascii, has_mark = draws.draw(st.booleans()), draws.draw(st.booleans())
+    whole = json.dumps(value, ensure_ascii=is_ascii).encode()
+    sent = (b"\xef\xbb\xbf" if has_mark else b"") + whole
+    cuts = sorted(draws.draw(st.lists(st.integers(0, len(sent)), max_size=5)))
+    pieces = [sent[a:b] for a, b in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
+
+    assert scan(*pieces) == whole
+    assert scan(*pieces[:-1], pieces[-1] + b'\n{"more"}') == whole
+    assert scan(sent[:-1]) is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        (b"GET / HTTP/1.1\r\n", "does not begin with {"),
+        (b" {}", "does not begin with {"),
+        (b"\xef\xbb{}", "does not begin with {"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{}", "does not begin with {"),
+        (b"[]", "does not begin with {"),
+        (b'{"a":' * 21, "more than 20 levels"),
+        (b'{"a":' + b"[" * 20, "more than 20 levels"),
+        (b'{"a":"' + b"x" * MOST_BYTES, "more than 65,536 bytes"),
+    ],
+)
+def test_scanner_refuses_at_once(sent: bytes, problem: str) -> None:
+    with pytest.raises(BadNotice, match=problem):
+        scan(sent)
+    with pytest.raises(BadNotice, match=problem):
+        scan(*(sent[place : place + 99] for place in range(0, len(sent), 99)))
+
+
+def test_largest_notice() -> None:
+    filling = MOST_BYTES - len(b'{"a":""}')
+    deepest = b'{"a":' + b"[" * 19 + b"]" * 19 + b"}"
+
+    assert scan(b'{"a":"' + b"x" * filling + b'"}') is not None
+    assert scan(deepest) == deepest
+    with pytest.raises(BadNotice):
+        scan(b'{"a":"' + b"x" * (filling + 1) + b'"}')
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        (b'{"type":"stop"}', "phase is not planning or executing"),
+        (b'{"type":"stop","phase":"idle"}', "phase is not planning or executing"),
+        (b'{"type":"stop","phase":["planning"]}', "phase is not planning or executing"),
+        (b'{"type":"start","phase":"planning"}', 'type is not "stop"'),
+        (b"{}", 'type is not "stop"'),
+        (b'{"type":"stop","phase":"planning","thread":1}', "thread is not a text: 1"),
+        (b'{"type":"stop","phase":"planning","head":[]}', r"head is not a text: \[\]"),
+        (b'{"type":"stop" "phase"}', "not JSON"),
+        (b'{"type":"stop",]', "not JSON"),
+        (b'{"type":"stop","type":"stop"}', "there twice"),
+        (b'{"a":NaN}', "not JSON"),
+        (b'{"a":"\\ud800"}', "not JSON"),
+        (b'{"a":' + b"9" * 5000 + b"}", "too many digits"),
+        (b'{"a":"\xff"}', r"not UTF-8 \(byte 6\)"),
+    ],
+)
+def test_what_is_no_notice(sent: bytes, problem: str) -> None:
+    assert scan(sent) == sent
+    with pytest.raises(BadNotice, match=problem):
+        parse_notice(sent)
+
+
+def test_notice_keeps_what_it_does_not_know() -> None:
+    document = DOCUMENT | {"thread": "T", "head": "", "wer": "我"}
+
+    notice = parse_notice(json.dumps(document).encode())
+
+    assert notice == Notice("planning", "T", None, document)
+
+
+TURN = TurnAtWork("T", "H", "executing")
+OF_THE_SEED = Notice("executing", None, None, {})
+OF_THE_HOOK = Notice("executing", "T", "H", {})
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_grace_begins_with_the_newest_notice() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN)
+    assert not grace.is_over()
+
+    assert grace.take(OF_THE_HOOK)
+    clock.now_s += 9
+    assert not grace.is_over()
+    assert grace.take(OF_THE_SEED)
+    clock.now_s += 9
+    assert not grace.is_over()
+    clock.now_s += 1
+    assert grace.is_over()
+
+
+def test_end_of_a_grace_is_told_once() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN)
+    for _ in range(2):
+        assert grace.take(OF_THE_HOOK)
+        clock.now_s += 99
+        # Without a report the program goes on, and its next stop counts again.
+        assert [grace.is_over(), grace.is_over()] == [True, False]
+
+
+def test_notice_of_another_turn_changes_nothing() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN)
+    others = (
+        OF_THE_HOOK._replace(thread="S"),
+        OF_THE_HOOK._replace(head="G"),
+        OF_THE_SEED._replace(phase="planning"),
+    )
+
+    assert [grace.take(each) for each in others] == [False] * 3
+    clock.now_s += 99
+    assert not grace.is_over()
+
+
+def test_next_turn_knows_of_no_notice() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    assert not grace.take(OF_THE_SEED)
+    grace.begin(TURN)
+    assert grace.take(OF_THE_HOOK)
+
+    grace.begin(TURN._replace(head="H2"))
+
+    clock.now_s += 99
+    assert not grace.is_over()
+    assert not grace.take(OF_THE_HOOK)
+    grace.begin(None)
+    assert not grace.take(OF_THE_SEED)
+
+
+def test_turn_that_is_taken_up_again_has_its_grace() -> None:
+    clock = Clock()
+    grace = StopGrace(10, clock=clock)
+    grace.begin(TURN, has_stopped=True)
+    assert not grace.is_over()
+    clock.now_s += 10
+    assert grace.is_over()
+
+
+def test_no_grace_is_for_ever() -> None:
+    clock = Clock()
+    grace = StopGrace(0, clock=clock)
+    grace.begin(TURN)
+
+    assert grace.take(OF_THE_HOOK)
+    clock.now_s += 99
+    assert not grace.is_over()
+
+
+@pytest.mark.parametrize(
+    ("more", "counts"),
+    [
+        ({}, True),
+        ({"thread": "T", "head": "H"}, True),
+        ({"thread": "T"}, True),
+        ({"thread": "T", "head": "G"}, False),
+        ({"thread": "S", "head": "H"}, False),
+        ({"phase": "executing"}, False),
+        ({"phase": "executing", "thread": "T", "head": "H"}, False),
+    ],
+)
+def test_notice_counts_for_its_turn_only(more: dict[str, str], *, counts: bool) -> None:
+    notice = parse_notice(json.dumps(DOCUMENT | more).encode())
+
+    grace = StopGrace(10)
+    grace.begin(TurnAtWork("T", "H", "planning"))
+
+    assert grace.take(notice) == counts
+
+
+STOP = b'{"type":"stop","phase":"executing","timestamp":"2026-01-02T03:04:05Z"}'
+OK = {"status": "ok"}
+
+Taken = queue.SimpleQueue[Notice]
+
+
+@pytest.fixture
+def taken() -> Taken:
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def server(taken: Taken) -> Iterator[StopServer]:
+    with StopServer(taken.put, 0) as server:
+        yield server
+
+
+def connect(server: StopServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+
+
+def read_answer(client: socket.socket) -> Any:
+    with client.makefile("rb") as answer:
+        (line,) = answer.readlines()
+    return json.loads(line)
+
+
+def send(server: StopServer, *pieces: bytes, ends: bool = False) -> Any:
+    with connect(server) as client:
+        for piece in pieces:
+            client.sendall(piece)
+        if ends:
+            client.shutdown(socket.SHUT_WR)
+        return read_answer(client)
+
+
+def test_notice_needs_no_newline_and_no_end(server: StopServer, taken: Taken) -> None:
+    assert send(server, STOP) == OK
+    assert send(server, STOP[:9], STOP[9:] + b"\n") == OK
+    assert send(server, b"\xef\xbb\xbf", STOP, ends=True) == OK
+
+    assert [taken.get(timeout=20).phase for _ in range(3)] == ["executing"] * 3
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "it does not begin with {"),
+        (b'{"type":"stop"}', "its phase is not planning or executing"),
+        (b"{" * 30, "it has more than 20 levels"),
+        (b'{"a":"' + b"x" * MOST_BYTES, "it has more than 65,536 bytes"),
+        (b"{]", "it is not JSON"),
+    ],
+)
+def test_anything_else_is_an_error_at_once(
+    server: StopServer, taken: Taken, sent: bytes, problem: str
+) -> None:
+    answer = send(server, sent)
+
+    assert answer["status"] == "error"
+    assert answer["message"].startswith(f"not a stop notice: {problem}")
+    assert taken.empty()
+
+
+def test_end_before_the_object_is_whole(server: StopServer, taken: Taken) -> None:
+    for sent in (b"", STOP[:-1]):
+        answer = send(server, sent, ends=True)
+        assert answer["message"] == "not a stop notice: it ends before its object is whole"
+    assert taken.empty()
+
+
+def test_huge_sender_gets_an_answer_and_no_reset(server: StopServer) -> None:
+    """What nobody reads would make the system send a reset in place of the answer."""
+    assert send(server, STOP + b" " * 1_000_000, ends=True) == OK
+
+
+def send_for_ever(client: socket.socket) -> None:
+    while True:
+        client.sendall(b"x")
+
+
+class Hasty(StopServer):
+    """A server that waits for nobody."""
+
+    read_s = drain_s = 0.1
+
+
+class Patient(StopServer):
+    """A server whose time limits would outlast this test."""
+
+    read_s = drain_s = 3600
+
+
+def test_slow_sender_is_told_and_hung_up_on(taken: Taken) -> None:
+    with Hasty(taken.put, 0) as server, connect(server) as client:
+        client.sendall(STOP[:5])
+
+        assert read_answer(client) == {"status": "error", "message": "not whole after 0.1 s"}
+        with pytest.raises(OSError, match=r"(?i)reset|broken|abort"):
+            send_for_ever(client)
+    assert taken.empty()
+
+
+def test_notices_get_past_those_who_never_send_theirs(taken: Taken) -> None:
+    with Patient(taken.put, 0) as server, ExitStack() as stack:
+        idle = [stack.enter_context(connect(server)) for _ in range(200)]
+        for each in idle[::2]:
+            each.sendall(STOP[:5])
+
+        assert send(server, STOP) == OK
+        assert taken.get(timeout=20).phase == "executing"
+        # 100 are served at once, this one among them.
+        assert [read_answer(each)["status"] for each in idle[:101]] == ["error"] * 101
+        idle[-2].sendall(STOP[5:])
+        assert read_answer(idle[-2]) == OK
+
+
+def test_receiver_that_fails_ends_nothing(taken: Taken) -> None:
+    def take(notice: Notice) -> None:
+        taken.put(notice)
+        if notice.thread == "bad":
+            raise RuntimeError("no")
+
+    bad = STOP[:-1] + b',"thread":"bad"}'
+    with StopServer(take, 0) as server:
+        assert send(server, bad) == {"status": "error", "message": "it was not taken"}
+        assert send(server, STOP) == OK
+
+
+def test_sender_that_hangs_up_ends_nothing(server: StopServer) -> None:
+    for _ in range(20):
+        client = connect(server)
+        client.sendall(STOP[:10])
+        # A reset, rather than an end.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
+
+    assert send(server, STOP) == OK
+
+
+def test_taken_port(taken: Taken) -> None:
+    with StopServer(taken.put, 9527, 0) as first, StopServer(taken.put, 9527, 0) as second:
+        # Another program of this machine may have the usual port.
+        assert first.port != second.port
+        assert send(second, STOP) == OK
+        with pytest.raises(CannotListen) as refused:
+            StopServer(taken.put, first.port)
+    assert refused.value.message.startswith(
+        f"no stop notices can be received at 127.0.0.1 port {first.port}: "
+    )
+
+
+@pytest.mark.parametrize("port", [-1, 1 << 16, 1 << 17])
+def test_port_that_is_none(taken: Taken, port: int) -> None:
+    with pytest.raises(CannotListen):
+        StopServer(taken.put, port)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
+)
+def test_loopback(address: str, *, expected: bool) -> None:
+    assert is_loopback(address) == expected
+
+
+def test_closed_server_frees_its_port(taken: Taken) -> None:
+    server = StopServer(taken.put, 0)
+    with connect(server) as client:
+        # Accepted in the order in which they came.
+        assert send(server, STOP) == OK
+        server.close()
+        server.close()
+
+        assert client.recv(1) == b""
+    with StopServer(taken.put, server.port) as again:
+        assert again.port == server.port
+        assert again.is_local

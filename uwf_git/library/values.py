@@ -1,0 +1,407 @@
+"""The values that a task returns: its status, a step, a run, an event. Source: seed 004.
+
+Times are in milliseconds since 1970.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
+from uwf_git.commands.events.commit_events import EventOptions
+from uwf_git.commands.events.stream import EventsRequest, EventStream
+from uwf_git.commands.inspect.show import Moment, read_moment, view_moment
+from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.debug_log import debug
+from uwf_git.engine.events import EventType, parse_event_id
+from uwf_git.engine.masking import find_secrets
+from uwf_git.errors import AgentFailed, StoreDamaged, UwfError
+from uwf_git.library.place import Place
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ENDED, TASK_WORDS, Status
+from uwf_git.model.workflow import START
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+
+_PAUSE_S = 0.2
+
+TaskState = Status | Literal["running"]
+"""``running`` is never stored: a process works on the task now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWaiting:
+    """What a task waits for."""
+
+    role: str
+    until: int | None
+    """When the usage limit ends that an agent hit; None: the task waits for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBranch:
+    """A branch of a task: a task of its own, which ``TaskRuntime.task`` returns."""
+
+    task_id: str
+    number: int
+    """Its place among the branches, from 0."""
+
+    label: str
+    """The name of its node; of an item, that of the map."""
+
+    status: str
+    """As ``TaskStatus.status``; ``damaged`` if it cannot be read."""
+
+    depth: int
+    """How many steps it has taken."""
+
+    error: str | None
+    """Why its newest attempt failed, if no step has been taken since."""
+
+    branches: tuple["TaskBranch", ...]
+    """Its own, if it has split itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus:
+    """The status and state of a task at one moment.
+
+    ``prompt``, ``current_node``, ``next``, ``last_update_time`` and ``document`` take more reading,
+    which is done when one of them is first asked for, of the task as it was at that moment; it
+    raises ``StoreDamaged`` if that cannot be read.
+    """
+
+    task_id: str
+    workflow_name: str
+    workflow: str
+    """The hash of its workflow version."""
+
+    status: TaskState
+    task_status: str
+    """The status in the words of seed 004: ``pending`` for ready, ``cancelled`` for killed."""
+
+    depth: int
+    """How many steps there are."""
+
+    parent_task_id: str | None
+    """The task whose agent started this one, or of which this one is a branch."""
+
+    head: str
+    """The hash of the newest step."""
+
+    state: Mapping[str, Any]
+    start_time: int
+    waiting: TaskWaiting | None
+    usage: Mapping[str, Any]
+    """The usage that its agents reported, summed."""
+
+    _last_role: str | None = field(repr=False)
+    _has_place: bool = field(repr=False)
+    _has_ended: bool = field(repr=False)
+    _has_failed: bool = field(repr=False)
+    _read_document: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The document of `uwf thread show`: agents, limits, the newest step, the question."""
+        return self._read_document()
+
+    @property
+    def prompt(self) -> str:
+        """What the task is to do."""
+        return cast("str", self.document["prompt"])
+
+    @property
+    def last_node(self) -> str | None:
+        """The role, or node, of the newest step; None before the first."""
+        return cast("str | None", self.document["lastNode"]) if self._has_place else self._last_role
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether this is a branch of ``parent_task_id``."""
+        return self.parent_task_id is not None and "branchOf" in self.document
+
+    @property
+    def branches(self) -> tuple[TaskBranch, ...]:
+        """The branches that it has now; empty if it has none, or has joined them."""
+        return _read_branches(self.document.get("branches", []))
+
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """What keeps it from going on: branches, a task around it, a limit, a conflict."""
+        return tuple(map(_describe_held, self.document.get("heldBy", [])))
+
+    @property
+    def current_node(self) -> str | None:
+        """The role at work, or whose turn it is; None if no role is left, or it is undecidable.
+
+        In a workflow of containers the node: an agent's, or one that runs branches.
+        """
+        return cast("str | None", self.document["currentNode"])
+
+    @property
+    def current_iteration(self) -> int | None:
+        """Which turn of that role this is, from 1; in containers the pass of the loop around it."""
+        return cast("int | None", self.document["currentIteration"])
+
+    @property
+    def next(self) -> str | None:
+        """The role that takes the next step, or ``$END``; None after the end."""
+        return cast("str | None", self.document["next"])
+
+    @property
+    def task_depth(self) -> int:
+        """How deep the task is nested: 0, or one more than that of its parent."""
+        return 0 if self.parent_task_id is None else cast("int", self.document["threadDepth"])
+
+    @property
+    def last_update_time(self) -> int:
+        """When it last changed."""
+        return cast("int", self.document["lastUpdateTime"])
+
+    @property
+    def end_time(self) -> int | None:
+        """When it ended; None before that."""
+        return self.last_update_time if self._has_ended else None
+
+    @property
+    def error(self) -> str | None:
+        """Why the newest attempt failed, if no step has been taken since."""
+        error = self.document["error"] if self._has_failed else None
+        return None if error is None else cast("str", error["message"])
+
+
+def query_task(place: Place, task_id: str) -> TaskStatus:
+    """Read the status of a task: of one at rest, one commit and its now.json, without a lock.
+
+    Raises:
+        NoSuchThread, NotAStore: it is gone.
+        StoreDamaged: it cannot be read.
+    """
+    try:
+        moment = read_moment(place.open_to_look(), ThreadId(task_id))
+        return _build_status(place, moment)
+    except UwfError:
+        # The store may have been repaired or removed since it was opened.
+        return _build_status(place, read_moment(place.open(), ThreadId(task_id)))
+
+
+def _build_status(place: Place, moment: Moment) -> TaskStatus:
+    record = moment.snapshot.record
+    present = moment.snapshot.get_present()
+    waiting = present.waiting
+    return TaskStatus(
+        task_id=moment.thread,
+        workflow_name=record.workflow_name,
+        workflow=record.workflow,
+        status=cast("TaskState", moment.status),
+        task_status=TASK_WORDS.get(moment.status, moment.status),
+        depth=record.depth,
+        parent_task_id=record.parent_thread,
+        head=record.node,
+        state=present.state,
+        start_time=present.started_at,
+        waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
+        usage=present.usage,
+        _last_role=None if present.role == START else present.role,
+        _has_place=present.at is not None,
+        _has_ended=record.status in ENDED,
+        _has_failed=present.last_attempt is not None,
+        _read_document=cache(lambda: MappingProxyType(view_moment(place.open(), moment))),
+    )
+
+
+def _read_branches(rows: list[dict[str, Any]]) -> tuple[TaskBranch, ...]:
+    return tuple(
+        TaskBranch(
+            task_id=row["thread"],
+            number=row["number"],
+            label=row["label"],
+            status=row["status"],
+            depth=row.get("depth", 0),
+            error=row.get("error"),
+            branches=_read_branches(row.get("branches", [])),
+        )
+        for row in rows
+    )
+
+
+def _describe_held(held: dict[str, Any]) -> str:
+    error = f": {held['error']}" if "error" in held else ""
+    return f"{held['thread']} {held['status']}{error}"
+
+
+# What `step`, `run` and `run_in_background` return.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStep:
+    """A task after a step."""
+
+    task_id: str
+    status: TaskState
+    role: str | None
+    """The role that took the step or waits for a person; None when the task ended."""
+
+    next: str | None
+    """The role that takes the next step, or ``$END``; None after the end."""
+
+    head: str
+    """The hash of the newest step."""
+
+    depth: int
+    """How many steps there are."""
+
+    said: str
+    """What happened, in one line."""
+
+
+OnStep = Callable[[TaskStep], None]
+"""Called after each step of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRun:
+    """A task after it was driven."""
+
+    task_id: str
+    status: TaskState
+    stopped: StoppedBy
+    """Why the run ended."""
+
+    steps: int
+    """How many steps were taken."""
+
+    last: TaskStep
+    waiting: TaskWaiting | None
+    failure: AgentFailed | None
+    """Why the last attempt failed, if that stopped the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundRun:
+    """A task that a background process drives."""
+
+    task_id: str
+    pid: int
+    log: str
+    """The file that has its output."""
+
+
+def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
+    """Convert a ThreadResult of a thread in *store*."""
+    return TaskStep(
+        task_id=stepped.thread,
+        status=stepped.status,
+        role=stepped.role,
+        next=find_next_move(read_snapshot(store, stepped.commit)).role,
+        head=stepped.head,
+        depth=stepped.depth,
+        said=stepped.said,
+    )
+
+
+def build_task_run(store: Store, driven: Driven) -> TaskRun:
+    """Convert a Driven of a thread in *store*."""
+    waiting = driven.waiting
+    return TaskRun(
+        task_id=driven.last.thread,
+        status=driven.last.status,
+        stopped=driven.stopped,
+        steps=driven.steps,
+        last=build_task_step(store, driven.last),
+        waiting=None if waiting is None else TaskWaiting(role=waiting.role, until=waiting.until),
+        failure=driven.failure,
+    )
+
+
+def build_watcher(place: Place, store: Store, on_step: OnStep | None) -> Watcher:
+    """Return a watcher of a drive that follows up at each event and calls *on_step*."""
+
+    def step(stepped: ThreadResult) -> None:
+        place.follow_up(store)
+        if on_step is not None:
+            on_step(build_task_step(store, stepped))
+
+    def announce(*_facts: object) -> None:
+        place.follow_up(store)
+
+    return Watcher(step, announce, announce)
+
+
+# Events.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEvent:
+    """An event of a task."""
+
+    id: str
+    """The same on every machine; ``events(since=id)`` yields the events after it."""
+
+    type: EventType
+    task_id: str
+    parent_task_id: str | None
+    """The task whose agent started this one, or of which it is a branch."""
+
+    timestamp: int
+    """Milliseconds since 1970."""
+
+    payload: Mapping[str, Any]
+    """``nodeId``, ``nodeName``, ``iteration``, ``error``, ``state``, ``branches``: what applies."""
+
+    document: Mapping[str, Any]
+    """The whole event, as `uwf events` prints it."""
+
+
+def walk_events(
+    place: Place,
+    task_id: str | None = None,
+    *,
+    since: str | None,
+    follow: bool,
+    with_state: bool = False,
+) -> Iterator[TaskEvent]:
+    """Yield events, oldest first: of one task or of all, after the event or commit *since*.
+
+    With *follow*, wait for new events: of one task until it ends; without *since* from now on.
+    *with_state* puts the task's state after each event into its payload.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: there is no such task.
+        BadUsage, NoSuchEvent: there is no event *since*.
+    """
+    store = place.open()
+    begin = None if since is None else parse_event_id(since)
+    thread = None if task_id is None else resolve_thread(store, task_id)
+    request = EventsRequest(thread, begin, from_now=follow and begin is None)
+    options = EventOptions(with_state=with_state, secrets=find_secrets(place.environ))
+    stream = EventStream(store, request, options, _pass_over)
+    while True:
+        for event in stream.read():
+            yield _build_event(event)
+        if not follow or stream.is_over:
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _pass_over(damage: StoreDamaged) -> None:
+    """Leave out a task that cannot be read; a query of it raises the error."""
+    debug("8NKHKKX6", "events of a damaged thread", problem=damage.message)
+
+
+def _build_event(event: dict[str, Any]) -> TaskEvent:
+    return TaskEvent(
+        id=event["id"],
+        type=event["type"],
+        task_id=event["taskId"],
+        parent_task_id=event.get("parentTaskId"),
+        timestamp=event["timestamp"],
+        payload=event["payload"],
+        document=MappingProxyType(event),
+    )
