@@ -1,5 +1,6 @@
 """Random flows, and a naive interpreter of them: it recurses, and remembers nothing but the way."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,6 +85,19 @@ def in_passes(flow: Flow, place: str) -> Position:
 
 Says = Callable[[FlowNode, int], bool]
 Bound = Callable[[FlowNode, int], int]
+
+
+def order(position: Position) -> tuple[tuple[bool, int, float], ...]:
+    """Return the key for comparing: in one thread positions grow.
+
+    A container's own position counts after all positions inside it.
+    """
+    return tuple(
+        (part.is_else, part.number, math.inf if part.turn is None and last else part.turn or 0)
+        for part, last in zip(
+            position.parts, [False] * (len(position.parts) - 1) + [True], strict=True
+        )
+    )
 
 
 def interpret(flow: Flow, says: Says, bound: Bound, entry: Position | None = None) -> Iterator[str]:

@@ -2,7 +2,7 @@ import random
 from itertools import islice
 
 import pytest
-from flow_trees import Tree, as_flow, entries, interpret, trees
+from flow_trees import Tree, as_flow, entries, interpret, order, trees
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
@@ -85,8 +85,8 @@ def test_it_comes_to_the_same_places_as_a_naive_interpreter(
     found = walk(flow, ask, entry)
 
     assert [str(each) for each in found] == expected
-    assert sorted(found, key=Position.order) == found, "positions only grow"
-    assert len({each.order() for each in found}) == len(found)
+    assert sorted(found, key=order) == found, "positions only grow"
+    assert len({order(each) for each in found}) == len(found)
 
 
 @given(st.lists(trees, min_size=1, max_size=2), st.integers(0, 1000), st.data())

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from flow_trees import as_flow
+from flow_trees import as_flow, order
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,7 +80,7 @@ def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
     ]
     read = [parse_position(text) for text in texts]
     found = random.Random(1).sample(read, len(read))
-    assert sorted(found, key=Position.order) == read
+    assert sorted(found, key=order) == read
 
 
 AGENT = {"type": "agent", "agentId": "a"}

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from uwf_git.model.builtin import START
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.merge_patch import merge_patch
-from uwf_git.model.names import ThreadId
-from uwf_git.model.node import Node
-from uwf_git.model.references import find_reference
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.node import Node, build_node
+from uwf_git.model.references import find_reference, reference
 from uwf_git.model.thread import (
     Split,
     Status,
@@ -126,6 +127,24 @@ After: TypeAlias = tuple[Status, ThreadState]
 
 ERROR = "error"
 """The member of a flow's state that holds why a place was given up."""
+
+
+def build_start(
+    workflow: NodeHash,
+    prompt: str,
+    binding: Mapping[str, NodeHash],
+    more: Mapping[str, Any],
+    *,
+    timestamp: int,
+) -> Node:
+    """Build a StartNode; *more* is what not every thread begins with."""
+    payload = {
+        "workflow": reference(workflow),
+        "prompt": prompt,
+        "agentBinding": {role: reference(agent) for role, agent in binding.items()},
+        **more,
+    }
+    return build_node(START, payload, timestamp=timestamp)
 
 
 def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadState:

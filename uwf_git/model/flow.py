@@ -1,6 +1,5 @@
 """Flows as values: places, positions, containers and agents."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -308,16 +307,6 @@ class Position(NamedTuple):
         """Return the position after it in the same list, whether there is a node or not."""
         last = self.parts[-1]
         return Position((*self.parts[:-1], Part(last.is_else, last.number + 1)))
-
-    def order(self) -> tuple[tuple[bool, int, float], ...]:
-        """Return its key for comparing: in one thread positions grow.
-
-        A container's own position counts after all positions inside it.
-        """
-        return tuple(
-            (part.is_else, part.number, math.inf if part.turn is None and last else part.turn or 0)
-            for part, last in zip(self.parts, [False] * (len(self.parts) - 1) + [True], strict=True)
-        )
 
 
 def parse_position(text: str) -> Position:

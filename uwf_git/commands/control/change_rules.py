@@ -1,6 +1,6 @@
 """`uwf thread amend`: change the rules of a thread: its workflow, agents or limits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -156,6 +156,7 @@ def build_rule_change(
         ),
         nodes=(*change.nodes, *agents.values()),
     )
+    bound = {*new.present.binding, *change.played.agent_overrides}
     amended = Amended(
         workflow=workflow.hash,
         thread=new.record.thread,
@@ -164,7 +165,7 @@ def build_rule_change(
         name=workflow.name,
         agents={role: agent.payload["command"] for role, agent in agents.items()},
         limits=new.present.limits,
-        unbound=tuple(_list_unbound(change.played, new.present.binding)),
+        unbound=tuple(role for role in change.played.roles if role not in bound),
         settings=settings_by_role({role: agent.payload for role, agent in agents.items()}),
     )
     return new, amended
@@ -222,13 +223,6 @@ def check_place(
         lost = find_renamed_place(old, new, present)
     if lost is not None:
         raise place_gone(thread, lost, to)
-
-
-def _list_unbound(played: Workflow, binding: Mapping[str, NodeHash]) -> Iterator[str]:
-    """Yield the roles that have no agent, neither in the thread nor in a workflow inside."""
-    for role in played.roles:
-        if role not in binding and role not in played.agent_overrides:
-            yield role
 
 
 def bind_new_roles(

@@ -21,21 +21,19 @@ from uwf_git.commands.turn.limits import choose_limits
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_state import find_state_problem, without_iteration
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import BUILTIN_NODES, START
+from uwf_git.model.builtin import BUILTIN_NODES
+from uwf_git.model.event_folds import build_start
 from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.event_words import describe_start
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
-from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
+from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
 from uwf_git.store.threads.local_files import give_workdir
 from uwf_git.store.threads.record import NewCommit, record_start
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 from uwf_git.store.trust import trust_agents
-
-"""What an agent's environment says about the thread that it plays in."""
 
 
 class EmptyPrompt(Refused):
@@ -91,13 +89,6 @@ class StartRequest(NamedTuple):
 
     found: FoundWorkflow | None = None
     """The workflow, if it is known already; None: it is looked for by its name or hash."""
-
-
-class _Parent(NamedTuple):
-    """The thread whose agent starts another one."""
-
-    thread: ThreadId
-    nesting: int
 
 
 class Started(NamedTuple):
@@ -158,10 +149,13 @@ def start_thread(
     more = _read_more(request, found.workflow)
     parent = _find_parent(store, caller, request.parent)
     if parent is not None:
-        more |= {"depth": parent.nesting + 1}
-    start = _start_node(found.workflow, prompt, agents, more, timestamp=now)
+        more |= {"depth": parent.get_nesting() + 1}
+    binding = {role: agent.hash for role, agent in agents.items()}
+    start = build_start(found.workflow.hash, prompt, binding, more, timestamp=now)
     trust_agents(store, bound.typed, workdir)
-    new = _build(thread, found, start, agents, parent=None if parent is None else parent.thread)
+    new = _build(
+        thread, found, start, agents, parent=None if parent is None else parent.record.thread
+    )
     # Before the ref: a kill in between must not leave a thread without its work directory.
     give_workdir(store, thread, workdir)
     create_head(store, thread, record_start(store, new, caller.signing(store)))
@@ -214,7 +208,7 @@ def _find_missing(
     return tuple(find_missing_programs(found, caller.environ, workdir, store.config))
 
 
-def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | None:
+def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:
     """Return the thread whose agent this process is, if the store has it.
 
     Raises:
@@ -225,25 +219,7 @@ def _find_parent(store: Store, caller: Caller, named: str | None) -> _Parent | N
         # The agent of a thread of another store: its id means nothing in this one.
         return None
     thread = resolve_thread(store, text)
-    snapshot = read_snapshot(store, get_head(store, thread).commit)
-    return _Parent(thread, snapshot.get_nesting())
-
-
-def _start_node(
-    workflow: Workflow,
-    prompt: str,
-    agents: dict[str, Node],
-    more: Mapping[str, Any],
-    *,
-    timestamp: int,
-) -> Node:
-    payload: dict[str, Any] = {
-        "workflow": reference(workflow.hash),
-        "prompt": prompt,
-        "agentBinding": {role: reference(agent.hash) for role, agent in agents.items()},
-        **more,
-    }
-    return build_node(START, payload, timestamp=timestamp)
+    return read_snapshot(store, get_head(store, thread).commit)
 
 
 def _build(

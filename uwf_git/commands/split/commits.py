@@ -19,8 +19,8 @@ from uwf_git.engine.flow_merge import (
 )
 from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import AGENT_CONFIG, START, STEP, TEXT
-from uwf_git.model.event_folds import Cause, Joined, begin_state
+from uwf_git.model.builtin import AGENT_CONFIG, STEP, TEXT
+from uwf_git.model.event_folds import Cause, Joined, begin_state, build_start
 from uwf_git.model.event_rules import RULES, STEPS, apply_event
 from uwf_git.model.event_words import describe_branch, describe_join, describe_split, first_line
 from uwf_git.model.flow import (
@@ -65,9 +65,6 @@ class SplitRefused(Refused):
     """The thread cannot split there."""
 
     code = "split-refused"
-
-
-# What splits a thread: a place of its flow, or a role of its graph that a workflow plays.
 
 
 class Container(NamedTuple):
@@ -222,7 +219,7 @@ def plan_again(split: Snapshot) -> SplitPlan:
             asked = Asked([payload["initialState"][name] for payload in payloads])
         except KeyError:
             raise SplitRefused(f"it has a branch without {name}") from None
-    elif "input" in container.policy and payloads:
+    elif container.kind == "workflow" and "input" in container.policy and payloads:
         asked = Asked(prompt=payloads[0]["prompt"], state=payloads[0].get("initialState"))
     return plan_split(tip, container, asked)
 
@@ -326,7 +323,6 @@ class ReadSplit(NamedTuple):
     split: Snapshot
     present: ThreadState
     plan: SplitPlan
-
     numbers: Mapping[ThreadId, int]
     """The number of each branch."""
 
@@ -527,17 +523,15 @@ def _derive(
 
 
 def _start_node(branch: Branch, parent: NodeHash, *, nesting: int, timestamp: int) -> Node:
-    payload: dict[str, Any] = {
-        "workflow": reference(branch.workflow),
-        "prompt": branch.prompt,
-        "agentBinding": {role: reference(agent) for role, agent in branch.binding.items()},
+    state, entry = branch.initial_state, branch.entry
+    more = {
+        **({} if state is None else {"initialState": dict(state)}),
+        "parent": reference(parent),
+        "depth": nesting,
+        **({} if entry is None else {"entry": entry}),
     }
-    if branch.initial_state is not None:
-        payload["initialState"] = dict(branch.initial_state)
-    payload |= {"parent": reference(parent), "depth": nesting}
-    if branch.entry is not None:
-        payload["entry"] = branch.entry
-    return build_node(START, payload, timestamp=timestamp)
+    start = branch.workflow, branch.prompt, branch.binding
+    return build_start(*start, more, timestamp=timestamp)
 
 
 def _child_id(tip: Snapshot, at: str, number: int, date_ms: int) -> ThreadId:

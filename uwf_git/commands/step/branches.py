@@ -277,12 +277,9 @@ def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
         # It may have been fetched, and have none here.
         share_workdir(store, tip.record.thread, thread)
         inner = read_snapshot(store, get_head(store, thread).commit)
-        below = list_leaves(store, inner) if inner.record.status == "split" else ()
-        is_empty = True
-        for leaf in below:
-            is_empty = False
-            yield leaf
-        if is_empty and not get_head(store, thread).archived:
+        below = list(list_leaves(store, inner)) if inner.record.status == "split" else []
+        yield from below
+        if not below and not get_head(store, thread).archived:
             yield thread
 
 

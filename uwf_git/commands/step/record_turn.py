@@ -268,7 +268,10 @@ class TurnFailed(AgentFailed):
             cause = (
                 f"{cause}; `uwf thread amend {turn.thread} --agent {change}` names another agent"
             )
-        is_ending = played.is_stopped and _is_ending(turn.store, turn.thread)
+        is_ending = played.is_stopped and (
+            is_being_stopped(turn.store, turn.thread)
+            or find_kill_request(turn.store, turn.thread) is not None
+        )
         after = "given up" if is_given_up else status
         told = _NEXT["ending" if is_ending else after].format(thread=turn.thread)
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
@@ -284,10 +287,6 @@ class TurnFailed(AgentFailed):
         )
 
 
-def _is_ending(store: Store, thread: ThreadId) -> bool:
-    return is_being_stopped(store, thread) or find_kill_request(store, thread) is not None
-
-
 class TriesUsedUp(TurnFailed):
     """The verifier rejected the work, and no try is left; its verdict was recorded as a step."""
 
@@ -300,15 +299,12 @@ class TriesUsedUp(TurnFailed):
         error = {"kind": "rejected", "message": rejection}
         super().__init__(turn, Played(None, 0, 0, error=error), stepped.status)
         self.stepped = stepped
-        self.message = f"{worker} has used up its {_count_tries(number)}: {rejection}"
+        tries = "only try" if number == 1 else f"{number} tries"
+        self.message = f"{worker} has used up its {tries}: {rejection}"
         self.hint = (
             f"`uwf thread retry {turn.thread} -m HINT` gives it all tries again, with a hint; "
             f"`uwf thread show {turn.thread}` has the verdict"
         )
-
-
-def _count_tries(number: int) -> str:
-    return "only try" if number == 1 else f"{number} tries"
 
 
 class TurnInterrupted(TurnFailed):

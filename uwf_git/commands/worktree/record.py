@@ -121,16 +121,14 @@ def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
     _write(_path(store, parent, _ORIGIN), origin._asdict())
 
 
-def find_split_origin(store: Store, parent: ThreadId, at: str) -> SplitOrigin | None:
-    """Return where the branches begin that *parent* has at *at*; None if no one here knows."""
-    origin = find_any_split_origin(store, parent)
-    return origin if origin is not None and origin.at == at else None
+def find_split_origin(store: Store, parent: ThreadId, at: str | None = None) -> SplitOrigin | None:
+    """Return where the branches begin that *parent* has at *at*; None if no one here knows.
 
-
-def find_any_split_origin(store: Store, parent: ThreadId) -> SplitOrigin | None:
-    """Return where the branches of the newest split of *parent* begin; None if unknown here."""
+    Without *at* those of its newest split.
+    """
     found = _read(_path(store, parent, _ORIGIN))
-    return None if found is None else SplitOrigin(**found)
+    origin = None if found is None else SplitOrigin(**found)
+    return origin if origin is not None and at in {None, origin.at} else None
 
 
 def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:

@@ -14,7 +14,6 @@ from uwf_git.commands.worktree.record import (
     SplitOrigin,
     Worktree,
     describe_work,
-    find_any_split_origin,
     find_split_origin,
     find_worktree,
     forget_that_stays,
@@ -65,14 +64,6 @@ def worktree_gone(worktree: Worktree) -> Refused:
     )
 
 
-class _Branch(NamedTuple):
-    """A branch that works apart."""
-
-    thread: ThreadId
-    parent: ThreadId
-    at: str
-
-
 def note_origin(
     store: Store, environ: Mapping[str, str], thread: ThreadId, *, at: str, source: str
 ) -> SplitOrigin:
@@ -89,8 +80,7 @@ def note_origin(
 
 def find_own_worktree(store: Store, owner: Snapshot) -> Worktree | None:
     """Return what is recorded of the worktree of *owner*, a branch that works apart."""
-    branch = _name(owner)
-    return find_worktree(store, branch.parent, branch.thread)
+    return find_worktree(store, _find_parent(owner), owner.record.thread)
 
 
 def make_worktree(
@@ -105,14 +95,13 @@ def make_worktree(
         Refused: the user has no home directory.
         ProgramFailed: git is missing, or failed.
     """
-    branch = _name(owner)
     with lock_worktrees(store):
-        found = find_worktree(store, branch.parent, branch.thread)
+        found = find_own_worktree(store, owner)
         if found is not None and found.git_dir and os.path.isdir(found.workdir):
             return found
         begun = found
         if begun is None or not begun.git_dir or begun.source != source:
-            begun = _plan(store, environ, branch, source)
+            begun = _plan(store, environ, owner, source)
         write_worktree(store, begun._replace(git_dir=""))
         made = begun._replace(git_dir=_add(store, environ, begun), is_removed=False)
         os.makedirs(made.workdir, exist_ok=True)
@@ -128,18 +117,20 @@ def lock_worktrees(store: Store) -> Iterator[None]:
         yield
 
 
-def _name(owner: Snapshot) -> _Branch:
-    parent, at = owner.get_trunk(), find_isolation(owner)
-    if parent is None or at is None:
+def _find_parent(owner: Snapshot) -> ThreadId:
+    """Return the thread of which *owner*, which works apart, is a branch."""
+    parent = owner.get_trunk()
+    if parent is None:
         raise ValueError("the thread does not work apart")  # a bug of the caller
-    return _Branch(owner.record.thread, parent, at)
+    return parent
 
 
-def _plan(store: Store, environ: Mapping[str, str], branch: _Branch, source: str) -> Worktree:
-    origin = find_split_origin(store, branch.parent, branch.at)
+def _plan(store: Store, environ: Mapping[str, str], owner: Snapshot, source: str) -> Worktree:
+    thread, parent, at = owner.record.thread, _find_parent(owner), find_isolation(owner) or ""
+    origin = find_split_origin(store, parent, at)
     if origin is None or origin.source != source:
-        origin = note_origin(store, environ, branch.parent, at=branch.at, source=source)
-    path = place_of(store, branch.thread)
+        origin = note_origin(store, environ, parent, at=at, source=source)
+    path = place_of(store, thread)
     if path is None:
         raise Refused(
             "there is no home directory to keep the worktrees of branches in",
@@ -147,8 +138,8 @@ def _plan(store: Store, environ: Mapping[str, str], branch: _Branch, source: str
             hint="set HOME, or XDG_STATE_HOME to a directory of yours",
         )
     return Worktree(
-        branch.thread,
-        branch.parent,
+        thread,
+        parent,
         source,
         origin.repository,
         origin.commit,
@@ -461,7 +452,7 @@ def forget_work(
     """
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)
-    origin = found or find_any_split_origin(store, parent)
+    origin = found or find_split_origin(store, parent)
     inner = [] if found is None else [each for each in found.inner if _forget(environ, each)]
     work = None
     if origin is not None and os.path.isdir(origin.repository):
