@@ -6,7 +6,7 @@ from functools import partial
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from uwf_git.engine.masking import (
@@ -131,6 +131,7 @@ def test_short_pieces_of_base64_are_none() -> None:
     assert all(len(form) >= 8 for form in find_forms(("abc",)) - {b"abc"})
 
 
+@example("000000\\0", b"", b"")
 @given(st.text(min_size=8, max_size=20), st.binary(max_size=5), st.binary(max_size=5))
 def test_each_encoder_yields_what_is_found(secret: str, before: bytes, after: bytes) -> None:
     data = secret.encode()

@@ -125,8 +125,8 @@ def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
         escaped, replaced = secret.encode(errors="surrogatepass"), data.decode(errors="replace")
         forms |= {data, escaped, replaced.encode(), *_in_base64(data)}
         read = read_all(data)[-1]
-        if len(read) >= _SHORTEST:
-            forms.add(read)
+        # Too short to be looked for once it is read, it is looked for as JSON writes it.
+        forms.add(read if len(read) >= _SHORTEST else json.dumps(secret)[1:-1].encode())
     return frozenset(map(as_form, forms))
 
 
