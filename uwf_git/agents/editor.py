@@ -10,11 +10,7 @@ from uwf_git.agents.terminal import Terminal
 
 
 def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> str | None:
-    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown.
-
-    Raises:
-        Refused
-    """
+    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown."""
     editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:
         path = os.path.join(folder, "answer.md")

@@ -74,9 +74,6 @@ def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
     """Create the empty file *path*; an older one is replaced, not truncated.
 
     *reserved_bytes* can then be written to it though the disk is full; see ``reserve``.
-
-    Raises:
-        OSError: the system refused, or has no such room; no file is left.
     """
     with suppress(FileNotFoundError):
         os.unlink(path)
@@ -97,9 +94,6 @@ def reserve(descriptor: int, length: int) -> None:
     """Reserve *length* bytes on the disk for an empty file, whose size stays 0.
 
     A truncation gives them back. Where the system cannot reserve (not Linux, NFS), nothing is done.
-
-    Raises:
-        OSError: the disk, or the user's share of it, is full.
     """
     if sys.platform != "linux":
         return
@@ -127,22 +121,14 @@ class LeftFile(NamedTuple):
 
 
 def read_left_file(path: str, *, most_bytes: int, follows_links: bool = False) -> LeftFile:
-    """Return at most *most_bytes* of the file *path*.
-
-    Raises:
-        OSError: as ``open_left_file``.
-    """
+    """Return at most *most_bytes* of the file *path*."""
     with closing(open_left_file(path, follows_links=follows_links)) as file:
         size = file.size()
         return LeftFile(file.read(0, min(size, most_bytes)), size)
 
 
 def open_left_file(path: str, *, follows_links: bool = False) -> OutputFile:
-    """Open the file *path* for reading; a symbolic link only if *follows_links*.
-
-    Raises:
-        OSError: there is none, it cannot be read, or it is not a regular file.
-    """
+    """Open the file *path* for reading; a symbolic link only if *follows_links*."""
     # O_NONBLOCK: a pipe without a writer must not block.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
     file = OutputFile(os.open(path, flags))

@@ -347,11 +347,7 @@ class DetachRequest(NamedTuple):
 
 
 def spawn_detached(request: DetachRequest) -> Detached:
-    """Start a program that goes on when we end.
-
-    Raises:
-        Refused
-    """
+    """Start a program that goes on when we end."""
     _reap_ended()
     try:
         os.makedirs(os.path.dirname(request.log), exist_ok=True)

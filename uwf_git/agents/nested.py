@@ -212,9 +212,6 @@ def run_nested(
 
     Pieces may end in the middle of a character. An exception of a callback ends the program. In
     the main thread, SIGTERM, SIGINT and SIGHUP are deferred and end the program first.
-
-    Raises:
-        OSError, ValueError: the folder cannot be written, or the system would not start it.
     """
     started = time.monotonic()
     received: list[int] = []

@@ -166,8 +166,6 @@ def create_run_outputs(run_dir: str) -> RunOutputs:
     Outputs of an engine that died before it started the agent are replaced.
 
     Raises:
-        Refused: an agent began there. It may have finished work that must not be paid for
-            twice; see ``read_run_state``.
         RunDirUnusable: it cannot be written, or the disk is full.
     """
     place = Path(run_dir)

@@ -54,11 +54,7 @@ class StdioProcess:
     def __init__(
         self, request: StdioRequest, *, on_stderr: Callable[[bytes], None] = lambda _: None
     ) -> None:
-        """Start the program; its stderr goes to *on_stderr*, from another thread.
-
-        Raises:
-            OSError, ValueError: the system refused to start it.
-        """
+        """Start the program; its stderr goes to *on_stderr*, from another thread."""
         self._on_stderr = on_stderr
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._tail = b""

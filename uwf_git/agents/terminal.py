@@ -48,11 +48,7 @@ class Terminal:
     """An open terminal, locked against other agents until it is closed."""
 
     def __init__(self, environ: Mapping[str, str], *, note: Callable[[str], object]) -> None:
-        """Open and lock the terminal of UWF_TTY, else our own; *note* reports a wait for the lock.
-
-        Raises:
-            NoTerminal
-        """
+        """Open and lock the terminal of UWF_TTY, else our own; *note* tells of a wait for it."""
         path = environ.get(VARIABLE) or _OWN
         try:
             self._file = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
@@ -85,11 +81,7 @@ class Terminal:
         os.close(self._file)
 
     def say(self, text: str) -> None:
-        """Write *text*, control characters replaced.
-
-        Raises:
-            Refused
-        """
+        """Write *text*, control characters replaced."""
         left = visible(text).encode(errors="replace")
         try:
             while left:
@@ -98,11 +90,7 @@ class Terminal:
             raise _terminal_closed() from error
 
     def read_line(self, prompt: str = "> ") -> str | None:
-        """Return a line without its line feed; None for Ctrl-D.
-
-        Raises:
-            Refused
-        """
+        """Return a line without its line feed; None for Ctrl-D."""
         self.say(prompt)
         try:
             line = os.read(self._file, _LONGEST_LINE)

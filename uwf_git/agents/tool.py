@@ -70,11 +70,7 @@ class ToolRun(NamedTuple):
 
 
 def run_tool(request: ToolRequest, *, on_output: Callable[[bytes], None]) -> ToolRun:
-    """Run a command to its end, passing output to *on_output* as it comes.
-
-    Raises:
-        OSError, ValueError: the system refused to start it.
-    """
+    """Run a command to its end, passing output to *on_output* as it comes."""
     output = _HeadAndTail(request.max_output_bytes // 2, on_output)
     started = time.monotonic()
     deadline = None if request.timeout_s is None else started + request.timeout_s

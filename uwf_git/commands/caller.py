@@ -25,9 +25,7 @@ class Caller(NamedTuple):
         """Return who makes a commit, when, and the signer; by default the committer is the author.
 
         Raises:
-            Refused: a remote of the store is a mirror.
             NoIdentity: no identity is set, and git may not guess one.
-            Refused: commits have to be signed, and cannot be.
         """
         refuse_mirror(store.config)
         committer = committer_identity(store, self.environ)

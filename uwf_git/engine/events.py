@@ -193,11 +193,7 @@ def render_event_id(event: EventId) -> str:
 
 
 def parse_event_id(text: str) -> EventId:
-    """Parse an event's id, or the id of a commit.
-
-    Raises:
-        BadUsage: it is neither.
-    """
+    """Parse an event's id, or the id of a commit."""
     found = _ID.fullmatch(text)
     if found is None:
         raise BadUsage(

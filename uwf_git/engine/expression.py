@@ -93,19 +93,12 @@ def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
     """Evaluate *source* as JSONata's ``$boolean`` would; undefined is false.
 
     What *context* itself raises while it is read (a `LazyContext` that cannot load) is not wrapped.
-
-    Raises:
-        Refused: it has no value, for whatever reason.
     """
     return bool(_run(source, context, Jsonata.boolize))
 
 
 def evaluate_value(source: str, context: Mapping[str, Any]) -> Any:
-    """Evaluate *source*, and return its value as JSON; undefined is None.
-
-    Raises:
-        Refused: it has no value, for whatever reason.
-    """
+    """Evaluate *source*, and return its value as JSON; undefined is None."""
     return _run(source, context, jsonata_functions.plain_value)
 
 

@@ -173,8 +173,6 @@ def next_move(
 
     Raises:
         LoopExhausted: a loop may not be left.
-        Refused: there is no agent on the way.
-        Refused: a thread that began at *entry* cannot stand at *at*.
     """
     if at is not None and not fits(flow, at, entry=entry):
         raise place_gone(at)

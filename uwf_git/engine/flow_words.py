@@ -74,9 +74,6 @@ class FlowWords:
 
         Such an item is in the state under its name, as a map's is in its branch, and its number,
         from 0, under that name and ``Index``. Neither is stored.
-
-        Raises:
-            What ``list_items`` raises.
         """
         words, flow = self, self.flow
         for count, part in enumerate(at.parts, 1):
@@ -114,11 +111,7 @@ class FlowWords:
         return self.inside(at).holds(str(node.fields["condition"]), iteration)
 
     def accepts(self, node: FlowNode, meta: Any, iteration: int, at: Position) -> bool:
-        """Return whether a verdict with *meta* accepts the work at *node*, which stands at *at*.
-
-        Raises:
-            What ``is_true`` raises.
-        """
+        """Return whether a verdict with *meta* accepts the work at *node*, which stands at *at*."""
         return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
 
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
@@ -137,36 +130,21 @@ class FlowWords:
         return self._asked.javascript.holds(condition, names)
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
-        """Return the most passes of the loop *node*, which stands at *at*.
-
-        Raises:
-            Refused: its ``maxIterations`` is no whole number from 1, its ``over`` no list.
-            What ``is_true`` raises.
-        """
+        """Return the most passes of the loop *node*, which stands at *at*."""
         if node.has_items:
             return len(self.list_items(node, iteration, at.without_turn()))
         value = self.fill(node.fields.get("maxIterations", DEFAULT_BOUND), iteration, at)
         return _read_whole(node, "maxIterations", value, least=1)
 
     def count_retries(self, node: FlowNode, iteration: int, at: Position) -> int | None:
-        """Return the ``retries`` of *node* for an agent at *at*; None: it says nothing.
-
-        Raises:
-            Refused: they are no whole number from 0.
-            What ``is_true`` raises.
-        """
+        """Return the ``retries`` of *node* for an agent at *at*; None: it says nothing."""
         value = self.fill(node.fields.get("retries"), iteration, at)
         return None if value is None else _read_whole(node, "retries", value, least=0)
 
     def find_timeout_ms(
         self, node: FlowNode, template: Any, iteration: int, at: Position
     ) -> float | None:
-        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none.
-
-        Raises:
-            Refused: it is no number of milliseconds that a timeout may have.
-            What ``is_true`` raises.
-        """
+        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none."""
         value = self.fill(template, iteration, at)
         if value is None:
             return None
@@ -179,12 +157,7 @@ class FlowWords:
         return float(value)
 
     def list_items(self, node: FlowNode, iteration: int, at: Position) -> list[Any]:
-        """Return what the map or loop *node*, which stands at *at*, goes over.
-
-        Raises:
-            Refused: its ``over`` is no list, or one with too many items.
-            What ``is_true`` raises.
-        """
+        """Return what the map or loop *node*, which stands at *at*, goes over."""
         return self.inside(at).list_once(node, iteration, at)
 
     def list_here(self, node: FlowNode, iteration: int) -> list[Any]:
@@ -201,11 +174,7 @@ class FlowWords:
         return value
 
     def fill(self, template: Any, iteration: int, at: Position) -> Any:
-        """Return a template filled at *at*; of an object every member, else as it is.
-
-        Raises:
-            What ``is_true`` raises.
-        """
+        """Return a template filled at *at*; of an object every member, else as it is."""
         is_literal = not isinstance(template, str | dict | list)
         return template if is_literal else self.inside(at).fill_here(template, iteration)
 

@@ -70,11 +70,7 @@ class JavaScriptPattern:
             raise UnreadablePattern(str(error)) from None
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in *text* as JSONata does: an empty one can only be the first.
-
-        Raises:
-            ValueError: a search after a match would not get on, since the pattern matches nothing.
-        """
+        """Yield the matches in *text* as JSONata does: an empty one can only be the first."""
         match = self._compiled.search(text)
         while match is not None:
             yield match

@@ -596,11 +596,7 @@ def format_fingerprints(fingerprints: Fingerprints) -> str:
 
 
 def parse_fingerprints(document: str) -> Fingerprints:
-    """Return the fingerprints in a document of ``format_fingerprints``.
-
-    Raises:
-        ValueError, KeyError, TypeError: it is not such a document.
-    """
+    """Return the fingerprints in a document of ``format_fingerprints``."""
     value = json.loads(document)
     prints = (Fingerprint(bytes([b])[0], int(n), str(digest)) for b, n, digest in value["prints"])
     return Fingerprints(bytes.fromhex(value["salt"]), frozenset(prints))

@@ -335,10 +335,6 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
 
     *holds* evaluates one condition; what it raises is passed on, since a condition that cannot be
     evaluated is not false.
-
-    Raises:
-        Refused: *position* is not in *graph*.
-        Refused: no transition out of *position* holds.
     """
     if position not in graph:
         raise Refused(

@@ -37,11 +37,7 @@ class Found(NamedTuple):
 
 
 def compile_pattern(text: str, *, ignore_case: bool, is_regex: bool) -> re.Pattern[str]:
-    """Compile *text*; in a regular expression ^ and $ match at line ends.
-
-    Raises:
-        BadUsage: it is empty, or not a regular expression.
-    """
+    """Compile *text*; in a regular expression ^ and $ match at line ends."""
     if not text:
         raise _bad_pattern(text, "it is empty")
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else re.NOFLAG)

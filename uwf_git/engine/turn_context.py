@@ -251,9 +251,6 @@ def parse_context(document: Any) -> AgentContext:
     """Parse the document that ``uwf thread context`` prints. Unknown keys are ignored.
 
     Steps that are a lazy list are read, and parsed, when they are accessed.
-
-    Raises:
-        BadContext: something is missing, or of the wrong kind; it says what.
     """
     steps = document.get("steps") if isinstance(document, dict) else None
     if not isinstance(steps, LazyList):

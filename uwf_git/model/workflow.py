@@ -90,11 +90,7 @@ class Workflow(NamedTuple):
     """The limits that a thread begins with, and which events it sends."""
 
     def get_moderator(self) -> NodeHash:
-        """Return the Moderator node of a graph.
-
-        Raises:
-            Refused: the workflow is a flow.
-        """
+        """Return the Moderator node of a graph."""
         if self.moderator is None:
             raise Refused(
                 f"workflow {self.name} is made of containers, which this uwf stores but cannot run",

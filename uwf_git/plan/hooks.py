@@ -83,11 +83,7 @@ class StopHook(NamedTuple):
 
 
 def find_hook(workdir: str, plugin_dir: str) -> StopHook:
-    """Return where the hook of *workdir* is, or has to be.
-
-    Raises:
-        Refused: *plugin_dir* is not below *workdir*, or a link in it leads out of that.
-    """
+    """Return where the hook of *workdir* is, or has to be."""
     hook = StopHook(os.path.join(os.path.abspath(workdir), plugin_dir, *_SCRIPT))
     for name in (*build_plugin(hook, ""), "/".join(_SCRIPT[1:])):
         if resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
@@ -99,9 +95,6 @@ def write_plugin(hook: StopHook, version: str, *, state_file: str) -> list[str]:
     """Write the files of the plugin that are missing or differ; return their paths.
 
     *state_file* is the path, absolute, of the file that the hook reads.
-
-    Raises:
-        OSError: the system refused.
     """
     contents = build_plugin(hook, version)
     place = os.path.relpath(state_file, os.path.dirname(hook.script)).replace(os.sep, "/")
@@ -206,12 +199,7 @@ def _json(value: Mapping[str, Any]) -> str:
 
 
 def install_hook(workdir: str, tool: str, hook: StopHook) -> list[str]:
-    """Put the hook of *tool* into the project's settings; return the paths that changed.
-
-    Raises:
-        Refused: a file holds something that would be lost; nothing was changed.
-        OSError: the system refused.
-    """
+    """Put the hook of *tool* into the project's settings; return the paths that changed."""
     contents = {}
     for path, settings in build_settings(tool, hook).items():
         try:
@@ -229,10 +217,6 @@ def uninstall_hooks(workdir: str) -> list[str]:
     """Take out the hooks that any version of uwf has installed; return the paths that changed.
 
     A file in which nothing is left is removed, and so is its folder if it is empty.
-
-    Raises:
-        Refused: a file with a hook cannot be read as settings; nothing was changed.
-        OSError: the system refused.
     """
     after = {path: "" for path in INSTALLED_FILES if _is_our_file(workdir, path)}
     for path, others in INSTALLED_SETTINGS.items():

@@ -308,9 +308,6 @@ def write_state(
     """Replace the state file, unless it says the same already; return whether it changed.
 
     A file behind a link that leads out of *workdir* is left alone.
-
-    Raises:
-        OSError: the system refused; the old file is unchanged.
     """
     inside = resolve_inside(workdir, state_file)
     if inside is None:
@@ -388,9 +385,6 @@ def write_session_log(
 
     Returns:
         The paths of the files that changed.
-
-    Raises:
-        OSError: the system refused; each file is as before, or whole.
     """
     written = []
     for name, entries in render_entries(story, state=state).items():

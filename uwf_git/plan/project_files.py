@@ -61,12 +61,7 @@ class UnreadablePlan(ValueError):
 
 
 def find_plans(workdir: str, plan_dir: str = PLAN_DIR) -> PlanSet:
-    """List the plan files in *plan_dir*; a folder that is not there has none.
-
-    Raises:
-        BadUsage: *plan_dir* is not below *workdir*, or a link leads out of it.
-        OSError: it cannot be listed.
-    """
+    """List the plan files in *plan_dir*; a folder that is not there has none."""
     typed = resolve_inside(workdir, plan_dir)
     inside = typed and (find_spelled(workdir, typed) or typed)
     if inside is None or resolve_inside(workdir, os.path.join(inside, "x")) is None:
@@ -227,11 +222,7 @@ def _spelled_in(folder: str, name: str) -> str | None:
 
 
 def read_whole(path: str) -> bytes | None:
-    """Return the content of *path*; None if there is no such file.
-
-    Raises:
-        OSError: it cannot be read, is too large, or is no regular file: a pipe would never end.
-    """
+    """Return the content of *path*; None if there is no such file."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -253,9 +244,6 @@ def replace_whole(path: str, content: bytes) -> None:
     """Write *content* to *path*, with the folders that are missing; its mode stays.
 
     One writer at a time: what a killed one left behind is removed by the next.
-
-    Raises:
-        OSError: the system refused; the old file is unchanged.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.tmp"
@@ -274,11 +262,7 @@ def replace_whole(path: str, content: bytes) -> None:
 
 
 def replace_if_changed(path: str, content: bytes) -> bool:
-    """Replace *path* unless it holds *content* already; return whether it did.
-
-    Raises:
-        OSError: the system refused; the old file is unchanged.
-    """
+    """Replace *path* unless it holds *content* already; return whether it did."""
     with suppress(OSError):
         if read_whole(path) == content:
             return False

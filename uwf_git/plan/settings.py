@@ -54,11 +54,7 @@ DEFAULTS = PlanSettings()
 
 
 def read_plan_settings(config: GitConfig) -> PlanSettings:
-    """Return the settings in *config*; an empty value is as good as none.
-
-    Raises:
-        Refused: one has a wrong value.
-    """
+    """Return the settings in *config*; an empty value is as good as none."""
     found: dict[str, Any] = {}
     for name, setting in _SETTINGS.items():
         text = config.get(name)
@@ -77,12 +73,7 @@ def read_plan_settings(config: GitConfig) -> PlanSettings:
 
 
 def load_plan_settings(store: Store, workdir: str) -> PlanSettings:
-    """Return the settings that count in *workdir*.
-
-    Raises:
-        Refused: one has a wrong value.
-        Refused: the store's own config decides what runs, or which files are written.
-    """
+    """Return the settings that count in *workdir*."""
     for name in TRUSTED:
         require_trusted(store, name, workdir)
     return read_plan_settings(store.config)

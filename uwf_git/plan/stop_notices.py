@@ -337,11 +337,7 @@ class _Conversation(socketserver.BaseRequestHandler):
         return "not a stop notice: it ends before its object is whole"
 
     def _receive(self, seconds: float) -> Iterator[bytes]:
-        """Yield what is sent, piece by piece, to its end.
-
-        Raises:
-            TimeoutError: it has not ended after *seconds*.
-        """
+        """Yield what is sent, piece by piece, to its end."""
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             self.request.settimeout(left)

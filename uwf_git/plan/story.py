@@ -22,9 +22,6 @@ def read_story(store: Store, tip: Oid, *, after: str | None = None) -> list[Happ
     """Return what has happened to a thread up to the commit *tip*, oldest first.
 
     With *after*, a commit of its, only what came later.
-
-    Raises:
-        StoreDamaged: a commit cannot be read.
     """
     story = []
     for snapshot in walk_history(store, tip, through_forks=True):

@@ -22,12 +22,7 @@ METAVAR = "[ROLE=]CMD|{…}|@FILE"
 
 
 def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the argument ``agents: tuple[str, ...]`` to a verb; files are replaced by their content.
-
-    Raises:
-        Refused: one is not UTF-8.
-        Refused: a file cannot be used.
-    """
+    """Add the argument ``agents: tuple[str, ...]`` to a verb, with the content of files."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         def with_agents(*args: Any, agents: tuple[str, ...], **others: Any) -> Any:

@@ -40,11 +40,7 @@ def read_json_input(source: Input) -> Any:
 
 
 def parse_json_text(text: str, name: str) -> Any:
-    """Read *text* as JSON; *name* is for errors.
-
-    Raises:
-        BadUsage: it is not JSON, or only Python reads it (NaN, a duplicate key, a huge number).
-    """
+    """Read *text* as JSON; *name* is for errors."""
     try:
         return json.loads(
             text,

@@ -43,11 +43,7 @@ class LazyCommand(NamedTuple):
         return self.target.partition(":")[0]
 
     def load(self) -> click.Command:
-        """Import the command.
-
-        Raises:
-            TypeError: the table names something that is not a command.
-        """
+        """Import the command."""
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(module), attribute)
         if not isinstance(found, click.Command):
@@ -124,11 +120,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that *args* begin with, and its own arguments.
-
-        Raises:
-            BadUsage: the table does not have it.
-        """
+        """Return the command that *args* begin with, and its own arguments."""
         name = args[0]
         found = self.get_command(ctx, name)
         if found is None and not ctx.resilient_parsing:

@@ -74,12 +74,7 @@ class Input(NamedTuple):
         return _STDIN if self.path == "-" else self.path
 
     def read_bytes(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> bytes:
-        """Read all of it.
-
-        Raises:
-            Refused: it does not exist, is a directory, or the system refuses.
-            Refused: it holds more than *limit_bytes*.
-        """
+        """Read all of it."""
         try:
             if self.path == "-":
                 content = _read_stdin(limit_bytes + 1)
@@ -158,11 +153,7 @@ def prompt_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable
 
 
 def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str | None:
-    """Return the prompt from the option that was given.
-
-    Raises:
-        BadUsage: both or an empty one were given, or none while one is *required*.
-    """
+    """Return the prompt from the option that was given."""
     if text is not None and file is not None:
         raise no_prompt("the prompt is given twice, by --prompt and by --prompt-file")
     source = Input("-") if text == "-" else file
@@ -180,11 +171,7 @@ def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str 
 
 
 def text_argument(text: str, name: str) -> str:
-    """Return an argument if it is text; Python passes other bytes on as surrogates.
-
-    Raises:
-        Refused: it was not UTF-8.
-    """
+    """Return an argument if it is text; Python passes other bytes on as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

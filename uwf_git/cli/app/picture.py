@@ -35,11 +35,7 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_picture(session: Session, subject: Subject, form: str, output: str | None) -> None:
-    """Print the picture of *subject*, or write it to the file *output*; `-` is standard output.
-
-    Raises:
-        Refused: the file cannot be written.
-    """
+    """Print the picture of *subject*, or write it to the file *output*; `-` is standard output."""
     if output is not None and output != "-":
         write_file(os.path.join(session.cwd, output), draw(subject, form).encode())
         return
@@ -50,11 +46,7 @@ def print_picture(session: Session, subject: Subject, form: str, output: str | N
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Write *content* to *path*, whole or not at all.
-
-    Raises:
-        Refused: it cannot be written.
-    """
+    """Write *content* to *path*, whole or not at all."""
     try:
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             # A pipe or a device cannot be replaced, and a folder is an error.

@@ -87,20 +87,12 @@ class TypedPayload(NamedTuple):
     as_text: bool
 
     def read(self) -> Any:
-        """Read the payload.
-
-        Raises:
-            BadUsage: it is not JSON, and --text was not given.
-        """
+        """Read the payload."""
         return read_exact_text(self.source) if self.as_text else read_json_input(self.source)
 
 
 def read_exact_text(source: Input) -> str:
-    """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged.
-
-    Raises:
-        Refused: it is not UTF-8.
-    """
+    """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged."""
     content = source.read_bytes()
     try:
         return content.decode()

@@ -21,10 +21,6 @@ def render_json(
     """Write *value* as one JSON text with a final newline; on one line unless *pretty*.
 
     *ascii_only* is for streams that are not UTF-8. *default* converts types that JSON lacks.
-
-    Raises:
-        ValueError: NaN or an infinity.
-        TypeError: a type that JSON lacks, and no *default*.
     """
     text = json.dumps(
         value,

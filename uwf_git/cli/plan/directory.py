@@ -34,11 +34,7 @@ def directory_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_directory(session: Session, directory: str | None) -> str:
-    """Return the work directory, absolute.
-
-    Raises:
-        BadUsage: it is not there.
-    """
+    """Return the work directory, absolute."""
     found = os.path.normpath(os.path.join(session.cwd, directory or ""))
     if not os.path.isdir(found):
         path = directory or found
@@ -58,7 +54,6 @@ def open_project(session: Session, workdir: str) -> "tuple[Store | None, PlanSet
 
     Raises:
         NotAStore: the store that was named is not there.
-        Refused: a setting has a wrong value, or the store's own config sets one that needs trust.
     """
     from uwf_git.plan.settings import (  # noqa: PLC0415 (60 ms that help does not need)
         load_plan_settings,

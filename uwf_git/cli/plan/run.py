@@ -335,9 +335,6 @@ class PlanDriver:
 
         Stop notices go to *watch*; a driver in the background listens itself, at *port* if it was
         typed.
-
-        Raises:
-            AgentFailed, Refused: it is not completed; the document is printed all the same.
         """
         if background:
             self.update()
@@ -404,11 +401,7 @@ class PlanDriver:
             self._views.update(get_head(self._store, self._thread).commit)
 
     def tell_end(self) -> None:
-        """Print where the plans stand.
-
-        Raises:
-            AgentFailed, Refused: they are not completed.
-        """
+        """Print where the plans stand."""
         self.update()
         emit(self._session, read_plan_status(self._store, self._workdir, self._settings))
         if self.state.phase == "failed":
@@ -468,7 +461,6 @@ def ask_person() -> str | None:
 
     Raises:
         KeyboardInterrupt: the person has left, by Ctrl-C or the end of the input.
-        Refused: the hint is not valid text.
     """
     while True:
         write_stderr("Continue with fresh tries (c), or stop (s)? ")

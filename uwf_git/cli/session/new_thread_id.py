@@ -12,7 +12,6 @@ def thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
     """Return the id of a thread created at *time_ms*, made unique by *entropy*.
 
     Raises:
-        ValueError: *entropy* is not 10 bytes long.
         OverflowError: *time_ms* does not fit 48 bits.
     """
     return ThreadId(str(ULID.from_bytes(time_ms.to_bytes(6, "big") + entropy)))

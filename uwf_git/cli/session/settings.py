@@ -75,7 +75,6 @@ class Session(NamedTuple):
 
         Raises:
             NotAStore: there is none where it should be.
-            Refused: we cannot read its format.
         """
         from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
 
@@ -102,11 +101,7 @@ class Session(NamedTuple):
         return self.output_format == "text" and self.stdout_is_tty
 
     def with_configured_format(self) -> "Session":
-        """Return the session with the format that ``uwf.format`` has, if nothing else decided.
-
-        Raises:
-            BadUsage: there is no such format.
-        """
+        """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:
             return self
         from uwf_git.store.discover import find_store  # noqa: PLC0415 (costs 60 ms, see above)
@@ -139,13 +134,7 @@ class Session(NamedTuple):
 
 
 def read_session(environ: Mapping[str, str]) -> Session:
-    """Read the settings that every command shares; an empty variable counts as unset.
-
-    Raises:
-        Refused: there is no current directory.
-        BadUsage: `UWF_TEST_NOW` is not a time.
-        BadUsage: `UWF_FORMAT` is no format.
-    """
+    """Read the settings that every command shares; an empty variable counts as unset."""
     try:
         cwd = os.getcwd()
     except FileNotFoundError:

@@ -138,11 +138,7 @@ def _read_content(text: str | None, file: Input | None) -> str | None:
 
 
 def _read_file(file: Input) -> PersonAnswer:
-    """Read what an agent might have printed, without its facts about the run.
-
-    Raises:
-        Refused: the file does not hold an answer.
-    """
+    """Read what an agent might have printed, without its facts about the run."""
     from uwf_git.agents.reply import (  # noqa: PLC0415 (few give a file)
         BadReply,
         parse_reply,
@@ -166,13 +162,7 @@ def _read_file(file: Input) -> PersonAnswer:
 
 
 def _ask(store: Store, caller: Caller, question: PersonQuestion, message: str) -> ThreadResult:
-    """Ask at the terminal, and record the answer.
-
-    Raises:
-        BadUsage: there is no terminal to ask at.
-        Left: it was closed before the end.
-        What ``answer_thread`` raises; the answer is printed to standard error then.
-    """
+    """Ask at the terminal, and record the answer."""
     try:
         terminal = Terminal(caller.environ, note=note)
     except NoTerminal:

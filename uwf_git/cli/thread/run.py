@@ -124,7 +124,6 @@ def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
 
     Raises:
         TurnFailed: an agent failed; the document is printed all the same.
-        Refused: it was killed; the document is printed all the same.
     """
     if driving.how.background:
         _start(session, store, driving)
@@ -192,7 +191,6 @@ def raise_if_failed(driven: Driven) -> None:
 
     Raises:
         TurnFailed: an agent failed.
-        Refused: the thread was killed.
     """
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure

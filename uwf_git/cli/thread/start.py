@@ -44,12 +44,7 @@ def task_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin_thread(session: Session, store: Store, request: StartRequest) -> Started:
-    """Create the thread.
-
-    Raises:
-        BadUsage: it has no prompt, and its workflow is no flow, which has its description.
-        What ``start_thread`` raises.
-    """
+    """Create the thread."""
     try:
         return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
     except EmptyPrompt:

@@ -95,11 +95,7 @@ class Setting(NamedTuple):
 
 
 def get_store_setting(store: Store, name: str) -> Setting:
-    """Return the setting *name* (with or without ``uwf.``).
-
-    Raises:
-        BadUsage, Refused: it does not exist, or has no value.
-    """
+    """Return the setting *name* (with or without ``uwf.``)."""
     full = full_name(name)
     value = store.config.get(full)
     if value is None:
@@ -114,7 +110,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
 
     Raises:
         BadUsage, Refused, BadCommand: no such setting exists, or it cannot have this value.
-        Refused: the user has no home directory.
         RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)

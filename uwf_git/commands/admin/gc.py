@@ -110,9 +110,6 @@ def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     """Pack and unite what is due in *store*, in the background if it takes long.
 
     Return what keeps it from being packed, once a day.
-
-    Raises:
-        OSError: the store cannot be read, or written.
     """
     union, is_due = find_union(store), is_gc_due(store)
     needs_git = is_due and find_due(store).objects

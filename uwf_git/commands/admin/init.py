@@ -36,11 +36,6 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
 
     Without a path: the default store of the user. A *path* that leads to *cwd* or above it, such as
     ``.``, stands for the repository that encloses it, if there is one.
-
-    Raises:
-        Refused: uwf cannot read this kind of repository.
-        Refused: the folder is no repository and holds other files.
-        Refused: the enclosing repository belongs to another user.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     git_dir = find_git_dir(target)
@@ -115,11 +110,6 @@ def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, pytho
     """Make the bare repository at *path* one that a group pushes to; create it if needed.
 
     Its hooks run uwf with the interpreter *python*. Another call updates them.
-
-    Raises:
-        Refused: it has a work tree.
-        Refused: it has hooks that are not uwf's.
-        Refused: as ``init_store``.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     _check_hooks(target, environ)

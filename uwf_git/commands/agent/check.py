@@ -103,8 +103,6 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
 
     Raises:
         BadCommand: it is no command.
-        Refused: it is a person.
-        AgentFailed: it failed.
     """
     if request.command.strip() == PERSON:
         raise Refused(

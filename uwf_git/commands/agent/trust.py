@@ -84,10 +84,6 @@ def untrust(store: Store, selection: AgentSelection) -> list[Trusted]:
     """Remove the trust in the agents that *selection* selects, and return what was removed.
 
     A command alone selects every trusted agent with it, whatever its settings.
-
-    Raises:
-        Refused: none of them was trusted.
-        Refused: another config file trusts them, which uwf does not change.
     """
     if selection.thread is None and selection.workflow is None and selection.command is not None:
         gone = untrust_agents(store, command=selection.command)

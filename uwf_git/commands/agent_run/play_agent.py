@@ -386,7 +386,6 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
 
     Raises:
         BadCommand, WorkdirMissing: the agent cannot be started; nothing is recorded.
-        OtherAgentRuns: another agent works on this turn.
     """
     environ = agent_environ(turn)
     try:
@@ -547,11 +546,7 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
 
 
 def _parse(turn: Turn, stdout: bytes, protocol: Protocol) -> AgentReply:
-    """Return the reply in *stdout*; an object without a meta may be the meta itself.
-
-    Raises:
-        BadReply
-    """
+    """Return the reply in *stdout*; an object without a meta may be the meta itself."""
     try:
         return parse_reply(stdout, protocol=protocol, is_free=turn.is_free)
     except BadReply as error:

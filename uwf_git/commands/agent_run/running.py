@@ -208,11 +208,7 @@ def _inside_thread(thread: ThreadId) -> Refused:
 
 
 def refuse_inside(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
-    """Check that *thread* does not wait for this process, which has the environment *environ*.
-
-    Raises:
-        Refused: this process belongs to its agent, or to an agent below that one.
-    """
+    """Check that *thread* does not wait for this process, which has the environment *environ*."""
     own = environ.get(THREAD_VARIABLE)
     if own == thread and is_at_work(store, thread):
         raise _inside_thread(thread)

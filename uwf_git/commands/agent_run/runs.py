@@ -266,11 +266,7 @@ class AgentLeftRunning(Conflict):
 
 
 def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
-    """Check that no agent is at work on the step after *snapshot*; the caller holds the lock.
-
-    Raises:
-        AgentLeftRunning: one is.
-    """
+    """Check that no agent is at work on the step after *snapshot*; the caller holds the lock."""
     thread = snapshot.record.thread
     agent = get_run_dir(store, thread, snapshot.turn_start)
     for run in (agent, *list_check_runs(store, thread)):

@@ -47,11 +47,7 @@ def read_step_dir(step_dir: str) -> StepFiles:
 
 
 def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
-    """Add *event* to the trace of an agent that may be at work, as it does itself.
-
-    Raises:
-        OSError: there is no such folder, or something else than a file in the trace's place.
-    """
+    """Add *event* to the trace of an agent that may be at work, as it does itself."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     file = os.open(os.path.join(step_dir, TRACE), flags | os.O_CLOEXEC, 0o666)
     try:

@@ -56,23 +56,14 @@ class InvalidPayload(Refused):
 
 
 def check_payload(type_node: Node, payload: Any) -> None:
-    """Check that *payload* fits *type_node*.
-
-    Raises:
-        InvalidPayload: it does not; the error lists every problem.
-        Refused: the check exceeds the limits.
-    """
+    """Check that *payload* fits *type_node*."""
     problems = find_problems(type_node, payload)
     if problems:
         raise InvalidPayload(type_node, problems)
 
 
 def find_problems(type_node: Node, payload: Any) -> list[Problem]:
-    """List where *payload* does not fit *type_node*; under a meta-schema it must be a JSON Schema.
-
-    Raises:
-        Refused: the check exceeds the limits.
-    """
+    """List where *payload* does not fit *type_node*; of a meta-schema it is a JSON Schema."""
     schema = type_node.payload
     if not type_node.is_self_typed and _is_plain(schema, payload):
         return []
@@ -112,14 +103,7 @@ def _check_limited(check: Callable[[], _Found], *, size_bytes: int) -> _Found:
 
 
 def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> None:
-    """Put *node* and its closure at refs/cas/nodes; nodes that it has stay as they are.
-
-    Raises:
-        Refused: a node of the closure is not in the store.
-        StoreDamaged: refs/cas/nodes has another payload under one of the names.
-        NodesMoved: other processes kept putting nodes.
-        StoreDamaged: a node of the closure is damaged.
-    """
+    """Put *node* and its closure at refs/cas/nodes; nodes that it has stay as they are."""
     by_hand = open_root(store, NODES_REF)
     closure: dict[NodeHash, Node] = {}
     missing: dict[NodeHash, NodeHash] = {}
@@ -212,10 +196,6 @@ def bootstrap_store(store: Store, caller: Caller) -> Bootstrapped:
 
     Threads and workflows have copies of their own. These can be fetched and read with git alone
     before there is any thread.
-
-    Raises:
-        NodesMoved: other processes kept putting nodes.
-        StoreDamaged: refs/cas/nodes is damaged.
     """
     put_nodes(store, [], caller.signing(store))
     return Bootstrapped(META, dict(BUILTIN_TYPES))

@@ -48,7 +48,6 @@ def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
 
     Raises:
         NoSuchNode, StoreDamaged: it is missing, or damaged.
-        Refused: it is no schema.
     """
     node = lookup.get_type(name)
     if not is_schema(lookup, node):
@@ -63,11 +62,7 @@ def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
 
 
 def is_schema(lookup: NodeLookup, node: Node) -> bool:
-    """Check whether *node* is a schema.
-
-    Raises:
-        StoreDamaged: all copies of its type are damaged.
-    """
+    """Check whether *node* is a schema."""
     if node.is_self_typed:
         return True
     try:
@@ -191,7 +186,6 @@ def walk_nodes(store: Store, text: str) -> list[Reached]:
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-        StoreDamaged: all its copies are damaged.
     """
     lookup = NodeLookup(store)
     first = lookup.get(lookup.resolve(parse_node_prefix(text))).hash
@@ -231,7 +225,6 @@ def list_references(store: Store, text: str) -> list[Reference]:
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-        StoreDamaged: all copies of it, or of its type, are damaged.
     """
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
@@ -255,7 +248,6 @@ def has_node(store: Store, text: str) -> Presence:
 
     Raises:
         NotANodeHash, Refused: no node can have this name, or several do.
-        StoreDamaged: all its copies are damaged.
     """
     prefix = parse_node_prefix(text)
     lookup = NodeLookup(store)
@@ -279,7 +271,6 @@ def get_node(store: Store, text: str) -> FoundNode:
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-        StoreDamaged: all its copies are damaged.
     """
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))

@@ -35,11 +35,7 @@ class SchemaRow(NamedTuple):
 
 
 def list_schemas(store: Store, *, limit: int | None = None) -> list[SchemaRow]:
-    """List the built-in schemas, then the others by title; a damaged node is a row that says so.
-
-    Raises:
-        StoreDamaged: refs/cas/nodes cannot be read.
-    """
+    """List the built-in schemas, then the others by title; a damaged node is a row that says so."""
     rows = [SchemaRow(each.hash, find_title(each.payload), builtin=True) for each in BUILTIN_NODES]
     by_hand = open_root(store, NODES_REF)
     lookup = NodeLookup(store)
@@ -78,9 +74,7 @@ def validate_node(
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
-        Refused: the node (with a value) or its type (without) is no schema.
         NotCanonical: no node can hold the value.
-        StoreDamaged: a node that is needed is damaged.
     """
     lookup = NodeLookup(store)
     name = resolve_type(lookup, text)
@@ -104,7 +98,6 @@ def get_schema_payload(store: Store, text: str) -> Any:
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: *text* names no schema, or several.
-        StoreDamaged: it is damaged.
     """
     lookup = NodeLookup(store)
     return get_schema(lookup, resolve_type(lookup, text)).payload

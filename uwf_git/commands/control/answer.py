@@ -118,8 +118,6 @@ def read_question(
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
         WrongStatus: it is not a person's turn.
         LimitReached: the thread may take no further step.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
-        Refused: an answer could not be recorded.
     """
     thread = read_active(store, text)[0].thread
     # If the thread is busy, the process that holds the lock takes over what a remote has.
@@ -139,7 +137,6 @@ def answer_thread(
         HeadMoved: the question is no longer open.
         ThreadBusy: another process holds the thread's lock.
         WrongStatus, ThreadNotActive, LimitReached, EndedElsewhere: the thread takes no answer now.
-        Refused: the settings ask for a signature that cannot be made.
     """
     thread = question.thread
     _check_answer(question, answer)

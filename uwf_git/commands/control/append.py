@@ -73,12 +73,7 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
 
     Raises:
         BadYaml: the file is not YAML.
-        BadIncludes: files cannot be included.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
-        Refused: the request names no container.
-        Refused: the thread has left it.
-        Refused: the thread has all that the file adds.
-        What ``steer_between_steps`` raises.
     """
     results: list[Amended] = []
 

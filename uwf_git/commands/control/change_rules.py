@@ -131,11 +131,7 @@ class Amended(NamedTuple):
 def build_rule_change(
     caller: Caller, snapshot: Snapshot, change: RuleChange
 ) -> tuple[NewCommit, Amended]:
-    """Build the commit of *change*, and the result that the command shows.
-
-    Raises:
-        Refused: the new workflow lacks the role at which the thread stands or waits.
-    """
+    """Build the commit of *change*, and the result that the command shows."""
     before, workflow = read_standing(snapshot), change.workflow
     old, now = before.state, caller.now_ms()
     if workflow.hash != old.workflow:
@@ -213,9 +209,6 @@ def check_place(
     """Check that *thread*, at *present* in the first of *flows*, can go on in the second.
 
     That one is of the workflow *to*. *entry* is where the thread began, if it was a branch.
-
-    Raises:
-        Refused: something else is on the way there.
     """
     old, new = flows
     lost = find_lost_place(old, new, present, entry)
@@ -269,9 +262,7 @@ def steer_between_steps(
     Raises:
         ThreadBusy, AgentLeftRunning: a step is under way.
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
         HeadMoved: other processes moved the head at every try.
-        What *build* raises.
     """
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -339,13 +330,9 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
     Commands that are given here may run in this store from now on.
 
     Raises:
-        BadUsage: the request is empty.
-        Refused: the thread has these rules already.
         Refused, BadCommand: the request is wrong.
         Refused, WorkflowRemoved, BadLocalWorkflow: no workflow matches.
-        Refused: the new workflow lacks the role at which the thread stands or waits.
         ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
-        What ``steer_thread`` raises.
     """
     if request.workflow is None and not request.agents and not request.limits:
         raise BadUsage(

@@ -33,12 +33,8 @@ def poke_thread(
     *agents* are the values of ``--agent`` for the step that follows.
 
     Raises:
-        Refused: *agents* names another role than that of the step.
-        What ``read_typed`` raises.
         WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        Refused: the workflow no longer has what the thread stood at before.
         ThreadBusy: a step is under way, or a process drives the thread.
-        What ``steer_between_steps`` raises.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:

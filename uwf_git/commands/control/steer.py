@@ -45,9 +45,7 @@ def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) ->
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
         HeadMoved: other processes moved the head at every try.
-        What *build* raises.
     """
     thread = read_active(store, text)[0].thread
     if store.has_remotes:
@@ -65,7 +63,6 @@ def record_built(
     Raises:
         ThreadNotActive: the thread ended meanwhile.
         HeadMoved: other processes moved the head at every try.
-        What *build* raises.
     """
     for _ in range(MOST_TRIES):
         head, snapshot = read_active(store, thread)
@@ -102,7 +99,6 @@ def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") 
 
     Raises:
         WrongStatus: the thread is neither paused nor waiting for the end of a limit.
-        What ``steer_thread`` raises.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:
@@ -131,7 +127,6 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
 
     Raises:
         WrongStatus: neither the thread nor a branch of it has failed.
-        What ``steer_thread`` raises.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:
@@ -186,10 +181,7 @@ def patch_thread(
     """Apply the JSON merge patch *patch* to a thread's state.
 
     Raises:
-        BadUsage: *patch* is empty or not an object; in a flow, it names ``iteration`` or makes the
-            state too large.
         NotCanonical: *patch* holds a value that a node cannot hold.
-        What ``steer_thread`` raises.
     """
     if not isinstance(patch, Mapping):
         raise _bad_patch("is not an object")

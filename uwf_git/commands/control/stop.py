@@ -39,7 +39,6 @@ def pause_thread(
     Raises:
         WrongStatus: the thread is paused already.
         ThreadBusy: the agent was stopped, but its engine did not end.
-        What ``steer_thread`` raises.
     """
     reason = keep_reason(reason)
     thread = read_active(store, text)[0].thread
@@ -78,9 +77,6 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
         ThreadBusy: another process is ending the thread, or the engine does not end.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
-        AgentLeftRunning: the engine is dead and its agent cannot be stopped from here: another
-            user or machine runs it, or its pid is unknown.
         HeadMoved: other processes moved the head at every try.
     """
     reason = keep_reason(reason)

@@ -160,11 +160,7 @@ class Draft(NamedTuple):
 def start_draft(
     store: Store, caller: Caller, request: DraftRequest, *, thread: ThreadId
 ) -> Started:
-    """Start the thread that drafts a workflow; nothing runs.
-
-    Raises:
-        What ``start_thread`` raises.
-    """
+    """Start the thread that drafts a workflow; nothing runs."""
     if not request.wish.strip():
         raise EmptyPrompt
     agents = () if request.agent is None else (f"{DRAFTER}={request.agent}",)
@@ -206,11 +202,7 @@ def read_draft(store: Store, cwd: str, text: str) -> Draft:
 
 
 def answer_as_validator(store: Store, cwd: str, thread: str) -> tuple[dict[str, Any], str]:
-    """Return the meta and the text with which the validator answers to the newest draft.
-
-    Raises:
-        What ``read_draft`` raises.
-    """
+    """Return the meta and the text with which the validator answers to the newest draft."""
     judgement = read_draft(store, cwd, thread).judgement
     problems = [describe_problem(each) for each in judgement.problems]
     told = describe(judgement) if problems else f"It ends: {' → '.join(judgement.roles)}."

@@ -89,7 +89,6 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
         ThreadBusy: another process drives it or takes a step.
         ThreadNotReady, Refused: no step can be taken, or *until* or an agent
             is for no role.
-        Refused, DriverEnded: the driver did not start, or ended at once.
     """
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)

@@ -34,10 +34,8 @@ def drive_branches(drive: Drive) -> Driven | None:
         Why the drive ends, if none of them can go on.
 
     Raises:
-        MergeConflict, Refused: the branches cannot be joined.
         ThreadBusy: another process works on the last of them.
         KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
-        What steps of branches raise.
     """
     return _BranchDrive(drive).run()
 

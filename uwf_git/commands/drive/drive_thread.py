@@ -106,11 +106,9 @@ def drive_thread(
     """Step the thread until it ends, or there is another reason to stop.
 
     Raises:
-        Refused: *until* or an agent of the request is for no role of the workflow.
         ThreadBusy: another process drives it or takes a step.
         TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
         LimitReached, ThreadNotReady: not even one step can be taken.
-        What else ``step_thread`` raises; earlier steps stand.
     """
     with hold_drive(store, caller, request, watcher=watcher) as drive:
         return drive.run()
@@ -309,12 +307,7 @@ class Drive:
         )
 
     def _let_pass(self, error: ThreadBusy | HeadMoved) -> None:
-        """Wait a moment while another process steers or ends the thread.
-
-        Raises:
-            ThreadBusy: another process takes a step, or holds the thread too long.
-            HeadMoved: the head moves faster than steps can be taken.
-        """
+        """Wait a moment while another process steers or ends the thread."""
         self.collisions += 1
         debug("8F6T9407", "drive lets pass", thread=self.thread, because=error.code)
         is_stopped = is_being_stopped(self.store, self.thread)

@@ -122,8 +122,6 @@ def wait_for_threads(
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
-        Refused: one of them waits for this process.
-        StillAtWork: the timeout is over.
     """
     threads = list(dict.fromkeys(resolve_thread(store, text) for text in request.threads))
     for thread in threads:

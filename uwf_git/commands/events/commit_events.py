@@ -80,9 +80,6 @@ class EventReader:
         The ``node:enter`` of a turn that began after one of the commits *entered* is left out: it
         was reported when the turn began. The workflow's ``config`` may add the state to each event
         (``stateSnapshot``), or leave out progress (``eventEmit: false``).
-
-        Raises:
-            StoreDamaged: the commit, or a node that it refers to, cannot be read.
         """
         moment = self._look(commit)
         happened = self._read(moment)
@@ -96,11 +93,7 @@ class EventReader:
         return [_masked(event, self._options) for event in events]
 
     def read_enter(self, turn: TurnStarted) -> list[dict[str, Any]]:
-        """Return the events that *turn* has begun: passes of loops that begin with it, and it.
-
-        Raises:
-            StoreDamaged: the commit after which it began cannot be read.
-        """
+        """Return the events that *turn* has begun: passes of loops that begin with it, and it."""
         told = self._add_state(turn, self._look(Oid(turn.started_after)))
         return [_masked(event, self._options) for event in enter_events(told)]
 

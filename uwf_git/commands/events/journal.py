@@ -104,9 +104,6 @@ def list_new(
     """List the transitions of *thread* up to *tip* that are not behind *known*, oldest first.
 
     A thread that has diverged may move other than forward, so *known* may not be among them.
-
-    Raises:
-        StoreDamaged: a transition cannot be read.
     """
     found: list[tuple[int, Oid, tuple[Oid, ...]]] = []
     for snapshot in walk_history(store, tip):
@@ -174,7 +171,6 @@ def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> Eve
 
     Raises:
         NoSuchEvent: no thread has the commit *base*.
-        StoreDamaged: its thread cannot be read.
     """
     event = EventId(base, ENTER)
     thread = find_thread(store, event)
@@ -238,11 +234,7 @@ class JournalReader:
         """The threads that have a ref."""
 
     def take(self) -> list[Line]:
-        """Return the lines since the last call; the first call returns the whole journal.
-
-        Raises:
-            OSError: the journal cannot be written, for another reason than permissions.
-        """
+        """Return the lines since the last call; the first call returns the whole journal."""
         self._catch_up()
         lines, self._lines = self._lines, []
         return lines

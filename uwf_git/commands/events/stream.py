@@ -80,8 +80,6 @@ class EventStream:
         Raises:
             NoSuchEvent: there is no event *since*.
             NoSuchThread: the one thread was removed.
-            StoreDamaged: the one thread cannot be read.
-            OSError: the journal cannot be written.
         """
         is_archived = False
         if self._request.thread is not None:

@@ -16,9 +16,6 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
     """Return the documents of all steps of the thread at *tip*, oldest first.
 
     Each has the number of attempts that failed before it; a join has its ``branches``.
-
-    Raises:
-        StoreDamaged: one of them cannot be read.
     """
     failed = count_all_failed_attempts(store, tip.commit.oid)
     joins = _find_joins(store, tip)

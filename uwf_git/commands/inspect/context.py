@@ -123,10 +123,6 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
     """Return the context that the agent of a step, or of a failed attempt, was given.
 
     *taken* is the commit of the step or attempt.
-
-    Raises:
-        Refused: the commit is neither.
-        StoreDamaged: the commits before it cannot be read.
     """
     record = taken.record
     if record.event not in STEPS and record.event != "attempt":
@@ -170,7 +166,6 @@ def build_context(
     that *is_past* the files that it was given are not known.
 
     Raises:
-        Refused: no turn is left, or there is no such role.
         Refused, LimitHit: a template of its input cannot be filled.
     """
     present = snapshot.get_present()

@@ -139,7 +139,6 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: one names no thread, or several.
-        StoreDamaged: one of the threads cannot be read.
     """
     heads = [get_head(store, resolve_thread(store, text)) for text in (one, other)]
     tips = [read_snapshot(store, head.commit) for head in heads]

@@ -327,7 +327,6 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
-        Refused: neither the store, nor one of its threads, nor the project has it.
     """
     statuses = frozenset(FROM_TASK_WORDS.get(each, each) for each in request.statuses)
     request = request._replace(statuses=statuses)
@@ -366,12 +365,7 @@ def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[s
 
 
 def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
-    """Refuse a name or hash that no workflow has: of the store, its threads, or the project.
-
-    Raises:
-        Refused: there is none; it names the nearest.
-        Refused: several hashes begin so.
-    """
+    """Refuse a name or hash that no workflow has: of the store, its threads, or the project."""
     heads = RemoteHeads(store)
     rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):

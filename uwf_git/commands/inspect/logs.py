@@ -278,7 +278,6 @@ def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no thread, or several.
-        StoreDamaged: the thread cannot be read.
     """
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:

@@ -73,11 +73,7 @@ class Overview:
         self._lock = threading.Lock()
 
     def read(self, store: Store, wanted: Wanted) -> dict[str, Any]:
-        """Return the rows that *wanted* selects, and how many there are of each group.
-
-        Raises:
-            BadUsage: *wanted* has another one.
-        """
+        """Return the rows that *wanted* selects, and how many there are of each group."""
         after = _parse_cursor(wanted.after)
         with self._lock:
             active = self._read_active(store)

@@ -88,7 +88,6 @@ def render_thread(
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        StoreDamaged: the thread cannot be read.
     """
     head = get_head(store, resolve_thread(store, text))
     # A fork is shown with the history that it began from.

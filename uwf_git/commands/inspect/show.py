@@ -68,7 +68,6 @@ def view_thread(
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        StoreDamaged: the thread cannot be read.
     """
     moment = _read_at(store, resolve_head(store, text))
     document, move = _view_moment(store, moment, full=full, with_family=with_family)
@@ -80,7 +79,6 @@ def read_moment(store: Store, thread: ThreadId) -> Moment:
 
     Raises:
         NoSuchThread: there is no such thread.
-        StoreDamaged: the commit cannot be read.
     """
     return _read_at(store, get_head(store, thread))
 
@@ -92,11 +90,7 @@ def _read_at(store: Store, head: Head) -> Moment:
 
 
 def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
-    """Return the document of a thread as it was at *moment*, with *store* opened now.
-
-    Raises:
-        StoreDamaged: the thread cannot be read.
-    """
+    """Return the document of a thread as it was at *moment*, with *store* opened now."""
     return _view_moment(store, moment, full=full)[0]
 
 
@@ -379,7 +373,6 @@ def read_stop(store: Store, text: str, *, default: str | None = None) -> Stop:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        StoreDamaged: the thread cannot be read.
     """
     head = resolve_head(store, text)
     return find_stop(store, read_snapshot(store, head.commit), default=default)
@@ -392,9 +385,6 @@ def find_stop(
 
     *move* is its next move if that is known: a decision may cost a fork. *default* is the agent of
     unbound roles ($UWF_AGENT).
-
-    Raises:
-        StoreDamaged: the thread cannot be read.
     """
     move = find_next_move(snapshot) if move is None else move
     thread = snapshot.record.thread

@@ -160,11 +160,7 @@ class Commands:
 
 
 def count_failed_attempts(store: Store, step: Snapshot) -> int:
-    """Return how many attempts failed before the step of a commit.
-
-    Raises:
-        StoreDamaged: the commit before it cannot be read.
-    """
+    """Return how many attempts failed before the step of a commit."""
     return read_snapshot(store, step.commit.parents[0]).get_present().attempts
 
 
@@ -190,9 +186,6 @@ def count_all_failed_attempts(
 
     With *after*, only of the steps after that one. Steps without failed attempts are left out, and
     so are attempts before a poke.
-
-    Raises:
-        StoreDamaged: the history cannot be read.
     """
     counts: dict[NodeHash, int] = {}
     seen: set[NodeHash] = set()

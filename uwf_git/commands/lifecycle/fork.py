@@ -81,10 +81,6 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
     """Return the commit that *text* names: a step's number, a step's hash, or a commit id.
 
     Hashes and ids may be shortened. Number 0 is the start; a failed attempt is named by its commit.
-
-    Raises:
-        Refused: no commit matches, or several do.
-        StoreDamaged: the history cannot be read.
     """
     if is_oid(text):
         return _find_commit(store, head, Oid(text))
@@ -104,10 +100,6 @@ def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
     """Return the commit before the newest step of *role*, so that the role's turn comes again.
 
     It lies before the failed attempts of that turn; patches and amendments before the step stay.
-
-    Raises:
-        Refused: there is no such step.
-        StoreDamaged: the history cannot be read.
     """
     tip = read_snapshot(store, head.commit)
     step, acted = _find_step_of(tip, role)
@@ -220,8 +212,6 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
-        Refused: no commit of it matches.
-        Refused: the work directory does not exist.
         ThreadExists: the new id is taken.
     """
     head = get_head(store, resolve_thread(store, request.thread))

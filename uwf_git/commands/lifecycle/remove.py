@@ -78,8 +78,6 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: a text matches no thread, or several.
-        Refused: one has not ended.
-        Refused: one is a branch that is still to be joined.
     """
     named = dict.fromkeys(resolve_thread(store, text) for text in texts)
     planned: dict[ThreadId, Removal] = {}
@@ -97,7 +95,6 @@ def get_archived(store: Store, thread: ThreadId) -> Head:
 
     Raises:
         NoSuchThread: there is none.
-        Refused: it has not ended.
     """
     head = get_head(store, thread)
     if not head.archived:
@@ -203,7 +200,6 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
     Raises:
         NoSuchThread: another process removed it.
         ThreadBusy, AgentStillRuns: the thread or an agent of it is busy.
-        WorktreeStays: it is a branch that worked apart, and its worktree cannot be removed yet.
         ProgramFailed: git is missing, or failed.
         HeadMoved: its head is no longer the one that was planned to be removed.
         RefLocked: another git process holds one of its refs.

@@ -118,7 +118,6 @@ def start_thread(
         Refused, WorkflowRemoved: no workflow matches, or several do.
         BadLocalWorkflow: the project's file of that name has problems.
         NoAgent: the request needs an agent for every role, and one has none.
-        Refused: the request needs them, and the program of one is not found.
         EmptyPrompt, Refused, BadCommand: the request is wrong.
         NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
         ThreadExists: the id is taken.
@@ -163,11 +162,7 @@ def start_thread(
 
 
 def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
-    """Return what the StartNode has besides: the state, if it is not the workflow's, and limits.
-
-    Raises:
-        Refused: the request is wrong.
-    """
+    """Return what the StartNode has besides: the state, if it is not the workflow's, and limits."""
     limits = choose_limits(request.limits, workflow.config)
     if request.state is None:
         return limits
@@ -209,11 +204,7 @@ def _find_missing(
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:
-    """Return the thread whose agent this process is, if the store has it.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *named* names no thread, or several.
-    """
+    """Return the thread whose agent this process is, if the store has it."""
     text = caller.environ.get(THREAD_VARIABLE, "") if named is None else named
     if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
         # The agent of a thread of another store: its id means nothing in this one.

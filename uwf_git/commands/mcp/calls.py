@@ -99,12 +99,7 @@ def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
 
 
 def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-    """Accept a result that can be recorded as the agent's reply.
-
-    Raises:
-        Refused: it does not fit the role's schema, no node can hold it, or it is too long.
-        Refused: no step is under way, or the thread has moved on.
-    """
+    """Accept a result that can be recorded as the agent's reply."""
     if place.step_dir is None:
         raise Refused("no step is under way here, so no result can be submitted", code="no-step")
     if "meta" not in arguments:

@@ -47,9 +47,6 @@ def find_plan_thread(
 
     The thread that its state file names comes first, then the newest that has not ended. An ended
     one is found by the state file alone. *store* is None if there is no store yet.
-
-    Raises:
-        StoreDamaged: the thread cannot be read.
     """
     if store is None:
         return None
@@ -103,21 +100,13 @@ class PlansAtWork(Conflict):
 
 
 def require_rest(store: Store, thread: ThreadId) -> None:
-    """Check that nobody is at work on *thread*.
-
-    Raises:
-        PlansAtWork: somebody is.
-    """
+    """Check that nobody is at work on *thread*."""
     if is_any_at_work(store, Family(store, thread)):
         raise PlansAtWork(thread)
 
 
 def require_no_driver(store: Store, thread: ThreadId) -> None:
-    """Check that no process drives *thread*; an agent may have outlived its driver.
-
-    Raises:
-        PlansAtWork: one does.
-    """
+    """Check that no process drives *thread*; an agent may have outlived its driver."""
     if find_driver(store, thread) is not None:
         raise PlansAtWork(thread)
 
@@ -154,12 +143,7 @@ class Views:
         """Where the thread stood at the last update."""
 
     def update(self, tip: Oid) -> PlanState:
-        """Bring both up to the commit *tip*, and return where the thread stands.
-
-        Raises:
-            StoreDamaged: the thread cannot be read.
-            OSError: a file cannot be written; the next update tries again.
-        """
+        """Bring both up to the commit *tip*, and return where the thread stands."""
         story = read_story(self._store, tip, after=self._seen)
         state = fold_story(story, self.state)
         # The hook asks the state file whether to speak at all, so it comes first.
@@ -191,9 +175,6 @@ def read_plan_status(
 
     A state file that was deleted comes back while the thread lives, and one that is not true any
     more, since somebody else drove or the driver was killed, is mended.
-
-    Raises:
-        StoreDamaged: the thread cannot be read.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
@@ -214,13 +195,7 @@ def read_plan_status(
 def read_plan_rows(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> list[dict[str, Any]]:
-    """List the plans of *workdir* with their status, by number.
-
-    Raises:
-        BadUsage: the plan directory is not below *workdir*.
-        StoreDamaged: the thread cannot be read.
-        OSError: the plan directory cannot be listed.
-    """
+    """List the plans of *workdir* with their status, by number."""
     found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
     return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
@@ -239,13 +214,6 @@ def prepare_plans(
     """Check that plans may be begun in *workdir*, and make the folders that they need.
 
     With *has_plans* the plan files that lie there are to be carried out as they are.
-
-    Raises:
-        PlansAtWork, Refused: the directory has a workflow that has not ended.
-        Refused: it has plan files.
-        Refused: those that are to be taken as they are cannot be carried out.
-        BadUsage: a link leads out of it.
-        OSError: a folder cannot be made.
     """
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
@@ -294,11 +262,6 @@ def clean_plans(
     """End the unfinished thread of *workdir*, remove its state files, and return which.
 
     With *with_plans* also the plan files, and nothing else; no link is followed.
-
-    Raises:
-        PlansAtWork: the thread is at work; nothing has changed.
-        Refused, BadUsage: a folder is behind a link; nothing has changed.
-        OSError: a file cannot be removed.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is not None and found is not None:

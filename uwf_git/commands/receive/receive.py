@@ -44,7 +44,6 @@ def check_push(
     Raises:
         NotAStore, Refused, BadConfig: the store cannot be used.
         LimitHit: the check took too much time or memory.
-        CheckBroken: the checks have a bug.
     """
     store = open_received(git_dir, environ)
     limits = read_receive_limits(store.config)

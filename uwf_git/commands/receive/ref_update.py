@@ -51,11 +51,7 @@ class Refusal(NamedTuple):
 
 
 def parse_updates(content: bytes) -> list[RefUpdate]:
-    """Read the lines ``<old> <new> <ref>`` that git gives to a receive hook.
-
-    Raises:
-        BadUsage: it is too long, has a malformed line, or has a ref twice.
-    """
+    """Read the lines ``<old> <new> <ref>`` that git gives to a receive hook."""
     if len(content) > MOST_INPUT_BYTES:
         raise bad_hook_input("too many refs in one push")
     if content and not content.endswith(b"\n"):

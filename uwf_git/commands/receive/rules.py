@@ -65,11 +65,7 @@ class Push:
 
 
 def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
-    """Return why *update* may not move its ref so; None if it may.
-
-    Raises:
-        StoreDamaged: the new value is no commit, or a commit behind it is missing.
-    """
+    """Return why *update* may not move its ref so; None if it may."""
     stored = push.store.refs.find(update.name)
     if stored == update.new:
         return None
@@ -318,9 +314,6 @@ def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
     """Return why a push of *updates* into *store* is refused; an empty list accepts it.
 
     *store* has the refs from before the push and the objects from after it.
-
-    Raises:
-        Refused: a setting of the store is invalid.
     """
     limits = read_receive_limits(store.config)
     objects = LimitedObjects(store.objects, most_blob_bytes=limits.most_blob_bytes)

@@ -205,7 +205,6 @@ def plan_again(split: Snapshot) -> SplitPlan:
 
     Raises:
         SplitRefused: there can be no such split.
-        StoreDamaged: a commit or node that it needs cannot be read.
     """
     tip = read_at(split.objects, split.commit.parents[0])
     container = find_container(tip, split.record.at or "")
@@ -359,7 +358,6 @@ def read_split(split: Snapshot) -> ReadSplit:
 
     Raises:
         SplitRefused: it is none.
-        StoreDamaged: a commit or node that it needs cannot be read.
     """
     present = split.get_present()
     if present.split is None or split.record.event != "split":
@@ -395,9 +393,7 @@ def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
     """Return what the branches that ended at *tips* came to, for the thread at *tip*.
 
     Raises:
-        MergeConflict: two of them changed the same part of the state.
         SplitRefused: the thread has no branches.
-        StoreDamaged: a commit or node that it needs cannot be read.
     """
     present = tip.get_present()
     container = find_container(tip, "" if present.split is None else present.split.at)
@@ -580,8 +576,6 @@ class Remaking:
 
         Raises:
             SplitRefused: there can be no such commit there.
-            Refused: its branches cannot be joined so.
-            StoreDamaged: a commit or node that it needs cannot be read.
         """
         parents = snapshot.commit.parents
         if not parents:
@@ -626,7 +620,6 @@ def find_split(tip: Snapshot) -> Snapshot:
 
     Raises:
         SplitRefused: it has not split, or has joined.
-        StoreDamaged: a commit on the way cannot be read.
     """
     found = walk_back(tip, "split", "start", "fork", "join")
     if found.record.event != "split":
@@ -635,11 +628,7 @@ def find_split(tip: Snapshot) -> Snapshot:
 
 
 def walk_back(at: Snapshot, *events: str) -> Snapshot:
-    """Return the newest commit of one of *events* from *at* back, or the oldest of all.
-
-    Raises:
-        StoreDamaged: a commit on the way cannot be read.
-    """
+    """Return the newest commit of one of *events* from *at* back, or the oldest of all."""
     while at.record.event not in events and at.commit.parents:
         at = read_at(at.objects, at.commit.parents[0])
     return at

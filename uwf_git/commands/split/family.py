@@ -225,9 +225,6 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
     """Count the steps before a branch began: of the thread that split, of the one around it, ….
 
     Empty if the thread at *snapshot* is no branch, or runs a workflow of its own.
-
-    Raises:
-        StoreDamaged: a commit that it needs cannot be read.
     """
     counts: list[int] = []
     while "entry" in snapshot.get_start().payload:

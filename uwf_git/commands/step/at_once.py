@@ -19,7 +19,6 @@ def run_at_once(
     Raises:
         KeyboardInterrupt: Ctrl-C, or one of them was interrupted; all others were too, and waited
             for.
-        What *work* raises, when all have ended.
     """
     if len(items) == 1:
         return [work(items[0])]

@@ -59,11 +59,7 @@ _MOST_TRIES = 1000
 
 
 def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
-    """End the branches below the thread at *tip*, which was killed; return whether there were any.
-
-    Raises:
-        What ``end_by_kill`` raises.
-    """
+    """End the branches below the killed thread at *tip*; return whether there were any."""
     below = [head for head, _ in walk_descendants(store, tip)]
     found = [head.thread for head in below if not head.archived]
     for thread in found:
@@ -78,11 +74,7 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
 
 
 def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
-    """End what a killed thread left of its branches, if that *held* a branch of it.
-
-    Raises:
-        What ``end_by_kill`` raises.
-    """
+    """End what a killed thread left of its branches, if that *held* a branch of it."""
     tip: Snapshot | None = None
     parent: ThreadId | None = held.facts["parent"]
     while parent is not None and (head := find_head(store, parent)) is not None:
@@ -102,9 +94,6 @@ def settle_branches(
     With ``onError: continue`` those that have failed, as many as it tolerates; with ``join: any``
     all others when one has completed. A branch that has split has failed if one of its own has,
     which its own policies do not give up. Without *may_have_failed* none is looked at for that.
-
-    Raises:
-        What ``end_by_kill`` raises.
     """
     tip = read_snapshot(store, get_head(store, thread).commit)
     found = tip.get_present().split
@@ -169,9 +158,6 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
     """Join the branches of *thread* if all have ended; None if one has not, or nothing has split.
 
     Raises:
-        MergeConflict: they changed the same part of the state.
-        Refused: the state would have more than 1 MiB.
-        StrangeBranch: one began elsewhere.
         ThreadBusy: another process joins them.
         HeadMoved: the thread was steered meanwhile.
     """
@@ -241,7 +227,6 @@ def split_thread(
 
     Raises:
         SplitRefused, Refused: there can be no such branches.
-        Refused: they work apart, and its work directory does not allow that.
         HeadMoved: another process moved the head.
     """
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
@@ -374,9 +359,6 @@ def check_branches(stepped: ThreadResult) -> None:
     """Raise why a branch did not go on; a failed agent comes before a busy thread.
 
     A branch that waits, is paused or has ended meanwhile is no failure of the step.
-
-    Raises:
-        AgentFailed, Conflict, Refused: what kept the first such branch from going on.
     """
     errors = [each.error for each in stepped.branches if each.error is not None]
     for kind in (AgentFailed, Conflict, UwfError):

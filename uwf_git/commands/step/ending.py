@@ -352,8 +352,6 @@ def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) 
     Raises:
         ThreadNotActive: it has ended.
         ThreadBusy: another process is ending the thread, or the engine does not end.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
-        AgentLeftRunning: an agent cannot be stopped from here.
         HeadMoved: other processes moved the head at every try.
     """
     with (
@@ -382,9 +380,6 @@ def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
     """End *thread* if a kill of it was cut short; a killer that lives is waited for.
 
     Return whether it has ended so. The caller does not hold the thread's lock.
-
-    Raises:
-        What ``end_by_kill`` raises, but for ``ThreadNotActive``.
     """
     if find_kill_request(store, thread) is None:
         return False

@@ -337,7 +337,6 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     Raises:
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded, unless its answer
             is kept for the next step.
-        TriesUsedUp: its verdict rejected the last try; it was recorded.
         WorkKept: another process moved the thread; the finished step is kept as a commit.
         HeadMoved: another process moved the thread, and the agent had failed; what it printed is
             kept as a commit.

@@ -100,16 +100,11 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
     Raises:
         NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
         ThreadBusy, HeadMoved: another process takes it.
-        EndedElsewhere: the thread has ended at a remote, without the commits made here.
         WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
         NoAgent, Refused: an option is missing.
         Refused, BadCommand: ``--agent`` is wrong.
-        Refused: the settings ask for a signature that cannot be made; work that
-            an agent has finished is recorded by the next step.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
-        TriesUsedUp: a verifier rejected the last try; its verdict was recorded.
         BranchHeld: it is a branch, and its parent keeps it from going on.
-        Refused: it is at its end, and plays a role that asks for another result.
     """
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):

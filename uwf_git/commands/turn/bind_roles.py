@@ -86,9 +86,7 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
     """Read values of ``--agent``; those for every role come first, so that others override them.
 
     Raises:
-        Refused: one names a role that the workflow does not have.
         BadCommand: a command cannot be split into words.
-        Refused: settings are invalid.
     """
     typed = [_read(text, workflow) for text in texts]
     return sorted(typed, key=lambda each: each.role or "")
@@ -106,12 +104,7 @@ def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[T
 
 
 def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:
-    """Check that the values of ``--agent`` name no other role than *role*, whose turn it is.
-
-    Raises:
-        Refused: one does.
-        What ``read_typed`` raises.
-    """
+    """Check that the values of ``--agent`` name no other role than *role*, whose turn it is."""
     for each in read_typed(workflow, texts):
         if not each.is_for(role):
             raise role_not_next(thread, str(each.role), role)
@@ -134,9 +127,6 @@ def lay_over(
 
     A command replaces all of *base*, unless *keeps*: then only what is named changes. Settings
     without a command always change *base*. *may_run*: *base* may run in this store.
-
-    Raises:
-        Refused: there is no command.
     """
     agent, own = base or {}, (base or {}) if may_run else {}
     for each in typed:
@@ -216,7 +206,6 @@ def bind_roles(
     comes before the configured agent. The agents will run in *directory*.
 
     Raises:
-        What ``read_typed`` and ``lay_over`` raise.
         BadCommand: the configured command cannot be split into words.
     """
     command = default or store.config.get(CONFIG_NAME)
@@ -340,7 +329,6 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
         All these roles; none if nothing was named.
 
     Raises:
-        Refused: one of them does not.
         BadCommand, Refused: an agent is invalid.
         MissingNode, DamagedNode: a workflow cannot be read.
     """

@@ -91,7 +91,6 @@ def resolve_or_begin(store: Store, text: str) -> Head:
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
-        StoreDamaged: the split of the branch cannot be read.
     """
     try:
         return resolve_head(store, text)
@@ -111,11 +110,7 @@ def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
 
 
 def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
-    """Begin branch *number* of the split *found*, unless it has begun.
-
-    Raises:
-        StoreDamaged: the split cannot be read.
-    """
+    """Begin branch *number* of the split *found*, unless it has begun."""
     derived = found.draft_start(number)
     thread = derived.new.record.thread
     share_workdir(store, found.split.record.thread, thread)
@@ -144,9 +139,6 @@ def choose_place(
     A *named* directory is remembered, or is the one from which the worktree is made.
 
     Raises:
-        Refused: there is none here.
-        Refused: it does not exist.
-        Refused: somebody removed the worktree; a named directory makes it again.
         Refused, ProgramFailed: no worktree can be made.
     """
     thread = snapshot.record.thread
@@ -229,11 +221,7 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
 
 
 def check_result(store: Store, snapshot: Snapshot) -> None:
-    """Check that a thread that is at its end has the result that its role asks for.
-
-    Raises:
-        Refused: a role of a graph asks for another.
-    """
+    """Check that a thread that is at its end has the result that its role asks for."""
     trunk = read_trunk(store, snapshot)
     unfit = None if trunk is None else find_unfit(trunk, snapshot, _read_result(snapshot))
     if unfit is not None:
@@ -269,14 +257,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 
 
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*.
-
-    Raises:
-        MergeConflict: they changed the same part of the state.
-        Refused: the state would have more than 1 MiB.
-        Refused: they play a role of a graph, which asks for another result.
-        What ``plan_ending`` raises.
-    """
+    """Return what the branches that ended at *tips* came to, for the thread at *tip*."""
     thread = tip.record.thread
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)
@@ -297,9 +278,6 @@ def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
     """Return why the branches of the thread at *tip* cannot end or be joined.
 
     None if they can, if one has not come to its end, and if the thread has not split.
-
-    Raises:
-        StoreDamaged: what they did cannot be read.
     """
     if tip.record.status != "split":
         return None

@@ -109,8 +109,6 @@ def choose_agent(
 
     Raises:
         NoAgent: no agent is bound, and there is no default.
-        Refused: its command came from elsewhere, or from the store's own config.
-        What ``read_typed`` and ``lay_over`` raise.
         MissingNode, DamagedNode: the bound agent cannot be read.
     """
     typed = _read_typed(snapshot, present, role, choice)
@@ -206,11 +204,7 @@ def _check_not_trusted(
 def choose_checks(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> list[dict[str, Any]]:
-    """Return what is trusted where the checks of *role* may run, a payload each.
-
-    Raises:
-        Refused: one came from elsewhere, and *choice* does not allow it.
-    """
+    """Return what is trusted where the checks of *role* may run, a payload each."""
     asked = get_role(snapshot, get_workflow(snapshot, present.workflow).roles[role])
     checks = [describe_check(command) for command in asked.checks]
     for check in checks:

@@ -47,7 +47,6 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
     """Return whose turn it is.
 
     Raises:
-        Refused: the workflow has no transition that applies.
         Refused, LimitHit: a condition cannot be evaluated.
         MissingNode, DamagedNode: the head or the workflow cannot be read.
     """
@@ -147,11 +146,7 @@ class HistoryNeeded(UwfError):
 
 
 def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummary]:
-    """Return the steps before the newest, oldest first; *known* are the newest of them.
-
-    Raises (when one of them is read):
-        HistoryNeeded: it is not known; ``newest`` says how many have to be.
-    """
+    """Return the steps before the newest, oldest first; *known* are the newest of them."""
 
     def read(place: int) -> StepSummary:
         back = length - place

@@ -46,12 +46,7 @@ def not_a_directory(path: str) -> Refused:
 
 
 def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str:
-    """Return the directory in which the agents of *thread* run; remember *named*.
-
-    Raises:
-        Refused: none was ever set here.
-        Refused: it does not exist.
-    """
+    """Return the directory in which the agents of *thread* run; remember *named*."""
     known = find_workdir(store, thread)
     if named is not None:
         path = existing_directory(named, cwd)

@@ -48,11 +48,7 @@ def _bad_limit(name: str, problem: str) -> Refused:
 
 
 def check_asked(asked: Mapping[str, Any]) -> None:
-    """Check names and values of limits; None removes one.
-
-    Raises:
-        Refused: a name or a value is wrong.
-    """
+    """Check names and values of limits; None removes one."""
     for name, value in asked.items():
         takes_away = value is None and name in LIMITS
         problem = None if takes_away else find_limit_problem(name, value)
@@ -61,11 +57,7 @@ def check_asked(asked: Mapping[str, Any]) -> None:
 
 
 def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits of a new thread: those *asked* for, else those of its workflow's *config*.
-
-    Raises:
-        Refused: one is wrong; a workflow from elsewhere may have such.
-    """
+    """Return the limits of a new thread: as *asked*, else as its workflow's *config* says."""
     given = {name: config[name] for name in LIMITS if name in config}
     merged = {**given, **asked}
     check_asked(merged)

@@ -62,11 +62,7 @@ class Steered(NamedTuple):
 
 
 def find_next_move(snapshot: Snapshot) -> NextMove:
-    """Return whose turn it is at *snapshot*.
-
-    Raises:
-        StoreDamaged: now.json is missing or invalid.
-    """
+    """Return whose turn it is at *snapshot*."""
     if snapshot.record.status in ENDED:
         return NextMove()
     present = snapshot.get_present()

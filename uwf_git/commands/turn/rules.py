@@ -43,11 +43,7 @@ class RetryRules(NamedTuple):
 def read_retry(
     config: GitConfig, agent: Mapping[str, Any], place: "FlowPlace | None" = None
 ) -> RetryRules:
-    """Return the rules for the agent with this AgentConfig payload, at a *place* of a flow.
-
-    Raises:
-        Refused: a setting of git config is not a number.
-    """
+    """Return the rules for the agent with this AgentConfig payload, at a *place* of a flow."""
     retries = None if place is None else place.retries
     retries = agent.get("retries") if retries is None else retries
     backoff = agent.get("backoff")
@@ -58,11 +54,7 @@ def read_retry(
 
 
 def find_work_retries(config: GitConfig, place: "FlowPlace") -> int:
-    """Return how often work that was rejected at *place* is done again: as work that failed is.
-
-    Raises:
-        Refused: a setting of git config is not a number.
-    """
+    """Return how often work that was rejected at *place* is done again: as work that failed is."""
     bound = place.present.binding.get(place.node.agent)
     agent = {} if bound is None else place.snapshot.get_node(bound).payload
     return read_retry(config, agent, place).retries
@@ -121,11 +113,7 @@ class KeepRules(NamedTuple):
 
 
 def read_keep_rules(config: GitConfig) -> KeepRules:
-    """Return the rules in git config.
-
-    Raises:
-        Refused: a setting has a wrong value.
-    """
+    """Return the rules in git config."""
     text = config.get(KEEP_LOGS)
     size = parse_size(text) if text else DEFAULT_LOG_BYTES
     if size is None:

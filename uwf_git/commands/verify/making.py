@@ -90,7 +90,6 @@ class Making(NamedTuple):
         Raises:
             CannotBe: there can be no such commit.
             NotAWorkflow, NotAPosition: what it follows from cannot be parsed.
-            StoreDamaged: a node is missing or damaged, which is told where it was added.
         """
         record = self.record
         node = self._read_cause()

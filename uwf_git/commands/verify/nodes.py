@@ -154,27 +154,15 @@ class NodeChecks:
             yield from self._tell(answer)
 
     def find(self, site: Location, name: NodeHash) -> bytes | None:
-        """Return the blob of *name* in the commit, or None.
-
-        Raises:
-            StoreDamaged: a folder on the way cannot be read.
-        """
+        """Return the blob of *name* in the commit, or None."""
         return self._folders.find(site.nodes, name)
 
     def get(self, site: Location, name: NodeHash) -> Node:
-        """Return the node *name* of the commit; a long text without its payload.
-
-        Raises:
-            StoreDamaged: it is missing or damaged; that is reported for the commit that added it.
-        """
+        """Return the node *name* of the commit; a long text without its payload."""
         return self._read_named(site, name).node
 
     def get_shared(self, site: Location, name: NodeHash) -> Node:
-        """Return the node *name*, which many commits share; it need not be in this one.
-
-        Raises:
-            StoreDamaged: it is missing or damaged; that is reported for the commit that added it.
-        """
+        """Return the node *name*, which many commits share; it need not be in this one."""
         node = self._shared.get(name)
         if node is None:
             blob = self._find_named(site, name)
@@ -188,22 +176,14 @@ class NodeChecks:
         return node
 
     def get_text(self, site: Location, name: NodeHash) -> str:
-        """Return the text of a Text node of the commit; a long one is read again.
-
-        Raises:
-            StoreDamaged: it is missing or damaged; that is reported elsewhere.
-        """
+        """Return the text of a Text node of the commit; a long one is read again."""
         text = self._read_named(site, name).node.payload
         if text is None:
             text = self._decode(name, self._find_named(site, name)).payload
         return str(text)
 
     def list_targets(self, site: Location, name: NodeHash) -> tuple[NodeHash, ...]:
-        """List what the node *name* of the commit refers to, its type included.
-
-        Raises:
-            StoreDamaged: it is missing or damaged; that is reported elsewhere.
-        """
+        """List what the node *name* of the commit refers to, its type included."""
         known = self._read_named(site, name)
         return (known.node.type, *(known.references or ()))
 

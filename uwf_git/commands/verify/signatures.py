@@ -61,7 +61,6 @@ def verify_signatures(
     """List every commit of the refs in *tips* (name and commit) once, each ref's newest first.
 
     Raises:
-        Refused: git's signature settings are wrong, or name a missing file.
         ProgramFailed: the program that checks signatures could not be started.
     """
     checker = SignatureChecker(store, environ)

@@ -181,7 +181,6 @@ def read_workflow_source(
 
     Raises:
         BadYaml: it is not YAML.
-        BadIncludes: files cannot be included.
         InvalidWorkflow: it has problems; the error lists all of them.
     """
     document = parse_yaml(source, includes=includes)
@@ -353,10 +352,7 @@ def put_workflow(
 
     Raises:
         BadYaml: it is not YAML.
-        BadIncludes: files cannot be included.
         InvalidWorkflow: it has problems; the error lists all of them.
-        Refused: its name is taken in other case.
-        WorkflowMoved: another process put a version at the same time.
     """
     includes = includes_beside(path)
     outside = outside_of(path, find_used(store, caller.cwd))

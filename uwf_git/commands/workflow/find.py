@@ -288,7 +288,6 @@ def find_workflow(
     Raises:
         Refused, WorkflowRemoved: there is none.
         BadLocalWorkflow: it is a file of the project, and invalid.
-        Refused: several hashes begin so.
         DamagedNode, MissingNode: it cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
@@ -317,11 +316,7 @@ def find_workflow(
 
 
 def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
-    """Return the workflow *name* that uwf brings, whatever else has that name.
-
-    Raises:
-        Refused: it brings none.
-    """
+    """Return the workflow *name* that uwf brings, whatever else has that name."""
     shipped = find_shipped(name)
     if shipped is None:
         raise _no_such(store, name, None)

@@ -61,7 +61,6 @@ def get_newest(store: Store, text: str) -> Version:
     """Return the newest version of the registered workflow *text*, which may be a removal.
 
     Raises:
-        Refused: no workflow has this name.
         StoreDamaged, BadMessage: its newest commit cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
@@ -89,10 +88,6 @@ def choose_version(name: str, versions: Sequence[Version], text: str) -> Version
 
     *text* is a prefix of a workflow's hash or of a version's commit. Of several versions with one
     workflow hash, the newest is returned.
-
-    Raises:
-        Refused: none begins so.
-        Refused: several begin so.
     """
     prefix = _node_prefix(text)
     found: dict[str, Version] = {}
@@ -137,12 +132,6 @@ def rollback_workflow(
 
     Without *text*, restore the newest version that differs from the present one; of a removed
     workflow, the version before its removal.
-
-    Raises:
-        Refused: there is no such version, or several.
-        Refused: it is the newest.
-        WorkflowMoved: another process put a version at the same time.
-        StoreDamaged: the old version cannot be read.
     """
     seen = get_newest(store, name)
     kept = (each for each in walk_versions(store, seen) if not each.is_removed)
@@ -201,7 +190,6 @@ def remove_workflow(
 
     Raises:
         Refused, WorkflowRemoved: there is none.
-        WorkflowMoved: another process put a version at the same time.
     """
     seen = get_present(store, name)
     removal = remove_version(store, seen, reason=reason, signing=caller.signing(store))
@@ -308,7 +296,6 @@ def list_history(store: Store, name: str, *, limit: int | None = None) -> list[d
     """List the versions of the workflow *name*, also removals, newest first.
 
     Raises:
-        Refused: no workflow has this name; a removed one still has its history.
         StoreDamaged, BadMessage: its newest commit cannot be read.
     """
     newest = get_newest(store, name)

@@ -116,8 +116,6 @@ def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHIN
     """Return the commit of the repository around *workdir*, which has no uncommitted change.
 
     Raises:
-        Refused: it is in no work tree of a repository that has a commit.
-        Refused: something there is not committed, and not ignored.
         ProgramFailed: git is missing, or failed.
     """
     place = find_place(environ, workdir, kept)

@@ -91,8 +91,6 @@ def make_worktree(
     What an older one had committed is in it again.
 
     Raises:
-        Refused: there can be none of *source*.
-        Refused: the user has no home directory.
         ProgramFailed: git is missing, or failed.
     """
     with lock_worktrees(store):
@@ -201,7 +199,6 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
         The ref of the commit; None if the branch does not work apart, or not on this machine.
 
     Raises:
-        StoreFailed: the repository of the worktree is not there.
         ProgramFailed: git is missing, or cannot commit everything.
     """
     parent, at = snapshot.get_trunk(), find_isolation(snapshot)
@@ -315,12 +312,7 @@ def _is_in_use(store: Store, worktree: Worktree) -> bool:
 
 
 def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Worktree:
-    """Make what is in the worktree one commit at the ref of its work; return what is recorded.
-
-    Raises:
-        StoreFailed: the repository is not there.
-        ProgramFailed: git is missing, or failed.
-    """
+    """Make what is in the worktree one commit at the ref of its work; return what is recorded."""
     if not os.path.isdir(worktree.repository):
         if os.path.isdir(worktree.path):
             raise StoreFailed(
@@ -425,11 +417,7 @@ class ForgottenWork(NamedTuple):
 def remove_left_worktree(
     store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
 ) -> None:
-    """Remove the worktree of *thread*, a branch of *parent* that has ended, if it is still there.
-
-    Raises:
-        WorktreeStays: it cannot be removed yet.
-    """
+    """Remove the worktree of *thread*, a branch of *parent* that has ended, if there is one."""
     found = find_worktree(store, parent, thread)
     if found is None or found.is_removed:
         return

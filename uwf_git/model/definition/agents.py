@@ -216,11 +216,7 @@ def _bad_agent(source: str, problems: Sequence[Problem]) -> Refused:
 
 
 def read_agent_settings(source: bytes | str, *, name: str) -> dict[str, Any]:
-    """Read a command, or the settings of an agent, from YAML or JSON; *name* is for errors.
-
-    Raises:
-        Refused: it is not YAML, or has problems; the error lists all of them.
-    """
+    """Read a command, or the settings of an agent, from YAML or JSON; *name* is for errors."""
     try:
         document = parse_yaml(_as_yaml(source))
     except BadYaml as error:

@@ -210,11 +210,7 @@ class Target(NamedTuple):
 
 
 def find_target(target: Target, named: str | None) -> Target:
-    """Return *target* with the container that *named* means: its id, else its name.
-
-    Raises:
-        Refused: there is none, or there are several.
-    """
+    """Return *target* with the container that *named* means: its id, else its name."""
     if named is None:
         return target
     nodes = target.flow.nodes.values()

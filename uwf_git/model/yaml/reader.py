@@ -85,7 +85,6 @@ def parse_yaml(source: bytes | str, *, includes: Includes | None = None) -> Yaml
     Raises:
         BadYaml: *source* is too large, not text, not YAML, empty, more than one document, or holds
             what JSON cannot; the first such problem, with its line.
-        BadIncludes: files cannot be included; all of their problems.
     """
     reading = _Reading(includes)
     chain = ("" if includes is None else includes.name,)

@@ -90,11 +90,7 @@ def bad_body(name: str, problem: str) -> BadUsage:
 
 
 def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
-    """Return the text *name* of a body; "" if it has none.
-
-    Raises:
-        BadUsage: it is no text, or is *needed* and missing.
-    """
+    """Return the text *name* of a body; "" if it has none."""
     value = body.get(name)
     if value is None and not needed:
         return ""
@@ -104,11 +100,7 @@ def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> st
 
 
 def check_names(body: Mapping[str, Any], *known: str) -> None:
-    """Check that a body has no other fields.
-
-    Raises:
-        BadUsage
-    """
+    """Check that a body has no other fields."""
     for name in body.keys() - set(known):
         raise bad_body(name, "there is no such field")
 

@@ -116,11 +116,7 @@ def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
 
 
 def check_go(body: Body) -> bool:
-    """Return whether *body* asks for a driver; it is read before anything is recorded.
-
-    Raises:
-        BadUsage
-    """
+    """Return whether *body* asks for a driver; it is read before anything is recorded."""
     go = body.get("go", False)
     if not isinstance(go, bool):
         raise bad_body("go", "true or false is needed")

@@ -118,11 +118,7 @@ def list_agents(site: Site, _asked: Asked) -> dict[str, Any]:
 
 
 def start_new(site: Site, asked: Asked) -> Created:
-    """Start a thread; with `go` it is driven in the background.
-
-    Raises:
-        Refused: a role would be played by what is not trusted here.
-    """
+    """Start a thread; with `go` it is driven in the background."""
     body, place = asked.body, site.place
     check_names(body, "workflow", "prompt", "agents", "go")
     goes = check_go(body)
@@ -145,11 +141,7 @@ def start_new(site: Site, asked: Asked) -> Created:
 
 
 def find_agent(site: Site, store: Store, name: str, field: str) -> _Agent:
-    """Return the agent of this id.
-
-    Raises:
-        BadUsage: none that may run here has it.
-    """
+    """Return the agent of this id."""
     agents = _find_agents(site, store)
     if name not in agents:
         raise bad_body(field, "no agent that is trusted here has this id")

@@ -102,11 +102,7 @@ def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def draw_draft(site: Site, asked: Asked) -> Picture:
-    """Return the picture of a draft.
-
-    Raises:
-        Refused: it is no workflow.
-    """
+    """Return the picture of a draft."""
     store = site.open()
     draft = read_draft(store, site.place.cwd, asked.params["thread"])
     if draft.questions or not draft.judgement.name:
@@ -117,12 +113,7 @@ def draw_draft(site: Site, asked: Asked) -> Picture:
 
 
 def put_draft(site: Site, asked: Asked) -> Created:
-    """Put a draft that was shown; it names no command, so nothing is trusted by this.
-
-    Raises:
-        DraftChanged: another one was shown.
-        Refused: it has problems.
-    """
+    """Put a draft that was shown; it names no command, so nothing is trusted by this."""
     body, place = asked.body, site.place
     check_names(body, "digest")
     with place.writing() as store:

@@ -68,11 +68,7 @@ class Listening(NamedTuple):
 
 
 def serve(request: ServeRequest, on_listening: Callable[[Listening], None]) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP; *on_listening* is called when it listens.
-
-    Raises:
-        Refused: the port cannot be used.
-    """
+    """Serve until SIGINT, SIGTERM or SIGHUP; *on_listening* is called when it listens."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     with _listen(request.port) as listener:
         port = listener.getsockname()[1]

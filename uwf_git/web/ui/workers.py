@@ -34,12 +34,7 @@ class Workers:
         self._count, self._begun = count, 0
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
-        """Return what *function* returns, called in a thread.
-
-        Raises:
-            TooBusy: too many calls wait.
-            What *function* raises.
-        """
+        """Return what *function* returns, called in a thread."""
         if self._calls.qsize() >= self._most_waiting:
             raise TooBusy
         loop = asyncio.get_running_loop()
