@@ -54,7 +54,7 @@ def test_appended_transitions_precede_existing_ones() -> None:
     )
     assert addition.graph["doc-writer"] == (Transition("$END", None),)
     assert addition.graph["writer"] == BASE.graph["writer"]
-    assert addition.sources == ("checker", "doc-writer")
+    assert addition.added == ("checker", "doc-writer")
     assert list(addition.roles) == ["doc-writer"]
 
 

@@ -24,10 +24,8 @@ from uwf_git.engine.flow_move import has_left
 from uwf_git.errors import Refused
 from uwf_git.model.definition.append import (
     Addition,
-    FlowAddition,
     Target,
     append_addition,
-    append_flow_addition,
     find_target,
     no_such_container,
 )
@@ -118,13 +116,12 @@ def _build(
     )
     new, amended = build_rule_change(caller, snapshot, change)
     trust_agents(store, change.trusted, find_workdir(store, snapshot.record.thread) or caller.cwd)
-    warnings = addition.warnings if isinstance(addition, FlowAddition) else ()
-    return new, amended._replace(warnings=warnings)
+    return new, amended._replace(warnings=addition.warnings)
 
 
 def _read(
     store: Store, caller: Caller, snapshot: Snapshot, before: Workflow, request: AppendRequest
-) -> tuple[Node, list[Node], Addition | FlowAddition]:
+) -> tuple[Node, list[Node], Addition]:
     """Return the new Workflow node, the other new nodes, and what the file adds."""
     node, now = snapshot.get_node(before.hash), caller.now_ms()
     includes = includes_beside(request.path)
@@ -157,4 +154,4 @@ def _read(
         )
     outside = outside_of(request.path, find_used(store, caller.cwd))
     added = read_appended_nodes(request.source, includes, to=target, outside=outside)
-    return (*append_flow_addition(node, added, timestamp=now), added)
+    return (*append_addition(node, added, timestamp=now), added)

@@ -16,7 +16,6 @@ from uwf_git.errors import Refused
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.append import (
     Addition,
-    FlowAddition,
     Target,
     read_addition,
     read_flow_addition,
@@ -222,7 +221,7 @@ def read_appended(
 
 def read_appended_nodes(
     source: bytes, includes: Includes, *, to: Target, outside: Surroundings
-) -> FlowAddition:
+) -> Addition:
     """Read the YAML file *source*, which adds nodes to a flow.
 
     It raises as ``read_workflow_source``.

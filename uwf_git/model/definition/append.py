@@ -1,6 +1,7 @@
 """What is appended to the workflow of a thread: roles and transitions, or nodes of a flow."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
@@ -44,18 +45,23 @@ _WHOLE = ("name", "description", "defaultAgent", "initialState", "config")
 
 
 class Addition(NamedTuple):
-    """What a file adds, and the resulting graph."""
+    """What a file adds, and the resulting graph or table."""
 
     roles: Mapping[str, RoleDefinition]
     """New roles, and replacements of existing ones."""
 
-    graph: Graph
-    """The whole graph: the appended transitions before the others."""
-
-    sources: tuple[str, ...]
-    """The positions from which transitions were appended."""
+    added: tuple[str, ...]
+    """The positions from which transitions were appended; or the labels of the new nodes."""
 
     agent_overrides: Mapping[str, AgentSpec]
+    graph: Graph = MappingProxyType({})
+    """The whole graph: the appended transitions before the others."""
+
+    flow: FlowDefinition | None = None
+    """All nodes of the flow; None if the workflow is a graph."""
+
+    warnings: tuple[Problem, ...] = ()
+    """What may be a mistake in the file."""
 
 
 def read_addition(
@@ -95,7 +101,7 @@ def read_addition(
         check_routes(findings, reading, roles=known)
     findings.raise_if_any()
     whole = {source: tuple(ways) for source, ways in reading.entries.items()}
-    return Addition(roles, whole, tuple(appended.entries), overrides)
+    return Addition(roles, tuple(appended.entries), overrides, whole)
 
 
 def append_addition(
@@ -113,12 +119,15 @@ def append_addition(
     payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
     for name, role in addition.roles.items():
         node, schema = build_role(role, timestamp=timestamp)
-        nodes |= {schema.hash: schema, node.hash: node}
-        nodes |= {each.hash: each for each in role.used}
+        nodes |= {each.hash: each for each in (schema, node, *role.used)}
         payload["roles"][name] = reference(node.hash)
-    moderator = build_moderator(addition.graph, timestamp=timestamp)
-    nodes[moderator.hash] = moderator
-    payload["moderator"] = reference(moderator.hash)
+    if addition.flow is None:
+        moves, part = build_moderator(addition.graph, timestamp=timestamp), "moderator"
+    else:
+        moves, part = build_flow(addition.flow, timestamp=timestamp), "flow"
+        nodes |= {node.hash: node for node in addition.flow.used}
+    nodes[moves.hash] = moves
+    payload[part] = reference(moves.hash)
     if addition.agent_overrides:
         payload["agentOverrides"] = {
             **payload.get("agentOverrides", {}),
@@ -184,21 +193,6 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
     )
 
 
-class FlowAddition(NamedTuple):
-    """What a file adds, and the resulting table."""
-
-    roles: Mapping[str, RoleDefinition]
-    """New roles, and replacements of existing ones."""
-
-    flow: FlowDefinition
-    added: tuple[str, ...]
-    """The labels of what was added to the list."""
-
-    agent_overrides: Mapping[str, AgentSpec]
-    warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file."""
-
-
 class Target(NamedTuple):
     """The workflow of the thread that something is appended to."""
 
@@ -228,7 +222,7 @@ def find_target(target: Target, named: str | None) -> Target:
 
 def read_flow_addition(
     document: YamlDocument, *, to: Target, check_schema: CheckSchema, surroundings: Surroundings
-) -> FlowAddition:
+) -> Addition:
     """Read a file that adds nodes to a flow: a list of them, or ``nodes`` and ``roles``.
 
     Raises:
@@ -261,32 +255,4 @@ def read_flow_addition(
     language = None if to.flow.language == "javascript" else to.flow.language
     flow = FlowDefinition(added.nodes, language, added.used)
     every = {**roles, **added.roles}
-    return FlowAddition(every, flow, tuple(labels), overrides, findings.warnings)
-
-
-def append_flow_addition(
-    workflow: Node, addition: FlowAddition, *, timestamp: int
-) -> tuple[Node, list[Node]]:
-    """Build the workflow that results from adding *addition* to the Workflow node *workflow*.
-
-    Returns:
-        Its node, and the other new nodes; all else is as it was.
-
-    Raises:
-        NotCanonical: a text or a number in it is one no node can hold.
-    """
-    nodes: dict[NodeHash, Node] = {node.hash: node for node in addition.flow.used}
-    payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
-    for name, role in addition.roles.items():
-        node, schema = build_role(role, timestamp=timestamp)
-        nodes |= {schema.hash: schema, node.hash: node}
-        payload["roles"][name] = reference(node.hash)
-    flow = build_flow(addition.flow, timestamp=timestamp)
-    nodes[flow.hash] = flow
-    payload["flow"] = reference(flow.hash)
-    if addition.agent_overrides:
-        payload["agentOverrides"] = {
-            **payload.get("agentOverrides", {}),
-            **{role: write_agent(agent) for role, agent in addition.agent_overrides.items()},
-        }
-    return build_node(workflow.type, payload, timestamp=timestamp), list(nodes.values())
+    return Addition(every, tuple(labels), overrides, flow=flow, warnings=findings.warnings)

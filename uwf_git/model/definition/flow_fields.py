@@ -1,8 +1,10 @@
 """The fields of one container or agent in a workflow file, and what may be a mistake there."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import UnionType
+from typing import Any, NamedTuple
 
 from uwf_git.errors import name_some
 from uwf_git.model.definition.definition import CheckText, FlowText, RoleDefinition
@@ -242,6 +244,26 @@ CHOICES = {
     "join": ("all", "any"),
     "isolation": ("worktree",),
 }
+
+
+class _Number(NamedTuple):
+    """What a field that is a number may be."""
+
+    words: str
+    above: float = -1
+    most: float = math.inf
+    kinds: type | UnionType = int
+    may_be_template: bool = True
+
+
+_NUMBERS = {
+    "tolerate": _Number("a whole number, 0 or more", may_be_template=False),
+    "retries": _Number("a whole number, 0 or more"),
+    "maxIterations": _Number("a whole number of at least 1", 0),
+    "timeout": _Number(
+        "a number of milliseconds above 0, of at most a year", 0, LONGEST_TIMEOUT_MS, int | float
+    ),
+}
 # Those of expressions, and the words of JavaScript that one could take for a name.
 _TAKEN = (
     *("state", "iteration", "prompt", "depth"),
@@ -280,13 +302,10 @@ class FieldReader:
             "verifiedBy": self._is_verifier,
             "condition": self._is_expression,
             "over": self._is_over,
-            "maxIterations": self._is_bound,
             "as": self._is_item_name,
             "use": self._is_label,
             "merge": self._is_merge,
-            "tolerate": self._is_natural,
-            "retries": self._is_retries,
-            "timeout": self._is_timeout,
+            **dict.fromkeys(_NUMBERS, self._is_number),
             **dict.fromkeys(CHOICES, self._is_choice),
         }
 
@@ -362,34 +381,23 @@ class FieldReader:
         return True
 
     def _is_choice(self, path: DocumentPath, value: Any) -> bool:
-        choices = CHOICES[str(path[-1])]
+        return self._is_one_of(path, value, CHOICES[str(path[-1])])
+
+    def _is_one_of(self, path: DocumentPath, value: Any, choices: tuple[str, ...]) -> bool:
         if isinstance(value, str) and value in choices:
             return True
         told = shown(value) if isinstance(value, str) else yaml_kind(value)
         return self._add(path, f"must be {_either(choices)}, not {told}")
 
-    def _is_natural(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    def _is_number(self, path: DocumentPath, value: Any) -> bool:
+        wanted = _NUMBERS[str(path[-1])]
+        if wanted.may_be_template and isinstance(value, str) and _ALONE.fullmatch(value):
+            return self._is_template(path, value)
+        is_number = isinstance(value, wanted.kinds) and not isinstance(value, bool)
+        if is_number and wanted.above < value <= wanted.most:
             return True
-        return self._add(path, "must be a whole number, 0 or more")
-
-    def _is_retries(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, str) and _ALONE.fullmatch(value):
-            return self._is_right(path, FlowText("template", value, self._language, self._names))
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return True
-        return self._add(path, "must be a whole number, 0 or more, or one as ${state.key}")
-
-    def _is_timeout(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, str) and _ALONE.fullmatch(value):
-            return self._is_right(path, FlowText("template", value, self._language, self._names))
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and 0 < value <= LONGEST_TIMEOUT_MS:
-            return True
-        return self._add(
-            path,
-            "must be a number of milliseconds above 0, of at most a year, or one as ${state.key}",
-        )
+        other = ", or one as ${state.key}" if wanted.may_be_template else ""
+        return self._add(path, f"must be {wanted.words}{other}")
 
     def _is_item_name(self, path: DocumentPath, value: Any) -> bool:
         if not self._is_text(path, value):
@@ -412,10 +420,7 @@ class FieldReader:
     def _is_policy(self, path: DocumentPath, value: Any) -> bool:
         if path[-1] == "iteration":
             return self._add(path, "iteration is set by uwf and never merged")
-        if isinstance(value, str) and value in POLICIES:
-            return True
-        told = shown(value) if isinstance(value, str) else yaml_kind(value)
-        return self._add(path, f"must be {_either(POLICIES)}, not {told}")
+        return self._is_one_of(path, value, POLICIES)
 
     def _is_verifier(self, path: DocumentPath, value: Any) -> bool:
         """Check who verifies the work of an agent, and by which verdict it is done."""
@@ -454,14 +459,7 @@ class FieldReader:
     def _is_glob(self, path: DocumentPath, value: Any) -> bool:
         if not self._is_label(path, value):
             return False
-        return self._is_right(path, FlowText("template", value, self._language, self._names))
-
-    def _is_bound(self, path: DocumentPath, value: Any) -> bool:
-        if isinstance(value, str) and _ALONE.fullmatch(value):
-            return self._is_right(path, FlowText("template", value, self._language, self._names))
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-            return True
-        return self._add(path, "must be a whole number of at least 1, or one as ${state.key}")
+        return self._is_template(path, value)
 
     def _is_expression(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, bool):
@@ -478,7 +476,7 @@ class FieldReader:
         if isinstance(value, list):
             return self._add(path, "must be an expression, as \"['a', 'b']\" or state.key")
         if isinstance(value, str) and _ALONE.fullmatch(value):
-            return self._is_right(path, FlowText("template", value, self._language, self._names))
+            return self._is_template(path, value)
         return self._is_expression(path, value)
 
     def _is_input(self, path: DocumentPath, value: Any) -> bool:
@@ -489,7 +487,7 @@ class FieldReader:
     def _are_templates(self, path: DocumentPath, value: Any) -> bool:
         """Check the texts in an input, as deep as they may lie."""
         if isinstance(value, str):
-            return self._is_right(path, FlowText("template", value, self._language, self._names))
+            return self._is_template(path, value)
         if isinstance(value, dict | list):
             if len(path) > _DEEPEST_INPUT:
                 return self._add(path, "is nested too deeply")
@@ -497,6 +495,9 @@ class FieldReader:
             found = [self._are_templates((*path, key), each) for key, each in items]
             return all(found)
         return True
+
+    def _is_template(self, path: DocumentPath, value: str) -> bool:
+        return self._is_right(path, FlowText("template", value, self._language, self._names))
 
     def _is_right(self, path: DocumentPath, text: FlowText) -> bool:
         problem = self._check_text(text)
