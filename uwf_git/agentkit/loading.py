@@ -64,7 +64,7 @@ class AgentArguments:
     """None: the convention does not name it; the context does."""
 
     own: tuple[str, ...]
-    """The agent's own words, before those of the engine."""
+    """The agent's own words, before the words of the engine."""
 
 
 def parse_arguments(argv: Sequence[str]) -> AgentArguments:

@@ -68,7 +68,7 @@ def check_cancelled() -> None:
 
 
 def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
-    """Return those of *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
+    """Return the *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
 
     The kernel may give the signal to another thread, and Python handles it in the main one only:
     so that one wakes now and then.

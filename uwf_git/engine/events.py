@@ -69,7 +69,7 @@ class EventId(NamedTuple):
         return self.word is not None and self.word.startswith(ENTER)
 
     def list_same_or_before(self) -> set[str]:
-        """Return its id, and of a turn that has begun those of the events before it."""
+        """Return its id, and of a turn that has begun the ids of the events before it."""
         known = {render_event_id(self)}
         if self.is_of_turn:
             last = int((self.word or "").removeprefix(ENTER) or _MOST_LEVELS)

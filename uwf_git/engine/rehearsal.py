@@ -185,7 +185,7 @@ class Rehearsal(NamedTuple):
     """How a rehearsal went."""
 
     roles: tuple[str, ...]
-    """The roles that acted, those of branches one branch after another."""
+    """The roles that acted; the roles of branches one branch after another."""
 
     problem: str | None = None
     """Why it did not come to its end."""

@@ -119,7 +119,7 @@ class Start:
     initial_state: dict[str, Any] = field(default_factory=dict)
 
     depth: int = 0
-    """How deep the thread is nested: 0, or one more than that of its parent thread."""
+    """How deep the thread is nested: 0, or one deeper than its parent thread."""
 
     parent_thread: str | None = None
     """The thread whose agent started this one, or that split into it and other branches."""

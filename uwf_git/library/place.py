@@ -63,7 +63,7 @@ class Place(NamedTuple):
         return store._replace(objects=_keep_objects(store.objects, self.path))
 
     def open_to_look(self) -> Store:
-        """Return a store for reading threads; its settings are those of its first use."""
+        """Return a store for reading threads; its settings stay as they were at its first use."""
         kept = self.kept
         if kept.opened is None or kept.pid != os.getpid():
             kept.opened, kept.pid = self.open(), os.getpid()

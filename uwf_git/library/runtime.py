@@ -61,7 +61,7 @@ class TaskFilter:
     """Whether to include ended tasks; an ended status in *statuses* includes them too."""
 
     workflow: str | None = None
-    """Only those of the workflow of this name or hash."""
+    """Only tasks of the workflow of this name or hash."""
 
     statuses: Collection[str] = ()
     """Only those with one of these; ``damaged`` means a task that cannot be read.

@@ -52,7 +52,7 @@ class TaskBranch:
     """Its place among the branches, from 0."""
 
     label: str
-    """The name of its node; of an item, that of the map."""
+    """The name of its node; of an item, the name of the map."""
 
     status: str
     """As ``TaskStatus.status``; ``damaged`` if it cannot be read."""
@@ -156,7 +156,7 @@ class TaskStatus:
 
     @property
     def task_depth(self) -> int:
-        """How deep the task is nested: 0, or one more than that of its parent."""
+        """How deep the task is nested: 0, or one deeper than its parent."""
         return 0 if self.parent_task_id is None else cast("int", self.document["threadDepth"])
 
     @property

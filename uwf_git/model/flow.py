@@ -131,7 +131,7 @@ class Flow:
         self.language = language
 
     def children(self, place: str, *, of_else: bool = False) -> list[str]:
-        """List the places directly below *place*: those of ``nodes``, or of ``else``."""
+        """List the places directly below *place*: in ``nodes``, or in ``else``."""
         return list(self.list_from(f"{place}/{'e' if of_else else ''}0"))
 
     def has_else(self, place: str) -> bool:

@@ -116,7 +116,7 @@ def _point(error: ValidationError) -> Iterator[tuple[str, str]]:
         tried: dict[Any, list[ValidationError]] = {}
         for each in error.context:
             tried.setdefault(each.schema_path[0], []).append(each)
-        # An alternative whose constants differ, or whose type does, is another one than was meant.
+        # Nobody meant an alternative with other constants or another type.
         best = min(tried.values(), key=lambda found: (_is_another(error, found), len(found)))
         if not _is_another(error, best):
             yield from (pointed for each in best for pointed in _point(each))

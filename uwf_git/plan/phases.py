@@ -92,7 +92,7 @@ class Happened(NamedTuple):
 
 
 class PlanState(NamedTuple):
-    """Where the thread stands; the default is that of a directory without a thread."""
+    """Where the thread stands; the default stands for a directory without a thread."""
 
     status: Status | None = None
     """The thread's, under a pause too."""

@@ -33,7 +33,7 @@ _NAME = r"(?s)([0-9]{3,})-(.+)\.md"
 
 
 class PlanFile(NamedTuple):
-    """A file whose name is that of a plan; its content may still be wrong."""
+    """A file with the name of a plan; its content may still be wrong."""
 
     file: str
     """Its path from the work directory, with slashes, as it is on the disk."""

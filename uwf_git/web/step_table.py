@@ -15,7 +15,7 @@ _SHOWN = {"step", "answer", "join", "attempt"}
 
 
 def render_steps(document: dict[str, Any]) -> str:
-    """Return the table, and below it the sums; those of branches are between split and join."""
+    """Return the table, and below it the sums; steps of branches are between split and join."""
     rows = [*_rows(document["entries"], "")]
     if not rows:
         return ""

@@ -1,4 +1,4 @@
-"""The colours and fonts of reports, light and dark: those of the pictures in them."""
+"""The colours and fonts of reports and of the pictures in them, light and dark."""
 
 from uwf_git.engine.picture.svg import STYLE_SHEET
 

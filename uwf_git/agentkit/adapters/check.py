@@ -267,7 +267,7 @@ def _write(stream: Any, text: str) -> None:
 
 
 def find_incompleteness(meta: Any) -> str | None:
-    """Return why the report *meta* is not that of a finished job, on one line; None if it is."""
+    """Return why the report *meta* tells of no finished job, on one line; None if it does."""
     if isinstance(meta, dict) and meta.get("completed") is True:
         return None
     issues = [text for text in list_texts(meta, "issues") if text.strip()]

@@ -161,7 +161,7 @@ class AcpClient:
 
 
 def _parse(line: bytes) -> list[dict[str, Any]]:
-    """Return the messages in *line*: one, none if it is log, or those of a batch (version 2)."""
+    """Return the messages in *line*: one, none if it is log, or a whole batch (version 2)."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -52,7 +52,7 @@ class ProgramCall(NamedTuple):
     """Its stdin."""
 
     environ: Mapping[str, str] = _NO_VARIABLES
-    """More variables, besides those of our environment that it may see."""
+    """More variables, besides the part of our environment that it may see."""
 
     linger_s: float = 0.0
     """How long what it has started may run on when it has ended."""

@@ -16,7 +16,7 @@ def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def find_last_text(records: list[dict[str, Any]]) -> str:
-    """Return its own last text, not that of a sub-agent."""
+    """Return its own last text, not the text of a sub-agent."""
     for record in reversed(records):
         if record.get("type") == "assistant" and not record.get("parent_tool_use_id"):
             text = "".join(find(block, str, "text") or "" for block in _blocks(record, "text"))

@@ -24,7 +24,7 @@ def option(name: str, value: str | None) -> tuple[str, ...]:
 
 
 def setting_options(question: AdapterQuestion, keys: Iterable[str]) -> list[str]:
-    """Return ``--key value`` for those of *keys* that are set."""
+    """Return ``--key value`` for each of *keys* that is set."""
     return [word for key in keys for word in option(f"--{key}", question.settings.get(key))]
 
 

@@ -123,7 +123,7 @@ class Account:
         self._reported = ReportedUsage(turn.run_dir.step_dir)
 
     def tell(self) -> str:
-        """Return what the turn has taken by now; tokens and cost are those of the thread.
+        """Return what the turn has taken by now; tokens and cost are the sums of the thread.
 
         Where lines are short the cost alone, if it is known: the log needs the room.
         """

@@ -120,7 +120,7 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
 def _steps(
     steps: list[dict[str, Any] | None], *, first: int = 1, branch: str = "", around: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of *steps*; before a join those of the branches that it joined.
+    """Yield the lines of *steps*; before a join the lines of the joined branches.
 
     *branch* names the branch that took them, *around* has its number with a dot.
     """
@@ -158,7 +158,7 @@ def describe_try(view: dict[str, Any]) -> str:
 
 
 def _parent(document: dict[str, Any]) -> str | None:
-    """Return the thread whose agent started this one, or that of which it is a branch."""
+    """Return the thread whose agent started this thread, or that split into this branch."""
     parent = document["parentThread"]
     if parent is None:
         return None

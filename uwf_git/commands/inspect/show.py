@@ -191,7 +191,7 @@ def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:
 
 
 def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return the thread's branches, that of which it is one, and what holds it up."""
+    """Return the branches of a thread, its parent if it is a branch, and what holds it up."""
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
     from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)

@@ -184,7 +184,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     sweep_worktrees_of(store, caller, thread)
     tips = [read_snapshot(store, each.commit) for each in heads]
     for each in tips:
-        # What was killed between the end of a branch and that of the branches below it.
+        # The killed process had ended the branch, and not yet the branches below it.
         if each.record.status == "killed":
             sweep_branches(store, caller, each, reason=each.body)
     derived = draft_join(tip, tips, plan_join(tip, tips))

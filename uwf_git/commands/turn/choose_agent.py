@@ -96,7 +96,7 @@ class Choice(NamedTuple):
     """Where the agent will run: the files that its command means are there; None: not known."""
 
     is_for_drive: bool = False
-    """Many turns follow: a command for every role leaves people and checks that the file binds."""
+    """Many turns follow, so a command for every role does not replace people and checks."""
 
     others: frozenset[str] = frozenset()
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""

@@ -102,7 +102,7 @@ def list_shared_roles(flow: Flow) -> set[str]:
 
 
 def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -> dict[str, Mark]:
-    """Return the marks of a thread that has split at *place*, with those of its *branches*.
+    """Return the marks of a thread that has split at *place*, with the marks of its *branches*.
 
     *ended* is how many of them are completed or killed.
     """

@@ -268,7 +268,7 @@ class _Planner:
         )
 
     def _note(self, node: FlowNode) -> str:
-        """Return what an agent or a workflow gives, and what it is unless its name says that."""
+        """Return the note of an agent or a workflow: role and output, or else a description."""
         parts = []
         if node.kind == "workflow":
             parts.append(f"workflow {node.fields['use']}")

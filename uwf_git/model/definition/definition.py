@@ -197,7 +197,7 @@ class Surroundings(NamedTuple):
     """Where a file lies, and who checks what it refers to."""
 
     name: str | None = None
-    """The name of a workflow whose file is a bare container: that of its file."""
+    """The name of a workflow whose file is a bare container: the name of the file."""
 
     check_text: CheckText = not_checked
     find_used: FindUsed = _not_found

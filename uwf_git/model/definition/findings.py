@@ -67,7 +67,7 @@ class Findings:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """All warnings, by line; those of included files last."""
+        """All warnings, by line; warnings of included files last."""
         return tuple(_by_line(self._warnings))
 
     def add_below(self, path: DocumentPath, problem: Problem) -> None:

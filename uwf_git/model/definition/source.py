@@ -76,7 +76,7 @@ _COMMON = (
 )
 GRAPH_KEYS = (*_COMMON, "moderator")
 FLOW_KEYS = (*_COMMON, "root", "language")
-# What a file without `root` says of its workflow; its other keys are those of the container.
+# What a file without `root` says of its workflow; its other keys belong to the container.
 _BARE_KEYS = (*_COMMON, "language")
 
 _VERSION = "1.0"

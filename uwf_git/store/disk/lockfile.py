@@ -145,7 +145,7 @@ def _quote(name: str) -> str:
 
 
 def _is_marker(name: str, locked: str) -> bool:
-    """Check that *name* is that of a marker of *locked*; a planted one must not lead elsewhere."""
+    """Check that *name* names a marker of *locked*; a planted marker must not lead elsewhere."""
     is_ref = locked.startswith("refs/") and ".." not in locked
     return _quote(locked) == name and (is_ref or locked in _OTHERS)
 

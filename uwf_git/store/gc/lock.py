@@ -126,7 +126,7 @@ def may_live(pid: int, host: str, left: os.stat_result) -> bool:
     if process is None or boot_s is None:
         return True
     began_s = boot_s + process.start / os.sysconf("SC_CLK_TCK")
-    # One that began after the file was written only has the number of the one that wrote it.
+    # A process that began after the file was written has the number of the writer by chance.
     return not process.has_ended and began_s < left.st_mtime + _CLOCK_S
 
 

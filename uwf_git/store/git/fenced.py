@@ -77,10 +77,10 @@ class Place(NamedTuple):
     git_dir: str
     worktree: str | None = None
     index_file: str | None = None
-    """By default that of the git directory."""
+    """By default the index of the git directory."""
 
     kept: Kept = NOTHING_KEPT
-    """They count if they are those of this repository."""
+    """They count if they belong to this repository."""
 
 
 @contextmanager
@@ -350,7 +350,7 @@ def _list_links(common: str, place: Place) -> dict[str, str]:
 
 
 def _read_own(common: str, git_dir: str) -> GitConfig:
-    """Read the settings of a repository, with those of one work tree."""
+    """Read the settings of a repository, with the settings of one work tree."""
     config = read_config_file(os.path.join(common, "config"))
     if config.get_flag("extensions.worktreeConfig", default=False):
         config = read_config_file(os.path.join(git_dir, "config.worktree")).over(config)

@@ -41,7 +41,7 @@ class Committer(NamedTuple):
     """`name <email>`, as git accepts it."""
 
     is_guess: bool
-    """The address is that of the account on this machine, as nothing else is set."""
+    """The address is made of the account on this machine, as nothing else is set."""
 
 
 def find_committer(config: GitConfig, environ: Mapping[str, str]) -> Committer:

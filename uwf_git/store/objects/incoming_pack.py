@@ -125,7 +125,7 @@ class PackLimits(NamedTuple):
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes.
 
-        With *again* the bytes count that were made, some of them several times.
+        With *again* all made bytes count, also bytes that were made several times.
         """
         most = self.most_bytes
         if most is None:

@@ -45,7 +45,7 @@ class ObjectSize(NamedTuple):
     """blob, tree, commit or tag."""
 
     size_bytes: int
-    """Its own size, or that of a larger object on its chain of deltas."""
+    """Its own size, or the size of a larger object on its chain of deltas."""
 
 
 def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:

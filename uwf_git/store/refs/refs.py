@@ -219,7 +219,7 @@ class Refs:
         return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
 
     def _remove(self, name: str) -> None:
-        """Remove *name*; the caller holds its lock and that of packed-refs."""
+        """Remove *name*; the caller holds its lock and the lock of packed-refs."""
         # The packed row first: with only the loose file gone, an older packed value would show.
         if self._find_packed(name) is not None:
             self._replace_packed(remove_packed_row(read_packed_refs(self._git_dir), name))
@@ -251,8 +251,8 @@ class Refs:
         folder = os.path.dirname(name)
         sync_directories([os.path.join(self._git_dir, folder)])
         # Its parents too: the process that made them may have been killed before it synced them.
-        # A name that is made or removed in a folder changes its stamp, so one that is as it was
-        # when this process forced it holds nothing else.
+        # Making or removing a name changes the stamp of its folder: a folder whose stamp is as
+        # it was when this process forced the folder holds no other names.
         while folder := os.path.dirname(folder):
             _FORCED.read(os.path.join(self._git_dir, folder), _force)
 

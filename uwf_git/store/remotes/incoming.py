@@ -26,7 +26,7 @@ from uwf_git.store.store import Store, open_store
 
 
 class ReceivedObjects:
-    """The objects of a push, and behind them those of the store."""
+    """The objects of a push, and behind them the objects of the store."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.places = tuple(DurableObjects(path) for path in paths)
@@ -156,7 +156,7 @@ class Incoming:
         with open(os.path.join(folder, "info", "alternates"), "wb") as file:
             file.write(os.fsencode(os.path.join(store.path, "objects")) + b"\n")
         self.objects = DurableObjects(folder)
-        """The received objects, and behind them those of the store."""
+        """The received objects, and behind them the objects of the store."""
         self._head = b""
         self._written = 0
         self.spool: IO[bytes] = open(os.path.join(folder, _PACK), "w+b")  # noqa: SIM115 (closed with the transfer)

@@ -145,7 +145,7 @@ class Snapshot(NamedTuple):
         return parent
 
     def get_nesting(self) -> int:
-        """Return how deep the thread is nested: 0, or one more than that of its parent thread.
+        """Return how deep the thread is nested: 0, or one deeper than its parent thread.
 
         Raises:
             StoreDamaged: start.json is missing or invalid.

@@ -149,7 +149,7 @@ class Version(NamedTuple):
     name: str
     commit: CommitView
     workflow: NodeHash
-    """Its Workflow node; for a removal that of the removed version."""
+    """Its Workflow node; for a removal the node of the removed version."""
 
     event: str = PUT
     """``put``, ``rollback`` or ``remove``."""

@@ -27,7 +27,7 @@ OPEN_PATHS = (*_FILES, _PICTURES)
 
 
 def is_asset(path: str) -> bool:
-    """Check whether *path* is that of a file of the page, which holds no data."""
+    """Check whether *path* leads to a file of the page, which holds no data."""
     return path in OPEN_PATHS or _MODULE.fullmatch(path) is not None
 
 
