@@ -18,12 +18,6 @@ def load_context(environ: Mapping[str, str], argv: Sequence[str]) -> AgentContex
     *argv* is without the program. The store at UWF_REPO is read in this process. The role is the
     one that argv or UWF_ROLE names, else the one whose turn it is. If the thread's head is no
     longer UWF_HEAD, the turn is over, and the context is refused.
-
-    Raises:
-        BadUsage: there is no thread id, or no UWF_REPO.
-        Refused: the thread's head is not UWF_HEAD.
-        BadContext: the store and this kit are of different versions.
-        UwfError: the store has no such thread or role.
     """
     # The store costs 150 ms of start-up, and help pages do not need it.
     from uwf_git.commands.inspect.context import load_thread_context  # noqa: PLC0415

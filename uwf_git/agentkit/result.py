@@ -52,11 +52,7 @@ def render_result(result: AgentResult) -> bytes:
 
 
 def print_result(result: AgentResult, stream: IO[bytes]) -> None:
-    """Print *result* on *stream*, and flush it.
-
-    Raises:
-        AgentFailed: it holds a value that JSON does not have; nothing was printed.
-    """
+    """Print *result* on *stream*, and flush it."""
     stream.write(render_result(result))
     stream.flush()
 

@@ -69,7 +69,6 @@ def complete(
 
     Raises:
         AskFailed, NoMeta: there is no answer, or it has no fields that fit the role.
-        TypeError: the function returned something else.
     """
     step_dir = environ.get("UWF_STEP_DIR") or None
     if step_dir is not None:

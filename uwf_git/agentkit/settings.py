@@ -54,11 +54,7 @@ _HARMLESS = frozenset(
 def load_settings(
     adapter: str, role: str, *, environ: Mapping[str, str], words: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings of *adapter* for *role*; *words* are those of its command line.
-
-    Raises:
-        Refused: the store's own config decides what runs, and is not trusted.
-    """
+    """Return the settings of *adapter* for *role*; *words* are those of its command line."""
     # Part of the store, which is imported only when a context is loaded.
     from uwf_git.store.git.config import read_config_file  # noqa: PLC0415
     from uwf_git.store.git.scopes import (  # noqa: PLC0415 (as above)

@@ -34,8 +34,6 @@ def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create
 
     Raises:
         NotAStore: there is no git directory at the path.
-        Refused: uwf cannot read its format.
-        Refused: it is the enclosing one, and belongs to another user.
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
@@ -56,10 +54,6 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
     """Refuse the repository *git_dir* of the work tree at *folder* if another user made it.
 
     As git does: its config names programs. Source: git-config(1), safe.directory.
-
-    Raises:
-        Refused: it or its `.git` file belongs to another user, and git's settings do not
-            allow that.
     """
     places = (git_dir, os.path.join(folder, ".git"))
     if all(os.lstat(place).st_uid == os.geteuid() for place in places):
@@ -75,11 +69,7 @@ def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
 
 
 def default_path(environ: Mapping[str, str]) -> str:
-    """Return the path of the default store; one in the user's config begins in their home.
-
-    Raises:
-        BadUsage: $HOME is not set.
-    """
+    """Return the path of the default store; one in the user's config begins in their home."""
     home = environ.get("HOME")
     named = read_user_config(environ).get(DEFAULT_NAME)
     if named and os.path.isabs(named):

@@ -120,7 +120,6 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
     Raises:
         NotAStore: there is no git directory.
         StoreDamaged, BadConfig, Refused: git could not read it either.
-        Refused: uwf cannot read its format.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
@@ -152,9 +151,6 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
     """Create a bare repository at *path*, like `git init --bare`, and open it.
 
     A second process, at the same time or after a kill, completes or opens the same repository.
-
-    Raises:
-        OSError: the system refused a write.
     """
     head = os.path.join(path, "HEAD")
     # Durable: everything that is synced later is in this folder.

@@ -100,7 +100,6 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
     program is a relative path is left out, as its file is not known.
 
     Raises:
-        Refused: the user has no home directory.
         RefLocked: another process keeps its lock on the list.
     """
     known = list_trusted(store)
@@ -143,7 +142,6 @@ def untrust_agents(
     *command* may also be the ``sha256:…`` of a long payload.
 
     Raises:
-        Refused: the user's git config trusts one of them.
         RefLocked: another process keeps its lock on the list.
     """
     texts = {_text(agent) for agent in agents}
@@ -190,11 +188,7 @@ def is_set_by_store(store: Store, name: str) -> bool:
 
 
 def require_trusted(store: Store, name: str, directory: str | None) -> None:
-    """Check that the setting *name*, which decides what runs in *directory*, is the user's own.
-
-    Raises:
-        Refused: the store's own config sets it, and the user does not trust its value.
-    """
+    """Check that the setting *name*, which decides what runs in *directory*, is the user's own."""
     # Of some settings each value runs, or any.
     for value in store.config.get_all(name):
         is_own = value not in store.user_config.get_all(name)

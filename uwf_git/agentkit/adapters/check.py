@@ -119,11 +119,7 @@ def main() -> int:
 
 
 def parse_check_arguments(argv: Sequence[str]) -> CheckArguments:
-    """Parse *argv*, without the program.
-
-    Raises:
-        BadUsage: it is not one of the three forms.
-    """
+    """Parse *argv*, without the program."""
     words = list(argv)
     arguments = CheckArguments(words.pop(0) if words else "")
     while words and words[0] in _OPTIONS.get(arguments.check, ()):
@@ -156,11 +152,7 @@ def _take_option(arguments: CheckArguments, words: list[str]) -> CheckArguments:
 
 
 def list_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> AgentResult:
-    """Return the list of plans, and their texts, as an answer.
-
-    Raises:
-        AgentFailed: the plans cannot be carried out.
-    """
+    """Return the list of plans, and their texts, as an answer."""
     found = _find_plans(arguments, environ)
     problems = list_plan_problems(os.getcwd(), found)
     if problems:

@@ -38,7 +38,6 @@ def play(context: AgentContext) -> AgentResult:
 
     Raises:
         NoTerminal: there is no terminal.
-        Left: the person left with Ctrl-C.
     """
     terminal = Terminal(os.environ, note=lambda line: sys.stderr.write(f"{line}\n"))
     try:

@@ -65,32 +65,20 @@ class MockScript:
     roles: Mapping[str, tuple[tuple[MockAttempt, ...], ...]]
 
     def get_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
-        """Return the turns of *role*.
-
-        Raises:
-            Refused: the script does not know the role.
-        """
+        """Return the turns of *role*."""
         if role not in self.roles:
             raise bad_script(f"no role {role}, only {', '.join(self.roles)}")
         return self.roles[role]
 
     def get_attempt(self, role: str, *, visit: int, attempt: int) -> MockAttempt:
-        """Return the n-th attempt at the n-th turn of *role*; the last ones repeat.
-
-        Raises:
-            Refused: the script does not know the role.
-        """
+        """Return the n-th attempt at the n-th turn of *role*; the last ones repeat."""
         turns = self.get_turns(role)
         attempts = turns[min(visit, len(turns)) - 1]
         return attempts[min(attempt, len(attempts)) - 1]
 
 
 def parse_script(source: bytes) -> MockScript:
-    """Read and check a script in YAML or JSON.
-
-    Raises:
-        Refused: the first error, with its line.
-    """
+    """Read and check a script in YAML or JSON."""
     try:
         document = parse_yaml(source)
     except BadYaml as error:
@@ -287,12 +275,7 @@ def main() -> int:
 def find_attempt(
     argv: Sequence[str], environ: Mapping[str, str], *, load: Callable[[], AgentContext]
 ) -> MockAttempt:
-    """Find the script's entry for this attempt; call *load* only if it is needed.
-
-    Raises:
-        BadUsage: the command line is not ``SCRIPT THREAD-ID``, or UWF_ATTEMPT is no number.
-        Refused: the script cannot be read, or does not know the role.
-    """
+    """Find the script's entry for this attempt; call *load* only if it is needed."""
     arguments = parse_arguments(argv)
     if len(arguments.own) != 1:
         raise BadUsage(

@@ -85,11 +85,7 @@ def main() -> int:
 
 
 def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
-    """Parse *argv*, without the program.
-
-    Raises:
-        BadUsage: it is not ``[--timeout SECONDS] COMMAND THREAD-ID``.
-    """
+    """Parse *argv*, without the program."""
     words = list(parse_arguments(argv).own)
     timeout_s = None
     if words and (words[0] == "--timeout" or words[0].startswith("--timeout=")):
@@ -104,11 +100,7 @@ def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
 
 
 def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> AgentResult:
-    """Run the command and return its end as a result.
-
-    Raises:
-        AgentFailed: it cannot be started, or what it wrote to UWF_META is no JSON object.
-    """
+    """Run the command and return its end as a result."""
     with _meta_file(environ.get("UWF_STEP_DIR")) as meta_file:
         request = ToolRequest(
             argv=("/bin/sh", "-c", arguments.command),
@@ -124,11 +116,7 @@ def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> Agent
 
 
 def read_meta(file: Path) -> dict[str, Any]:
-    """Read the fields that the command wrote to *file*; none if it wrote nothing.
-
-    Raises:
-        AgentFailed: what it wrote is not one JSON object.
-    """
+    """Read the fields that the command wrote to *file*; none if it wrote nothing."""
     # Imports cbor2, which only commands that write meta need.
     from uwf_git.agents.reply import BadJson, parse_strict_json  # noqa: PLC0415
 

@@ -121,5 +121,4 @@ class Adapter(Protocol):
 
         Raises:
             AskFailed: there is no complete answer.
-            BadUsage: a setting is wrong.
         """

@@ -58,7 +58,6 @@ class Model:
 
         Raises:
             AskFailed: there is no answer; ``RequestRefused`` if another request may be accepted.
-            BadUsage: the URL or a proxy variable is wrong.
         """
         deadline = time.monotonic() + (timeout_s or DEFAULT_TIMEOUT_S)
         try:

@@ -71,7 +71,6 @@ def read_endpoint(
 
     Raises:
         AskFailed: no model is named, or the key is none.
-        BadUsage: a setting is wrong.
     """
     api = _read_api(get_setting(settings, "api"), section)
     model = get_setting(settings, "model")

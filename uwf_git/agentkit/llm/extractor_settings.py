@@ -47,7 +47,6 @@ def extract(
 
     Raises:
         AskFailed: the text does not say it, or no extractor is configured (``missing``).
-        BadUsage: a setting is wrong.
     """
     found = _find(environ, environ.get("UWF_ROLE", ""))
     if found is None:

@@ -67,11 +67,7 @@ class HttpReply(NamedTuple):
 
 
 def split_url(url: str) -> SplitResult:
-    """Split *url* into its parts.
-
-    Raises:
-        BadUsage: it is not an http or https URL, or it holds a user name.
-    """
+    """Split *url* into its parts."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -106,11 +102,7 @@ class Proxy(NamedTuple):
 def find_proxy(
     scheme: Literal["http", "https"], host: str, port: int, environ: Mapping[str, str]
 ) -> Proxy | None:
-    """Return the proxy for *host*, or None.
-
-    Raises:
-        BadUsage: the variable holds no URL of an HTTP proxy.
-    """
+    """Return the proxy for *host*, or None."""
     if _is_here(host) or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
         return None
     for variable in (f"{scheme}_proxy", "all_proxy"):
@@ -213,7 +205,6 @@ class HttpClient:
 
         Raises:
             NoReply: there was no reply, or no complete one, by then.
-            BadUsage: the request cannot be sent at all.
         """
         parts = split_url(request.url)
         try:

@@ -32,11 +32,7 @@ _LARGEST_BLOB = 4 * 1024**3
 
 
 def first_finding(store: Store, check: Callable[[], Iterator[Finding]]) -> Finding | None:
-    """Return the first finding of *check*, which runs in a child; None without any.
-
-    Raises:
-        the errors of *check*, as `run_limited` passes them on.
-    """
+    """Return the first finding of *check*, which runs in a child; None without any."""
     limits = read_receive_limits(store.config)
     more = min(limits.most_blob_bytes, _LARGEST_BLOB) - DEFAULT_BLOB_BYTES
     memory = _MEMORY_BYTES + _TIMES_A_BLOB * max(more, 0) + mapped_bytes(store.objects)

@@ -33,9 +33,6 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     The caller holds the lock. A thread that diverged from a remote may be stepped, so that work
     goes on without a network; one that has *ended* at a remote may not, since the two sides could
     never be joined.
-
-    Raises:
-        EndedElsewhere: it ended at a remote in a commit that does not descend from the one here.
     """
     if not store.has_remotes:
         return False

@@ -232,15 +232,7 @@ def divergence_hint(reconciled: Reconciled) -> str:
 
 
 def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
-    """Fetch from the remote *name*, and fast-forward what is behind it.
-
-    Raises:
-        Refused: a remote of the store is a mirror.
-        Refused, BadUsage: there is no remote to fetch from.
-        Refused: a limit of what may be fetched is not a number.
-        RemoteFailed: it cannot be reached, or breaks off; nothing has changed.
-        Refused: it sends more than the limits allow; nothing has changed.
-    """
+    """Fetch from the remote *name*, and fast-forward what is behind it."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     received = _Received(store, remote)
@@ -296,11 +288,7 @@ class _Received:
         self._limits = read_fetch_limits(store.config)
 
     def choose(self, refs: dict[str, Oid]) -> FetchRequest:
-        """Return the commits to request, and commits here that the remote may know.
-
-        Raises:
-            Refused: so many refs are new or have moved.
-        """
+        """Return the commits to request, and commits here that the remote may know."""
         self.there, self.ignored = sort_refs(refs)
         haves: dict[Oid, None] = {}
         shared: dict[Oid, None] = {}
@@ -456,11 +444,6 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     """Make a store at *path* with what the store at *url* shares, and add that as remote origin.
 
     The clone is made beside *path* and renamed at the end: it is complete or not there at all.
-
-    Raises:
-        BadUsage: the URL is malformed, or *path* is None and the URL has no name for it.
-        Refused: *path* is not empty.
-        RemoteFailed: it cannot be reached, or breaks off.
     """
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)

@@ -155,10 +155,7 @@ def push_remote(
     """Push every thread and workflow to the remote *name*; or only *threads* and their branches.
 
     Raises:
-        Refused: a remote of the store is a mirror.
-        Refused, BadUsage: there is no remote to push to.
         NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
-        RemoteFailed: it cannot be reached, or breaks off.
     """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)

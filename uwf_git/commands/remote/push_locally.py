@@ -29,7 +29,6 @@ def push_locally(
 
     Raises:
         NotAStore, Refused: *access* leads to no store.
-        OSError: the store could not be written.
     """
     del atomic  # The push is judged as a whole in any case.
     there = open_store(access.url.text, environ=without_local_variables(access.environ))

@@ -201,8 +201,6 @@ def find_first_push(
     there is nothing to send.
 
     Raises:
-        Refused: a remote of the store is a mirror.
-        Refused, BadUsage: there is no remote to push to.
         NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
     """
     refuse_mirror(store.config)

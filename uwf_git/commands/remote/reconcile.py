@@ -74,7 +74,6 @@ def reconcile_thread(
     The arrivals *passed* were checked before.
 
     Raises:
-        AgentLeftRunning, RunUnrecorded: moving the thread would lose an agent's work.
         HeadMoved: another process moved it meanwhile, without the lock.
     """
     try:
@@ -188,11 +187,7 @@ def _forget(store: Store, thread: ThreadId, tip: Oid) -> None:
 
 
 def check_no_work_waits(store: Store, head: Head) -> None:
-    """Check that moving the thread loses no agent's work; the caller holds its lock.
-
-    Raises:
-        AgentLeftRunning, RunUnrecorded: it would.
-    """
+    """Check that moving the thread loses no agent's work; the caller holds its lock."""
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
     run = get_run_dir(store, head.thread, snapshot.turn_start)

@@ -38,11 +38,7 @@ def list_remote_rows(store: Store) -> list[dict[str, Any]]:
 
 
 def remove_remote(store: Store, name: str) -> Remote:
-    """Remove the remote *name* and its tracking refs.
-
-    Raises:
-        Refused: there is none of that name, or it is in the user's config.
-    """
+    """Remove the remote *name* and its tracking refs."""
     remote = choose_remote(store.config, name)
     # Settings last: if this is killed in between, the same command does the rest.
     forget_tracking(store, remote)
@@ -56,12 +52,7 @@ def add_remote_at(store: Store, caller: Caller, name: str, url: str) -> Remote:
 
 
 def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
-    """Make the remote *name*, or every remote that is a mirror, a remote for uwf; return the names.
-
-    Raises:
-        Refused: there is none of that name.
-        Refused: it stays a mirror, by settings that are not the repository's.
-    """
+    """Make the remote *name*, or every mirror, a remote for uwf; return the names."""
     mirrors = list_mirrors(store.config)
     if name is not None and name not in mirrors:
         choose_remote(store.config, name)

@@ -97,11 +97,7 @@ class _Peeled:
         return True
 
     def find(self, oid: bytes) -> bytes | None:
-        """Return the object that the tag *oid* peels to; None if it is not a tag.
-
-        Raises:
-            KeyError, StoreDamaged: it, or a tag in between, is missing or damaged.
-        """
+        """Return the object that the tag *oid* peels to; None if it is not a tag."""
         if oid not in self._known:
             self._known[oid] = self._peel(oid)
         return self._known[oid]

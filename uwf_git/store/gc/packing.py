@@ -223,7 +223,6 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     Raises:
         GcRuns: another gc of git is at work.
         ProgramFailed: it failed.
-        Refused: the store's own config names a program that gc would run.
     """
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}

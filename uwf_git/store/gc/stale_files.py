@@ -54,11 +54,7 @@ _SUM_BYTES = 20
 
 
 def remove_stale_packs(store: Store) -> int:
-    """Remove what killed writers of packs left; return how many files that were.
-
-    Raises:
-        OSError: the system refused a removal.
-    """
+    """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
     removed = 0
@@ -124,9 +120,6 @@ def remove_stale_files(store: Store) -> int:
     """Remove what killed processes left; return how many things that were.
 
     Safe while other processes run.
-
-    Raises:
-        OSError: the system refused a removal.
     """
     removed = break_dead_locks(store.path)
     for path in _old_temporaries(store):

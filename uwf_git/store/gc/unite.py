@@ -140,7 +140,6 @@ def unite_packs(store: Store) -> int:
     None while another process is at it, or packs: a git whose packs vanish gives up.
 
     Raises:
-        OSError: the system refused a write; nothing was removed.
         LockingUnsupported: the file system has no flock.
     """
     with _hold(store) as descriptor:
@@ -196,9 +195,6 @@ def _write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> No
     """Write the pack of *entries*, which are in the store already, durably.
 
     Its time is *mtime_ns*: objects that no ref needs are then as old as before; git prunes by it.
-
-    Raises:
-        OSError: the system refused a write.
     """
     durable = store.config.get_flag("uwf.fsync", default=True)
     rights = PackRights(durable, share=is_shared(store.config))

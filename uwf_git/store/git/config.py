@@ -50,11 +50,7 @@ def normal_name(name: str) -> str:
 
 
 def scan_config(text: str) -> Iterator[ConfigItem]:
-    """Yield the items of a config file, in order.
-
-    Raises:
-        ValueError: git could not read it; the message has the line.
-    """
+    """Yield the items of a config file, in order."""
     at = 1 if text.startswith("\ufeff") else 0
     section: str | None = None
     while at < len(text):
@@ -78,9 +74,6 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
     """Return *text* with the setting added to the last section of its name, or to a new one.
 
     Unless *keep*, its other values are removed.
-
-    Raises:
-        ValueError: git could not read the text.
     """
     if not keep:
         text = _without(text, normal_name(name))
@@ -106,21 +99,13 @@ def spell_setting(name: str, value: str) -> str:
 
 
 def remove_section(text: str, section: str) -> str:
-    """Return *text* without the headers and settings of every such section; comments stay.
-
-    Raises:
-        ValueError: git could not read the text.
-    """
+    """Return *text* without the headers and settings of every such section; comments stay."""
     name = normal_name(f"{section}.")[:-1]
     return _cut(text, lambda item: _section_of(item) == name)
 
 
 def remove_values(text: str, name: str, values: Container[str]) -> str:
-    """Return *text* without the settings of that name that have one of *values*.
-
-    Raises:
-        ValueError: git could not read the text.
-    """
+    """Return *text* without the settings of that name that have one of *values*."""
     wanted = normal_name(name)
     return _cut(
         text,
@@ -410,22 +395,14 @@ _FILES: FileMemory[_ConfigFile] = FileMemory(64)
 
 
 def _read_file(path: str) -> _ConfigFile:
-    """Return the settings in a file.
-
-    Raises:
-        ValueError: it cannot be a config file, or git could not parse it.
-    """
+    """Return the settings in a file."""
     text = _read_text(path)
     settings = (item for item in scan_config(text) if item.kind == "setting")
     return _ConfigFile(len(text), tuple(settings))
 
 
 def _read_text(path: str) -> str:
-    """Return the text of a config file; "" if there is none.
-
-    Raises:
-        ValueError: it cannot be a config file.
-    """
+    """Return the text of a config file; "" if there is none."""
     try:
         # Without O_NONBLOCK a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -452,7 +429,6 @@ def set_config(path: str, name: str, value: str) -> None:
 
     Raises:
         BadConfig: it cannot be parsed.
-        BadUsage: no config file can hold the value.
         RefLocked: git keeps its lock on the file.
     """
     _edit(path, name, value, keep=False)

@@ -87,11 +87,6 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
     """Check that ``install_hooks`` may write the hooks, and that git would run them.
 
     *config* has the settings of the repository alone: those of the user do not count there.
-
-    Raises:
-        Refused: there is a hook that uwf did not write.
-        Refused: core.hooksPath is another folder.
-        Refused: the hooks folder is a symbolic link.
     """
     own = os.path.join(git_dir, "hooks")
     if os.path.islink(own):
@@ -111,11 +106,7 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
 
 
 def install_hooks(git_dir: str, *, python: str) -> list[str]:
-    """Write the hooks for the interpreter *python* ("" if unknown); return their paths.
-
-    Raises:
-        OSError: the system refused a write.
-    """
+    """Write the hooks for the interpreter *python* ("" if unknown); return their paths."""
     os.makedirs(os.path.join(git_dir, "hooks"), exist_ok=True)
     paths = []
     for name, text in SHIMS.items():

@@ -37,7 +37,6 @@ def read_user_config(environ: Mapping[str, str]) -> GitConfig:
 
     Raises:
         BadConfig: one of the files cannot be parsed.
-        Refused: git has to be asked, and does not answer.
     """
     config = _read_user_files(environ)
     why = _why_only_git_knows(config, environ)
@@ -53,7 +52,6 @@ def add_user_config(
 
     Raises:
         BadConfig: one of the files cannot be parsed.
-        Refused: git has to be asked, and does not answer.
     """
     config = own.over(_read_user_files(environ) if user is None else user)
     why = _why_only_git_knows(config, environ)

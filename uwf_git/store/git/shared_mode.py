@@ -34,9 +34,6 @@ def share_folder(path: str) -> None:
     """Give the group the rights of the owner on everything in *path*.
 
     Files of other users stay as they are; each has to do this for theirs.
-
-    Raises:
-        OSError: the system refused a change.
     """
     for folder, _folders, files in os.walk(path):
         _add_bits(folder, _FOLDER_BITS)

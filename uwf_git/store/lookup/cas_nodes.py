@@ -33,12 +33,7 @@ class NodesMoved(Conflict):
 
 
 def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
-    """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new.
-
-    Raises:
-        StoreDamaged: one of the names is there with another payload.
-        NodesMoved: other processes moved the ref at every try.
-    """
+    """Add *nodes* and the built-in schemas to refs/cas/nodes; return whether any was new."""
     nodes = list(nodes)
     added = [*BUILTIN.values(), *nodes]
     for _try in range(_MOST_TRIES):

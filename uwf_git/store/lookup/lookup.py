@@ -59,12 +59,7 @@ class NodeLookup:
         self._types: dict[NodeHash, Node] = {}
 
     def find(self, name: NodeHash) -> Node | None:
-        """Return the node *name*, or None; built-in nodes are always found.
-
-        Raises:
-            StoreDamaged: it is damaged in every ref that has it; or it was not found, and a folder
-                that may hold it cannot be read.
-        """
+        """Return the node *name*, or None; built-in nodes are always found."""
         builtin = BUILTIN.get(name)
         if builtin is not None:
             return builtin

@@ -35,20 +35,12 @@ class NodeRoot(NamedTuple):
     commit: CommitView
 
     def find(self, name: NodeHash) -> Node | None:
-        """Return the node *name*; None if it is not there.
-
-        Raises:
-            StoreDamaged: the node, or a folder on the way to it, is damaged.
-        """
+        """Return the node *name*; None if it is not there."""
         nodes = self._folder()
         return None if nodes is None else find_node(self.store.objects, nodes, name)
 
     def names(self, prefix: str) -> Iterator[NodeHash]:
-        """List the names that begin with *prefix*; their blobs are not read.
-
-        Raises:
-            StoreDamaged: a folder on the way cannot be read.
-        """
+        """List the names that begin with *prefix*; their blobs are not read."""
         yield from find_names(self.store.objects, self._folder(), prefix)
 
     def lists(self, name: NodeHash) -> bool:

@@ -101,11 +101,7 @@ def check_node(node: Node) -> Node:
 
 
 def identify_node(content: bytes) -> Node:
-    """Read a node blob without knowing its name; compute the name from the content.
-
-    Raises:
-        ValueError: the blob holds no node.
-    """
+    """Read a node blob without knowing its name; compute the name from the content."""
     type_hash, payload, timestamp = _parse(content)
     try:
         return check_node(build_node(type_hash, payload, timestamp=timestamp))

@@ -77,11 +77,7 @@ class NodeFolders:
         self._entries = 0
 
     def get(self, raw: bytes) -> Folder:
-        """Return the entries of the tree with the 20-byte id *raw*, in their order.
-
-        Raises:
-            StoreDamaged: it is missing, or is not a tree that git would write.
-        """
+        """Return the entries of the tree with the 20-byte id *raw*, in their order."""
         known = self._folders.get(raw)
         if known is None:
             known = self._read(object_id(raw))
@@ -97,11 +93,7 @@ class NodeFolders:
         self._entries -= len(self._folders.pop(raw, ()))
 
     def find(self, nodes: bytes, name: NodeHash) -> bytes | None:
-        """Return the blob of the node *name* in the folder *nodes*, or None.
-
-        Raises:
-            StoreDamaged: a folder on the way cannot be read.
-        """
+        """Return the blob of the node *name* in the folder *nodes*, or None."""
         folder = self.get(nodes)
         for part in (name[0], name[1]):
             raw = _find_folder(folder, part.encode())

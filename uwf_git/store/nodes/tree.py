@@ -38,11 +38,7 @@ class RawTree(ShaFile):
 
 
 def read_entries(objects: ObjectStore, oid: ObjectID) -> list[bytes]:
-    """Return the entries of a tree, raw.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a tree.
-    """
+    """Return the entries of a tree, raw."""
     # The object store keeps trees, and not what they are made of.
     entries: list[bytes] = _ENTRY.findall(get_tree(objects, oid).as_raw_string())
     return entries
@@ -228,7 +224,6 @@ def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node
     """Build the folder *nodes* (None is empty) with *added* in it; write nothing.
 
     Raises:
-        StoreDamaged: one of the names is there with another payload.
         DamagedNode: the content of a node that is there does not match its name.
     """
     growth = GrownFolder()
@@ -327,10 +322,6 @@ def unite_nodes(
     Of two files for one node the one with the earlier timestamp stays, then the one with the lower
     id: any two who unite the same folders get the same one. With *base*, from which each of them
     has grown, an entry that one of them alone changed is taken from it, and not read.
-
-    Raises:
-        StoreDamaged: the two have different payloads.
-        StoreDamaged: a folder cannot be read, or one of two such files is no node.
     """
     different = list(dict.fromkeys(folders))
     if len(different) <= 1:

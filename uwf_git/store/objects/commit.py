@@ -33,11 +33,7 @@ END_OF_TIME_S = 1 << 34
 
 
 def check_clock(now_ms: int) -> None:
-    """Check before anything is done that a commit could have the date *now_ms*.
-
-    Raises:
-        Refused: no commit can.
-    """
+    """Check before anything is done that a commit could have the date *now_ms*."""
     if now_ms // 1000 >= END_OF_TIME_S:
         raise Refused(
             f"the clock of this machine is {now_ms // 1000} seconds after 1970, which is after the "
@@ -92,11 +88,7 @@ class CommitDraft(NamedTuple):
 
 
 def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
-    """Return the commit *oid*.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a commit.
-    """
+    """Return the commit *oid*."""
     found = _HEADERS.match(read_raw_commit(objects, oid))
     if found is None:
         raise damaged_commit(oid, "is no commit that git would write")
@@ -116,11 +108,7 @@ def build_view(oid: Oid, headers: re.Match[bytes]) -> CommitView:
 
 
 def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
-    """Return the bytes of the commit *oid*, its signature included.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a commit.
-    """
+    """Return the bytes of the commit *oid*, its signature included."""
     try:
         kind, content = objects.get_raw(ObjectID(oid.encode()))
     except KeyError:
@@ -138,11 +126,7 @@ def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID 
 
 
 def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
-    """Return the content of the file *name* at the top of the commit's tree.
-
-    Raises:
-        StoreDamaged: there is no such file.
-    """
+    """Return the content of the file *name* at the top of the commit's tree."""
     oid = find_entry(objects, commit, name)
     if oid is None:
         raise damaged_commit(commit.oid, f"has no {name}")
@@ -150,11 +134,7 @@ def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> byt
 
 
 def read_commit_json(objects: ObjectStore, commit: CommitView, name: str) -> Any:
-    """Return the JSON document in the file *name* at the top of the commit's tree.
-
-    Raises:
-        StoreDamaged: there is no such file, or it is not JSON.
-    """
+    """Return the JSON document in the file *name* at the top of the commit's tree."""
     try:
         return decode_json(read_commit_file(objects, commit, name))
     except ValueError as error:
@@ -165,10 +145,6 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
     """Write a commit after the objects that it needs, and return its id; no ref moves.
 
     Until a ref points at the commit, git may prune it.
-
-    Raises:
-        OSError: an object could not be written.
-        Refused: there can be no such commit; nothing was written.
     """
     commit = build_commit(draft, signing)
     # Two nodes in one folder list that folder twice; write each object once.
@@ -178,11 +154,7 @@ def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> 
 
 
 def build_commit(draft: CommitDraft, signing: Signing) -> Commit:
-    """Build the commit of *draft*; nothing is written.
-
-    Raises:
-        Refused: there can be no such commit.
-    """
+    """Build the commit of *draft*; nothing is written."""
     check_clock(signing.now_ms)
     commit = Commit()
     commit.tree = draft.tree.id

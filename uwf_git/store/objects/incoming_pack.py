@@ -158,11 +158,7 @@ _NONE = -1
 
 
 def count_objects(beginning: bytes) -> int:
-    """Return the number of objects that a pack claims to hold.
-
-    Raises:
-        ValueError: it is no pack.
-    """
+    """Return the number of objects that a pack claims to hold."""
     if len(beginning) < _HEAD.size:
         raise ValueError("the pack is cut short")
     magic, version, count = _HEAD.unpack_from(beginning)
@@ -189,12 +185,7 @@ class IncomingPack:
         self._held_bytes = 0
 
     def index(self, index_path: str) -> bytes:
-        """Check the pack, complete it, and write its index; return its checksum.
-
-        Raises:
-            Refused: it is beyond the limits.
-            ValueError, IndexError, zlib.error, ApplyDeltaError: it is no pack, or damaged.
-        """
+        """Check the pack, complete it, and write its index; return its checksum."""
         if self._end < _HEAD.size:
             raise ValueError("the pack is cut short")
         count = count_objects(self._read(0, _HEAD.size))

@@ -16,9 +16,6 @@ def encode_json(document: Any) -> bytes:
 
     What would be larger than a blob may be by default has no blanks: a number in 500 lists takes
     1,000 of them, so that 2 MB could become 1 GB.
-
-    Raises:
-        ValueError: it holds a value that could not be read back, as NaN or a lone surrogate.
     """
     parts, left = [], DEFAULT_BLOB_BYTES - 1
     for part in _INDENTED.iterencode(document):
@@ -35,12 +32,7 @@ def encode_compact(document: Any) -> bytes:
 
 
 def decode_json(content: bytes) -> Any:
-    """Read a JSON blob.
-
-    Raises:
-        ValueError: it is not JSON in UTF-8, holds a key twice, NaN or Infinity, or is nested too
-            deeply. Of two equal keys, readers choose differently.
-    """
+    """Read a JSON blob."""
     try:
         return _DECODER.decode(content.decode())
     except RecursionError as error:

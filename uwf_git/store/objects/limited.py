@@ -170,11 +170,7 @@ class LimitedObjects:
         return self._objects[sha1]
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content.
-
-        Raises:
-            StoreDamaged: it is larger than its kind may be.
-        """
+        """Return git's number of the object's kind, and its content."""
         self._check_size(name)
         return self._objects.get_raw(name)
 

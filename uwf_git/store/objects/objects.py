@@ -172,12 +172,7 @@ class DurableObjects:
         return bool(self._packs.names(unusual=True)) and self.by_dulwich.contains_packed(oid)
 
     def get_raw(self, name: ObjectID | RawObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content, checked against its id.
-
-        Raises:
-            KeyError: it is not there.
-            StoreDamaged: it cannot be read, or has another content.
-        """
+        """Return git's number of the object's kind, and its content, checked against its id."""
         oid = _hex(name)
         first, second = self._find_loose, self._find_packed
         if self._is_packed:
@@ -218,11 +213,7 @@ class DurableObjects:
         return self._packs.names(unusual=True)
 
     def loose_path(self, oid: ObjectID) -> str:
-        """Return where git keeps the loose object *oid*.
-
-        Raises:
-            ValueError: it is no id.
-        """
+        """Return where git keeps the loose object *oid*."""
         # A name with other characters could lead out of the folder.
         if not valid_hexsha(oid):
             raise ValueError(f"{oid!r} is no object id")
@@ -283,9 +274,6 @@ class DurableObjects:
         No object then rests on an old pack, which git may be about to drop. Until `release` of a
         commit in it, nobody unites or removes the pack; so a thread of this process has to move
         the ref to the commit that it wrote before it writes the next one.
-
-        Raises:
-            OSError: they could not be written; nothing is left of them.
         """
         needed = {obj.id: obj for obj, _path in objects}
         if not needed:
@@ -349,11 +337,7 @@ def has_object(objects: ObjectStore, oid: Oid) -> bool:
 
 
 def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
-    """Return the tree *oid*.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a tree.
-    """
+    """Return the tree *oid*."""
     try:
         tree = objects[oid]
     except KeyError:
@@ -366,11 +350,7 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
 
 
 def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
-    """Return the content of the blob *oid*.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a blob.
-    """
+    """Return the content of the blob *oid*."""
     try:
         kind, content = objects.get_raw(oid)
     except KeyError:

@@ -138,7 +138,6 @@ class Pack:
 
         Raises:
             FileNotFoundError: the pack is gone.
-            one of `UNUSUAL`: it is damaged, or unlike the packs that git writes today.
         """
         offset = self.find_offset(name)
         if offset is None:
@@ -153,7 +152,6 @@ class Pack:
 
         Raises:
             FileNotFoundError: the pack is gone.
-            one of `UNUSUAL`: its index is damaged; or the object lies beyond 2 GB.
         """
         index = self._index or self._open_index()
         least, most = self._fan_out[name[0]], self._fan_out[name[0] + 1]

@@ -50,12 +50,7 @@ class KeepFile:
     """The `.keep` of one new pack, held by this process."""
 
     def __init__(self, pack: str, *, share: bool) -> None:
-        """Make the `.keep` beside *pack*, a path without its ending that nobody else uses.
-
-        Raises:
-            OSError: the system refused; no file is left.
-            LockingUnsupported: the file system has no flock.
-        """
+        """Make the `.keep` beside *pack*, a path without its ending that nobody else uses."""
         self._path = pack + KEEP
         self._pid = os.getpid()
         self._descriptor: int | None = None
@@ -144,11 +139,7 @@ _FAR = 1 << 31
 def write_index(
     path: str, *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
 ) -> None:
-    """Write the index of a pack with *names* of 20 bytes each, in the order of *offsets*.
-
-    Raises:
-        ValueError: a name is there twice.
-    """
+    """Write the index of a pack with *names* of 20 bytes each, in the order of *offsets*."""
     parts = format_index(names=names, crcs=crcs, offsets=offsets, pack_sum=pack_sum)
     with open(path, "wb") as file:
         file.writelines(parts)
@@ -157,11 +148,7 @@ def write_index(
 def format_index(
     *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
 ) -> Iterator[bytes]:
-    """Return the content of the index, in parts.
-
-    Raises:
-        ValueError: a name is there twice.
-    """
+    """Return the content of the index, in parts."""
     order = sorted(range(len(offsets)), key=lambda at: _name(names, at))
     ordered = b"".join(_name(names, at) for at in order)
     _check_unique(ordered)
@@ -285,10 +272,6 @@ def write_pack(folder: str, entries: Sequence[Entry], rights: PackRights, *, kee
     """Write the pack of *entries*, each object once, and its index into *folder*.
 
     With *keep*, a `.keep` lies beside it, from before it has its name until it is released.
-
-    Raises:
-        ValueError: an object is there twice.
-        OSError: the system refused a write; nothing is left of the pack.
     """
     pack, index = _build(entries)
     for _try in range(_MOST_TRIES - 1):

@@ -64,11 +64,7 @@ class StrictCommit(NamedTuple):
 
 
 def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
-    """Return the commit *oid* with its first violation of git's rules or FORMAT.md's.
-
-    Raises:
-        StoreDamaged: it is missing, or is not a commit.
-    """
+    """Return the commit *oid* with its first violation of git's rules or FORMAT.md's."""
     content = read_raw_commit(objects, oid)
     found = _STRICT.match(content)
     if found is None:

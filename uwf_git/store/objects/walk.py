@@ -20,9 +20,6 @@ def descends(objects: ObjectStore, tip: Oid, ancestor: Oid, *, since_s: int = 0)
     """Check whether *tip* is *ancestor*, or has it among its first parents.
 
     The walk stops at the first commit that is older than *since_s*, in seconds since 1970.
-
-    Raises:
-        StoreDamaged: a commit on the way is missing or malformed.
     """
     oid: Oid | None = tip
     for _commit in range(MOST_COMMITS):
@@ -72,11 +69,7 @@ def list_new_objects(
     had: Container[Oid],
     known: Container[ObjectID] = _NO_OBJECTS,
 ) -> list[ObjectID]:
-    """List the objects that *tip* needs, without those behind the commits *had* and the *known*.
-
-    Raises:
-        StoreDamaged: one is missing, or of the wrong kind.
-    """
+    """List the objects that *tip* needs, without those behind the commits *had* and the *known*."""
     needed: dict[ObjectID, None] = {}
     for commit in _walk_commits(objects, tip, had, known):
         needed[ObjectID(commit.oid.encode())] = None

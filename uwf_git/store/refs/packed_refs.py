@@ -169,11 +169,7 @@ class PackedRefs:
     """A packed-refs file as it was when it was opened; a missing file is empty."""
 
     def __init__(self, path: str) -> None:
-        """Open the file at *path*.
-
-        Raises:
-            BadPackedRefs: its header or its last line is broken, so git reads none of it.
-        """
+        """Open the file at *path*."""
         self._path = path
         self._content = _map(path)
         self._start = 0

@@ -35,11 +35,7 @@ def _force(folder: str) -> None:
 
 
 def read_loose(path: str) -> Oid | None:
-    """Read the loose ref in the file at *path*; None if it holds no object id.
-
-    Raises:
-        OSError: the file is missing or unreadable.
-    """
+    """Read the loose ref in the file at *path*; None if it holds no object id."""
     with open(path, "rb") as file:
         content = file.read(1000).rstrip()
     return Oid(content.decode()) if _OID.fullmatch(content) else None

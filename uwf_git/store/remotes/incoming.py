@@ -44,12 +44,7 @@ class ReceivedObjects:
         raise KeyError(sha1)
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content.
-
-        Raises:
-            KeyError: it is in none of the places.
-            StoreDamaged: it is damaged in the first place that has it.
-        """
+        """Return git's number of the object's kind, and its content."""
         for place in self.places:
             try:
                 return place.get_raw(name)
@@ -163,11 +158,7 @@ class Incoming:
         """What was written so far; whoever provides the folder closes it."""
 
     def write(self, content: bytes) -> int:
-        """Append bytes to the pack.
-
-        Raises:
-            Refused: it is too long, or claims too many objects.
-        """
+        """Append bytes to the pack."""
         if len(self._head) < _PACK_HEAD_BYTES:
             self._head += content[:_PACK_HEAD_BYTES]
             # What is no pack at all is for `unpack` to tell.
@@ -178,12 +169,7 @@ class Incoming:
         return self.spool.write(content)
 
     def unpack(self) -> None:
-        """Index what was written as a pack; check every object in it, and add missing bases.
-
-        Raises:
-            Refused: it is beyond the limits.
-            the errors of a broken pack, which `transport_errors.failures` knows.
-        """
+        """Index what was written as a pack; check every object in it, and add missing bases."""
         if not self._written:
             return
         self.spool.flush()
@@ -273,11 +259,7 @@ def _sync(path: str) -> None:
 
 
 def copy_objects(source: ObjectStore, needed: Sequence[ObjectID], incoming: Incoming) -> None:
-    """Copy the objects *needed* from *source* into *incoming*.
-
-    Raises:
-        StoreDamaged, KeyError: one of them cannot be read.
-    """
+    """Copy the objects *needed* from *source* into *incoming*."""
     if needed:
         todo = [(oid, None) for oid in needed]
         container = cast("DurableObjects", source).by_dulwich

@@ -33,11 +33,7 @@ class ReceiveLimits(NamedTuple):
 
 
 def read_receive_limits(config: GitConfig) -> ReceiveLimits:
-    """Read the limits of a store; zero means no limit, as for git's receive.maxInputSize.
-
-    Raises:
-        Refused: a limit is not a number as git config spells it.
-    """
+    """Read the limits of a store; zero means no limit, as for git's receive.maxInputSize."""
     timeout_s = _read(config, RECEIVE_TIMEOUT, _DEFAULT_TIMEOUT_S) or _LONGEST_TIMEOUT_S
     return ReceiveLimits(
         most_blob_bytes=_read(config, MAX_BLOB_SIZE, DEFAULT_BLOB_BYTES) or sys.maxsize,
@@ -46,11 +42,7 @@ def read_receive_limits(config: GitConfig) -> ReceiveLimits:
 
 
 def read_fetch_limits(config: GitConfig) -> PackLimits:
-    """Read the limits of what a fetch brings; zero means no limit.
-
-    Raises:
-        Refused: a limit is not a number as git config spells it.
-    """
+    """Read the limits of what a fetch brings; zero means no limit."""
     most_bytes = _read(config, MAX_FETCH_SIZE, -1)
     return PackLimits(
         most_blob_bytes=read_receive_limits(config).most_blob_bytes,

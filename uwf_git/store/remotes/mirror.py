@@ -15,11 +15,7 @@ _SECTION = "remote."
 
 
 def refuse_mirror(config: GitConfig) -> None:
-    """Check that no remote is a mirror.
-
-    Raises:
-        Refused: at least one is.
-    """
+    """Check that no remote is a mirror."""
     names = list_mirrors(config)
     if names:
         a_mirror = "is a mirror" if len(names) == 1 else "are mirrors"

@@ -124,9 +124,6 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     """Return the remote *name*; without a name the only one, else origin.
 
     A project's own remotes count only where none was added by `uwf remote add`.
-
-    Raises:
-        Refused: there is no such remote.
     """
     remotes = {remote.name: remote for remote in list_remotes(config)}
     if name is not None:
@@ -148,12 +145,7 @@ def _is_added(config: GitConfig, remote: Remote) -> bool:
 
 
 def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> RemoteUrl:
-    """Return the URL of *remote*, rewritten by git's `url.<base>.insteadOf`.
-
-    Raises:
-        BadUsage: the URL is malformed or not supported.
-        Refused: it has more than one URL to push to.
-    """
+    """Return the URL of *remote*, rewritten by git's `url.<base>.insteadOf`."""
     if for_push and len(remote.push_urls) > 1:
         raise Refused(
             f"remote {remote.name} has several push URLs, and uwf pushes to one",
@@ -175,8 +167,6 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     """Write the settings of a new remote, all or nothing; make a local path absolute.
 
     Raises:
-        BadUsage: git or uwf does not accept the name or the URL.
-        Refused: the name is taken.
         RefLocked: another process holds the lock of the config.
     """
     if not is_remote_name(name):
@@ -223,7 +213,6 @@ def remove_remote_settings(store: Store, name: str) -> None:
     """Remove the settings of the remote *name* from the repository's config.
 
     Raises:
-        Refused: this repository has no remote of that name.
         RefLocked: another process holds the lock of the config.
     """
     path = _config_path(store)

@@ -155,11 +155,7 @@ class Meter:
 
 
 def open_meter(config: GitConfig) -> Meter:
-    """Return a meter for one connection of a store with this *config*.
-
-    Raises:
-        Refused: a limit is not a number as git config spells it.
-    """
+    """Return a meter for one connection of a store with this *config*."""
     return Meter(read_fetch_limits(config).most_talk_bytes)
 
 
@@ -200,9 +196,6 @@ def request_safely(
 
     Headers with a name in *private* (but the user agent), and Authorization, go to the server of
     *remote* alone.
-
-    Raises:
-        RemoteFailed: it redirects without end, or to what is not on the web.
     """
     hidden = {"authorization", *(name.lower() for name in private)} - {"user-agent"}
     for _hop in range(_MOST + 1):
@@ -270,12 +263,7 @@ class Access(NamedTuple):
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
-    """Receive into *incoming* what *choose* requests by the refs of the remote.
-
-    Raises:
-        RemoteFailed: it cannot be reached, or breaks the protocol.
-        Refused: it sends more than *incoming* or we accept.
-    """
+    """Receive into *incoming* what *choose* requests by the refs of the remote."""
     haves = _Haves()
     meter = open_meter(access.config)
 
@@ -311,9 +299,6 @@ def send_pack(
     """Send the parcel that *pack* makes by the refs of the remote, out of *objects*.
 
     A ref is changed only if it still has the value that *pack* saw.
-
-    Raises:
-        RemoteFailed: it cannot be reached, or breaks the protocol.
     """
     try:
         return _Push(objects, pack).send(access, atomic=atomic)

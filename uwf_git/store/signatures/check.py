@@ -324,7 +324,6 @@ class SignatureChecker:
         """Return the verdict on the signature in the commit *raw*, committed at *time_s*.
 
         Raises:
-            Refused: a setting is invalid, or names a program or a file that does not exist.
             ProgramFailed: the program that checks signatures could not be started, or took too
                 long.
         """
@@ -364,11 +363,7 @@ class SignatureChecker:
         return GpgCheck(name, program, self._environ, least, read_sign_timeout(self._store))
 
     def _find_file(self, what: str) -> str | None:
-        """Return the file that gpg.ssh.<what>File names; None if that is not set.
-
-        Raises:
-            Refused: there is no such file; git would ignore that.
-        """
+        """Return the file that gpg.ssh.<what>File names; None if that is not set."""
         setting = f"gpg.ssh.{what}File"
         named = self._store.config.get(setting)
         if not named:

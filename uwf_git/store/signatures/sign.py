@@ -70,7 +70,6 @@ class _Signer(NamedTuple):
         """Run the program, or one that names the key.
 
         Raises:
-            Refused: it took too long.
             ProgramFailed: it could not be started.
         """
         timeout_s = read_sign_timeout(self.store)
@@ -92,11 +91,6 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
 
     Checks the settings as far as possible without signing, so that a step fails before its agent
     runs.
-
-    Raises:
-        Refused: there is no key; the returned function raises it as well.
-        Refused: a setting is invalid.
-        Refused: the store's own config names a program.
     """
     read_sign_timeout(store)  # Checked here, used when there is something to sign.
     name = store.config.get("gpg.format") or "openpgp"
@@ -124,11 +118,7 @@ def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) 
 
 
 def read_sign_timeout(store: Store) -> int:
-    """Return how many seconds a program may take to sign or to check a signature.
-
-    Raises:
-        Refused: the setting is no number of seconds.
-    """
+    """Return how many seconds a program may take to sign or to check a signature."""
     text = store.config.get(SIGN_TIMEOUT) or str(_TIMEOUT_S)
     if _SECONDS.fullmatch(text) is None:
         raise unfit_setting(store, SIGN_TIMEOUT, f"cannot be {text[:60]!r}: whole seconds, from 1")
@@ -136,12 +126,7 @@ def read_sign_timeout(store: Store) -> int:
 
 
 def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -> str:
-    """Return the program for signatures of the format *name*.
-
-    Raises:
-        Refused: there is no such program.
-        Refused: the store's own config names it.
-    """
+    """Return the program for signatures of the format *name*."""
     setting = f"gpg.{name}.program"
     usual = SIGNATURE_FORMATS[name]
     named = store.config.get(setting)
@@ -220,13 +205,7 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
 
 
 def _key_command(store: Store) -> list[str]:
-    """Return the words of gpg.ssh.defaultKeyCommand.
-
-    Raises:
-        Refused: it is not set.
-        Refused: its quotes do not match.
-        Refused: the store's own config names it.
-    """
+    """Return the words of gpg.ssh.defaultKeyCommand."""
     command = store.config.get(_KEY_COMMAND)
     if not command:
         raise cannot_sign(

@@ -101,7 +101,6 @@ def hold_journal(store: Store) -> Iterator[Journal]:
 
     Raises:
         LockingUnsupported, StoreFailed: it cannot be locked.
-        OSError: it may not be written.
     """
     with hold_lock(store.local_path(_FILE), wait=True) as descriptor:
         if descriptor is None:  # pragma: no cover (wait=True always yields a file)

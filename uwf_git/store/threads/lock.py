@@ -151,7 +151,6 @@ def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[Th
 
     Raises:
         ThreadBusy: a living process holds it.
-        Refused: no commit could have this time; before an agent is paid, not after.
     """
     check_clock(since_ms)
     with _lock(store, thread, _STEP, since_ms) as lock:

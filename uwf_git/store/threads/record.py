@@ -65,10 +65,7 @@ def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing
     """Write the commit that follows *parent*.
 
     Raises:
-        StoreDamaged: the thread has another payload under an added node's name.
         DamagedNode: an added node does not fit its type.
-        StoreDamaged: the parent is not a whole thread commit.
-        OSError: the disk refused the write.
     """
     return _record(store, new, signing, parent=parent)
 
@@ -86,9 +83,6 @@ def draft_next(
     The first of the parents is the thread's own; all their nodes are in its tree. With
     *is_own_start* the record's node is the StartNode as well: a thread begins here. *grown_from*
     is a commit that all the parents follow: what it has is not read again in each.
-
-    Raises:
-        What ``record_next`` raises, but for OSError.
     """
     # A node that does not fit its schema cannot be read again: refuse it before the commit.
     added = [check_node(node) for node in new.nodes]

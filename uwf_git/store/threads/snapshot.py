@@ -61,11 +61,7 @@ class Snapshot(NamedTuple):
         return Oid(self.record.turn or self.commit.oid)
 
     def get_entry(self, name: str) -> ObjectID:
-        """Return the oid of the entry *name* in the commit's tree.
-
-        Raises:
-            StoreDamaged: there is no such entry.
-        """
+        """Return the oid of the entry *name* in the commit's tree."""
         oid = find_entry(self.objects, self.commit, name)
         if oid is None:
             raise damaged_commit(self.commit.oid, f"has no {name}")
@@ -103,11 +99,7 @@ class Snapshot(NamedTuple):
         return node.timestamp if 0 <= node.timestamp - recorded_ms < _MS else recorded_ms
 
     def get_present(self) -> ThreadState:
-        """Return the state of the thread.
-
-        Raises:
-            StoreDamaged: now.json is missing or invalid.
-        """
+        """Return the state of the thread."""
         try:
             return parse_now(read_commit_file(self.objects, self.commit, NOW_FILE)).present
         except NotAPresent as error:
@@ -116,11 +108,7 @@ class Snapshot(NamedTuple):
             )
 
     def get_start(self) -> Node:
-        """Return the StartNode.
-
-        Raises:
-            StoreDamaged: start.json is missing or invalid.
-        """
+        """Return the StartNode."""
         content = read_commit_file(self.objects, self.commit, START_FILE)
         try:
             node = identify_node(content)
@@ -133,11 +121,7 @@ class Snapshot(NamedTuple):
         return node
 
     def get_trunk(self) -> ThreadId | None:
-        """Return the thread of which this one is a branch; None if it is none.
-
-        Raises:
-            StoreDamaged: start.json is missing or invalid.
-        """
+        """Return the thread of which this one is a branch; None if it is none."""
         parent = self.record.parent_thread
         # A thread that an agent began has a parent thread as well, and no place in it.
         if parent is None or "parent" not in self.get_start().payload:
@@ -145,11 +129,7 @@ class Snapshot(NamedTuple):
         return parent
 
     def get_nesting(self) -> int:
-        """Return how deep the thread is nested: 0, or one deeper than its parent thread.
-
-        Raises:
-            StoreDamaged: start.json is missing or invalid.
-        """
+        """Return how deep the thread is nested: 0, or one deeper than its parent thread."""
         if self.record.parent_thread is None:
             # A fork of a nested thread has its StartNode, and no parent.
             return 0

@@ -77,11 +77,7 @@ def _build_folder(files: Mapping[tuple[str, ...], bytes]) -> tuple[Tree, list[Sh
 
 
 def read_sources(objects: ObjectStore, commit: CommitView) -> SourceFiles:
-    """Return the files that a version was put from, byte for byte.
-
-    Raises:
-        StoreDamaged: one of them is missing.
-    """
+    """Return the files that a version was put from, byte for byte."""
     top = get_tree(objects, commit.tree)
     included = {
         path: content
@@ -227,11 +223,7 @@ def add_version(
     source: SourceFiles,
     signing: Signing,
 ) -> Version:
-    """Add a version after the version *seen*; *added* is name, Workflow node, closure.
-
-    Raises:
-        WorkflowMoved: another version was added meanwhile.
-    """
+    """Add a version after the version *seen*; *added* is name, Workflow node, closure."""
     name, workflow, closure = added
     growth = add_nodes(store.objects, None, [workflow, *closure])
     tree, files = build_tree(source, head=growth.blobs[workflow.hash], nodes=growth.nodes)
@@ -247,21 +239,13 @@ def add_version(
 def restore_version(
     store: Store, seen: Version, old: Version, *, reason: str, signing: Signing
 ) -> Version:
-    """Add a version after the version *seen* with the content of *old*, an earlier one.
-
-    Raises:
-        WorkflowMoved: another version was added meanwhile.
-    """
+    """Add a version after the version *seen* with the content of *old*, an earlier one."""
     message = build_version_message(seen.name, ROLLBACK, old.workflow, reason)
     return _write_again(store, seen, old, message, signing)
 
 
 def remove_version(store: Store, seen: Version, *, reason: str, signing: Signing) -> Version:
-    """Add a removal after the version *seen*, with the same tree.
-
-    Raises:
-        WorkflowMoved: another version was added meanwhile.
-    """
+    """Add a removal after the version *seen*, with the same tree."""
     message = build_version_message(seen.name, REMOVE, seen.workflow, reason)
     return _write_again(store, seen, seen, message, signing)
 
