@@ -8,7 +8,7 @@ from commands.world import World
 from web.stories import ATTACK, SECRET, tell_hostile
 
 from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.commands.inspect.thread_report import EntryReader
+from uwf_git.commands.inspect.story import StoryReader, Telling
 from uwf_git.model.names import ThreadId
 
 _HOSTILE_SCHEMA = {
@@ -32,7 +32,8 @@ _FOREIGN = (
 def list_commits(world: World, thread: ThreadId) -> list[str]:
     head = world.store.refs.find(f"refs/threads/{thread}")
     assert head is not None
-    entries = EntryReader(world.store, make_mask({}), None).read(thread, head, through_forks=True)
+    reader = StoryReader(world.store, Telling(make_mask({})))
+    entries = reader.read(thread, head, through_forks=True)
     return [entry["commit"] for entry in entries]
 
 

@@ -15,11 +15,14 @@ from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_waiting
 from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.web.check_section import render_check
-from uwf_git.web.entries import render_entries
-from uwf_git.web.parts import render_command, render_cost, render_size, render_tokens
-from uwf_git.web.report import render_report
-from uwf_git.web.step_table import tell_account
+from uwf_git.web.entries import (
+    render_command,
+    render_cost,
+    render_entries,
+    render_size,
+    render_tokens,
+)
+from uwf_git.web.report import render_check, render_report, tell_account
 from uwf_git.web.style import REPORT_SHEET
 
 

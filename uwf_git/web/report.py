@@ -8,16 +8,27 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
+from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.inspect.story import walk_entries
 from uwf_git.commands.inspect.thread_report import ThreadReport
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
+from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
-from uwf_git.web.check_section import render_check
-from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line
-from uwf_git.web.entries import render_entries
+from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line, table
+from uwf_git.web.entries import (
+    badge,
+    facts,
+    is_played,
+    render_command,
+    render_cost,
+    render_entries,
+    render_excerpt,
+    render_ms,
+    render_tokens,
+    render_value,
+)
 from uwf_git.web.markdown import render_markdown
-from uwf_git.web.parts import badge, facts, render_command, render_excerpt, render_value
-from uwf_git.web.step_table import render_steps, tell_account
 from uwf_git.web.style import REPORT_SHEET
 
 
@@ -168,3 +179,134 @@ def _render_picture(report: ThreadReport) -> str:
 def _render_state(document: dict[str, Any]) -> str:
     state = document.get("state")
     return "" if state is None or state.get("value") == {} else render_value(state)
+
+
+_HEADS = ("Step", "Role", "Agent", "Started", "Time", "Tokens", "USD")
+_NUMBERS = frozenset({4, 5, 6})
+_SHOWN = {"step", "answer", "join", "attempt"}
+
+
+def render_steps(document: dict[str, Any]) -> str:
+    """Return the table, and below it the sums; steps of branches are between split and join."""
+    rows = [*_rows(document["entries"], "")]
+    if not rows:
+        return ""
+    totals = document["totals"]
+    rows.append(
+        (
+            "<strong>all</strong>",
+            ", ".join(tell_account(totals)[:1]),
+            "",
+            "",
+            render_ms(totals["durationMs"]),
+            render_tokens(totals["tokens"]),
+            render_cost(totals["costUsd"]),
+        )
+    )
+    return table("Steps", _HEADS, rows, numbers=_NUMBERS)
+
+
+def tell_account(totals: dict[str, Any]) -> list[str]:
+    """Return in words what a thread took: steps, time, tokens, cost, as far as it was told."""
+    steps, failed = totals["steps"], totals["failedAttempts"]
+    told = f"{steps} {'step' if steps == 1 else 'steps'}"
+    if totals["takenBack"]:
+        told += f" ({totals['takenBack']} taken back)"
+    if failed:
+        told += f", {failed} failed {'attempt' if failed == 1 else 'attempts'}"
+    tokens, cost = render_tokens(totals["tokens"]), render_cost(totals["costUsd"])
+    return [
+        told,
+        render_ms(totals["durationMs"]),
+        f"{tokens} tokens" if tokens else "",
+        f"{cost} USD" if cost else "",
+    ]
+
+
+def _rows(entries: list[dict[str, Any]], around: str) -> Iterator[tuple[str, ...]]:
+    for entry in entries:
+        if entry["event"] in _SHOWN:
+            yield _row(entry, around)
+        for branch in entry.get("branches", ()):
+            inner = f"{around}{branch['number']}."
+            yield from _rows(branch.get("entries", []), inner)
+
+
+def _row(entry: dict[str, Any], around: str) -> tuple[str, ...]:
+    usage = entry.get("usage", {})
+    began = entry.get("startedAt")
+    return (
+        f'<a href="#c-{entry["commit"]}">{_name_place(entry, around)}</a>',
+        _name_role(entry),
+        line(agent_name(entry["agent"])) if is_played(entry) else "",
+        render_time(began).removesuffix(" UTC") if isinstance(began, int) else "",
+        render_ms(entry.get("durationMs")),
+        render_tokens(count_tokens(usage)),
+        render_cost(find_cost(usage)),
+    )
+
+
+def _name_place(entry: dict[str, Any], around: str) -> str:
+    number = str(entry["depth"])
+    if entry["event"] == "attempt":
+        number = f"{entry['depth'] + 1}, try {entry.get('attempt', '')}"
+    return f"branch {around[:-1]}: {number}" if around else number
+
+
+def _name_role(entry: dict[str, Any]) -> str:
+    role = line(entry["role"]) if entry["role"] else line(entry["title"])
+    if entry["event"] == "attempt":
+        kind = entry.get("error", {}).get("kind", "failed")
+        return f'{role} <span class="bad">✗ {line(str(kind))}</span>'
+    if entry.get("problem"):
+        return f"{role} {badge('damaged')}"
+    return f'{role} <span class="soft">taken back</span>' if entry.get("takenBack") else role
+
+
+_COMMIT_HEADS = ("Commit", "Event", "Recorded (UTC)", "By", "Signature")
+_VERDICTS = {"good": ("good", "✓"), "bad": ("bad", "✗"), "revoked": ("bad", "✗")}
+
+
+def render_check(document: dict[str, Any]) -> str:
+    """Return the commands, and the commits in the order of the report."""
+    thread, tip = document["thread"], document["commit"]
+    commands = {
+        "every commit and node": code(f"uwf verify {thread}"),
+        "who signed": code(f"uwf verify --signatures {thread}"),
+        "the same by git": code(f"git log --show-signature --first-parent {tip}"),
+        "one signature": code(f"git verify-commit -v {tip}"),
+        "git's objects": code(f"git fsck {tip}"),
+        "this file again": code(f"uwf thread report {thread}"),
+    }
+    rows = [
+        _commit_row(entry)
+        for entry in walk_entries(document["entries"])
+        if entry["event"] is not None
+    ]
+    problem = document.get("signatureProblem")
+    note = f"<p>Signatures were not checked: {line(problem)}</p>\n" if problem else ""
+    return (
+        "<p>Each event above is a commit, and each text a file in it that is named after a hash of "
+        "its content. These commands check that without this report, in any repository that has "
+        f"the thread (git there, or as {code('git -C STORE')}):</p>\n"
+        f"{fields(commands)}{note}{table('Commits', _COMMIT_HEADS, rows)}"
+    )
+
+
+def _commit_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        code(entry["commit"]),
+        f'<a href="#c-{entry["commit"]}">{line(entry["title"])}</a>',
+        render_time(entry["time"]).removesuffix(" UTC"),
+        line(entry["by"]),
+        _render_verdict(entry["signature"]),
+    )
+
+
+def _render_verdict(verdict: dict[str, Any]) -> str:
+    status = str(verdict.get("status"))
+    kind, sign = _VERDICTS.get(status, ("soft", "·"))
+    signer = verdict.get("signer") or verdict.get("key")
+    who = f" {line(signer)}" if isinstance(signer, str) else ""
+    why = f": {line(verdict['problem'])}" if verdict.get("problem") else ""
+    return f'<span class="{kind}">{sign} {line(status)}</span>{who}{why}'

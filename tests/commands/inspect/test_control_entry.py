@@ -1,10 +1,10 @@
+from typing import Any
+
 from commands.world import World
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.inspect.read import CONTROL_EVENTS, describe_control
-from uwf_git.commands.inspect.step_view import Commands
-from uwf_git.engine.markdown import ThreadEntry
+from uwf_git.commands.inspect.story import CONTROL_TITLES, StoryReader, tell_whole
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
@@ -13,36 +13,38 @@ from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
-FACTS = ("today", "Ann")
+Told = tuple[str, Any, str]
 
 
-def told(snapshot: Snapshot) -> ThreadEntry:
-    return describe_control(snapshot, snapshot, Commands(snapshot), facts=FACTS)
+def told(world: World, snapshot: Snapshot) -> Told:
+    """Return the title, the changes and the note of the newest entry."""
+    reader = StoryReader(world.store, tell_whole(logs=False))
+    *_, entry = reader.walk(snapshot.record.thread, snapshot.commit.oid)
+    note = entry["note"]
+    return entry["title"], entry["changes"], "" if note is None else note["text"]
 
 
 def test_pause_shows_its_reason(world: World) -> None:
     thread = world.begun()
     pause_thread(world.store, world.caller, thread, reason="Read the plan.\n\nAll of it.")
 
-    assert told(world.snapshot(thread)) == ThreadEntry(
-        "Paused", FACTS, {}, "Read the plan.\n\nAll of it."
-    )
+    assert told(world, world.snapshot(thread)) == ("Paused", {}, "Read the plan.\n\nAll of it.")
 
 
 def test_patch_shows_its_values(world: World) -> None:
     thread = world.begun()
     patch_thread(world.store, world.caller, thread, {"draft": None, "n": 1})
 
-    assert told(world.snapshot(thread)).meta == {"draft": None, "n": 1}
+    assert told(world, world.snapshot(thread))[1] == {"draft": None, "n": 1}
 
 
 def test_amend_shows_the_names_that_people_type(world: World) -> None:
     snapshot = amended(world, world.begun())
 
-    entry = told(snapshot)
+    title, changes, _ = told(world, snapshot)
 
-    assert entry.title == "Rules changed"
-    assert entry.meta == {
+    assert title == "Rules changed"
+    assert changes == {
         "workflow": f"demo {snapshot.record.workflow}",
         "agent of writer": "uwf-claude --model opus",
         "maxSteps": "5",
@@ -67,10 +69,8 @@ def test_wait_shows_the_role(world: World) -> None:
     thread = world.start("human", workflow=world.put().workflow)
     world.step(thread)
 
-    assert told(world.snapshot(thread)) == ThreadEntry(
-        "writer: waits for a person", FACTS, None, "Write."
-    )
+    assert told(world, world.snapshot(thread)) == ("writer: waits for a person", None, "Write.")
 
 
 def test_every_control_has_its_words() -> None:
-    assert {"pause", "resume", "retry", "patch", "amend", "poke", "wait"} == CONTROL_EVENTS
+    assert {"pause", "resume", "retry", "patch", "amend", "poke", "wait"} == set(CONTROL_TITLES)

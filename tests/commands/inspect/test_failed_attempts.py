@@ -5,14 +5,12 @@ from commands.world import World, fails
 
 from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.commands.inspect.step_view import (
-    count_all_failed_attempts,
-    count_failed_attempts,
-    count_failed_by_role,
-)
+from uwf_git.commands.inspect.step_view import count_failed_by_role
+from uwf_git.commands.inspect.story import count_failed
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.store.threads.history import walk_history
 
 
 def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
@@ -23,8 +21,10 @@ def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
     return world.step(thread).head
 
 
-def counts(world: World, thread: ThreadId) -> dict[NodeHash, int]:
-    return count_all_failed_attempts(world.store, world.snapshot(thread).commit.oid)
+def counts(world: World, thread: ThreadId) -> list[tuple[NodeHash, int]]:
+    """Return the steps with their failed attempts, newest first: also those taken back."""
+    history = walk_history(world.store, world.snapshot(thread).commit.oid, through_forks=True)
+    return [(step.record.node, count) for step, count in count_failed(history)]
 
 
 def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
@@ -40,28 +40,27 @@ def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
 def test_attempts_are_those_since_the_step_before(world: World) -> None:
     thread = world.begun()
     first = step_after(world, thread, 2)
-    assert count_failed_attempts(world.store, world.snapshot(thread)) == 2
     second = step_after(world, thread, 1)
 
-    assert counts(world, thread) == {first: 2, second: 1}
-    tip = world.snapshot(thread).commit.oid
-    assert count_all_failed_attempts(world.store, tip, after=first) == {second: 1}
+    assert counts(world, thread) == [(second, 1), (first, 2)]
     text = "".join(render_thread(world.store, thread))
     assert text.count("after 2 failed attempts") == text.count("after 1 failed attempt ") == 1
+    # Those before the oldest of the last events are counted too, though they are not shown.
+    for last in (1, 2):
+        text = "".join(render_thread(world.store, thread, last=last))
+        assert text.count("after 1 failed attempt ") == 1
 
 
 def test_attempts_before_a_poke_are_not_those_of_the_step_after_it(world: World) -> None:
     thread = world.begun()
-    step_after(world, thread, 1)
+    back = step_after(world, thread, 1)
     with pytest.raises(TurnFailed):
         world.step(thread, fails())
     poke_thread(world.store, world.caller, thread)
 
     again = step_after(world, thread, 0)
 
-    assert counts(world, thread).get(again, 0) == count_failed_attempts(
-        world.store, world.snapshot(thread)
-    )
+    assert counts(world, thread) == [(again, 0), (back, 1)]
 
 
 def test_fork_counts_what_it_shares_with_its_origin(world: World) -> None:
@@ -71,4 +70,4 @@ def test_fork_counts_what_it_shares_with_its_origin(world: World) -> None:
     fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
     second = step_after(world, fork, 2)
 
-    assert counts(world, fork) == {first: 1, second: 2}
+    assert counts(world, fork) == [(second, 2), (first, 1)]

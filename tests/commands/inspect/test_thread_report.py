@@ -14,14 +14,8 @@ from web.stories import KEY, SECRET, TASK, tell_hostile, tell_waiting, tell_work
 
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.thread_report import (
-    EntryReader,
-    ThreadReport,
-    find_problems,
-    report_of_damage,
-    view_report,
-    walk_entries,
-)
+from uwf_git.commands.inspect.story import StoryReader, Telling, find_problems, walk_entries
+from uwf_git.commands.inspect.thread_report import ThreadReport, report_of_damage, view_report
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.model.references import find_reference
@@ -159,7 +153,8 @@ def test_the_error_names_the_first_problem() -> None:
 def test_a_thread_is_told_once(world: World) -> None:
     thread = world.begun()
     world.step(thread)
-    reader = EntryReader(world.store, make_mask({}), SignatureReader(world.store, {}))
+    telling = Telling(make_mask({}), signatures=SignatureReader(world.store, {}))
+    reader = StoryReader(world.store, telling)
     tip = world.snapshot(thread).commit.oid
     assert len([*walk_entries(reader.read(thread, tip))]) == 2
 

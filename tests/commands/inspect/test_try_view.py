@@ -8,6 +8,8 @@ from uwf_git.cli.thread.show import _text
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.thread_report import view_report
+from uwf_git.web.report import render_report
 
 
 def test_show_tells_the_try(world: World) -> None:
@@ -35,6 +37,8 @@ def test_read_and_the_picture_tell_the_try(world: World) -> None:
         "1 rejected",
         "2",
     ]
+    report = render_report(view_report(world.store, thread, {}))
+    assert [report.count(f"<li>try {each}</li>") for each in ("1", "1 rejected", "2")] == [1, 1, 1]
     subject = picture_thread(world.store, thread)
     assert subject.thread is not None
     assert subject.thread.marks["0/0"].badge == "▶ try 2 of 3, verifier · ✓ 2"

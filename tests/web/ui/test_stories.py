@@ -8,7 +8,7 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.commands.inspect.thread_report import EntryReader
+from uwf_git.commands.inspect.story import StoryReader
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
@@ -22,13 +22,13 @@ def test_tabs_that_ask_at_once_share_one_reading(
 ) -> None:
     thread = world.begun()
     read: list[int] = []
-    read_one = EntryReader.read
+    read_one = StoryReader.read
 
-    def count(self: EntryReader, thread: ThreadId, tip: Oid, **how: bool) -> Any:
+    def count(self: StoryReader, thread: ThreadId, tip: Oid, **how: bool) -> Any:
         read.append(1)
         return read_one(self, thread, tip, **how)
 
-    monkeypatch.setattr(EntryReader, "read", count)
+    monkeypatch.setattr(StoryReader, "read", count)
     stories = Stories(make_mask({}))
 
     def ask(_tab: int) -> int:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
-from uwf_git.commands.inspect.step_view import count_all_failed_attempts, view_steps
+from uwf_git.commands.inspect.step_view import view_steps
+from uwf_git.commands.inspect.story import count_failed
 from uwf_git.commands.split.commits import find_container, label_branch, read_at
 from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
@@ -17,8 +18,13 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
 
     Each has the number of attempts that failed before it; a join has its ``branches``.
     """
-    failed = count_all_failed_attempts(store, tip.commit.oid)
-    joins = _find_joins(store, tip)
+    failed: dict[NodeHash, int] = {}
+    joins: dict[NodeHash, Snapshot] = {}
+    for taken, count in count_failed(walk_history(store, tip.commit.oid, through_forks=True)):
+        # After a poke an equal step has the same node; the newest is the one that counts.
+        failed.setdefault(taken.record.node, count)
+        if taken.record.event == "join":
+            joins.setdefault(taken.record.node, taken)
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):
         step = {**view, "failedAttempts": failed.get(view["hash"], 0)}
@@ -35,11 +41,6 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
         if head is not None and row["status"] not in {DAMAGED, UNREADABLE}:
             row["steps"] = view_all_steps(store, read_snapshot(store, head.commit))
         add_steps(store, row.get("branches", []))
-
-
-def _find_joins(store: Store, tip: Snapshot) -> dict[NodeHash, Snapshot]:
-    history = walk_history(store, tip.commit.oid, through_forks=True)
-    return {each.record.node: each for each in history if each.record.event == "join"}
 
 
 def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:

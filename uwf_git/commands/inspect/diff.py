@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.step_view import Commands, count_all_failed_attempts, get_text
+from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.commands.inspect.story import count_failed
 from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
 from uwf_git.model.builtin import STEP
 from uwf_git.model.names import NodeHash
@@ -13,6 +14,7 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 
@@ -144,7 +146,7 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     tips = [read_snapshot(store, head.commit) for head in heads]
     parted = part_chains(tips[0], tips[1])
     first = parted.depth + 1
-    failed = [count_all_failed_attempts(store, head.commit, after=parted.node) for head in heads]
+    failed = [_count_failed(store, head, parted.node) for head in heads]
     a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
     b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
     states = [dict(tip.get_present().state) for tip in tips]
@@ -156,6 +158,17 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
         "steps": list(_view_steps(a, b)),
         "state": _view_changes(states[0], states[1]),
     }
+
+
+def _count_failed(store: Store, head: Head, after: NodeHash | None) -> dict[NodeHash, int]:
+    """Return how many attempts failed before each step after the step *after*, by its node."""
+    counts: dict[NodeHash, int] = {}
+    for step, count in count_failed(walk_history(store, head.commit, through_forks=True)):
+        if step.record.node == after:
+            break
+        # After a poke an equal step has the same node; the newest is the one that counts.
+        counts.setdefault(step.record.node, count)
+    return counts
 
 
 def _view_thread(side: _Side) -> dict[str, Any]:

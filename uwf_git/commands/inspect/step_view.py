@@ -10,7 +10,6 @@ from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
-from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
@@ -18,7 +17,7 @@ from uwf_git.model.thread import ThreadState
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import StepChain, walk_history
-from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, check_type, get_typed
 
 # Step views: step and attempt nodes as documents.
 #
@@ -159,11 +158,6 @@ class Commands:
 # How often a step failed before it succeeded, from the commits of its thread.
 
 
-def count_failed_attempts(store: Store, step: Snapshot) -> int:
-    """Return how many attempts failed before the step of a commit."""
-    return read_snapshot(store, step.commit.parents[0]).get_present().attempts
-
-
 def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]:
     """Return how many attempts of each role failed; nothing of a thread with *most* commits.
 
@@ -177,30 +171,3 @@ def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]
             if snapshot.record.event == "attempt" and snapshot.record.role is not None:
                 counts[snapshot.record.role] += 1
     return dict(counts)
-
-
-def count_all_failed_attempts(
-    store: Store, tip: Oid, *, after: NodeHash | None = None
-) -> dict[NodeHash, int]:
-    """Return how many attempts failed before each step of a thread, by the step's node.
-
-    With *after*, only of the steps after that one. Steps without failed attempts are left out, and
-    so are attempts before a poke.
-    """
-    counts: dict[NodeHash, int] = {}
-    seen: set[NodeHash] = set()
-    step: NodeHash | None = None
-    for snapshot in walk_history(store, tip, through_forks=True):
-        event = snapshot.record.event
-        if event in STEPS:
-            node = snapshot.record.node
-            if node == after:
-                break
-            # After a poke an equal step has the same node; the newest is the one that counts.
-            step = None if node in seen else node
-            seen.add(node)
-        elif event == "poke":
-            step = None
-        elif event == "attempt" and step is not None:
-            counts[step] = counts.get(step, 0) + 1
-    return counts

@@ -4,7 +4,7 @@ import threading
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.excerpt import Mask
-from uwf_git.commands.inspect.thread_report import EntryReader, walk_entries
+from uwf_git.commands.inspect.story import StoryReader, Telling, walk_entries
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -57,9 +57,8 @@ class Stories:
         )
 
     def _read_kept(self, store: Store, head: Head) -> _Kept:
-        entries = EntryReader(store, self._mask, None).read(
-            head.thread, head.commit, through_forks=True
-        )
+        reader = StoryReader(store, Telling(self._mask))
+        entries = reader.read(head.thread, head.commit, through_forks=True)
         branches = {
             ThreadId(branch["thread"])
             for entry in walk_entries(entries)

@@ -9,7 +9,8 @@ from uwf_git.commands.inspect.excerpt import CONTENT_BYTES, cut_text
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.thread_report import add_up, find_problems, view_present
+from uwf_git.commands.inspect.story import add_up, find_problems
+from uwf_git.commands.inspect.thread_report import view_present
 from uwf_git.engine.form import list_questions
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.plan import Subject
@@ -23,9 +24,8 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.elements import json_fields
-from uwf_git.web.entries import list_proofs, render_compared
+from uwf_git.web.entries import list_proofs, render_compared, render_excerpt, render_value
 from uwf_git.web.markdown import render_markdown
-from uwf_git.web.parts import render_excerpt, render_value
 from uwf_git.web.ui.answers import Asked, Exact, Html, Picture
 from uwf_git.web.ui.site import Site
 

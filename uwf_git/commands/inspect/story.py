@@ -1,0 +1,500 @@
+"""The story of a thread: all that happened to it, event by event, as documents."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
+
+from uwf_git.commands.inspect.excerpt import (
+    ASIDE_BYTES,
+    CONTENT_BYTES,
+    Mask,
+    cut_text,
+    excerpt_diff,
+    excerpt_json,
+    excerpt_node,
+    mask_json,
+)
+from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
+from uwf_git.commands.split.commits import find_container, label_branch
+from uwf_git.commands.verify.signatures import SignatureReader
+from uwf_git.engine.diff import diff_values, render_path
+from uwf_git.errors import UwfError
+from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
+from uwf_git.model.event_rules import STEPS, signal_of
+from uwf_git.model.limits import count_tokens, find_cost, render_limit
+from uwf_git.model.names import ThreadId
+from uwf_git.model.node import Node
+from uwf_git.model.references import find_reference
+from uwf_git.model.thread import Split
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+
+Entry = dict[str, Any]
+"""An event: ``event``, ``commit``, ``time`` (ms), ``by``, ``thread``, ``status``, ``depth``,
+``role``, ``title``, ``said`` and ``note``; and what only some events have. Of a split ``branches``,
+each with its own ``entries``. ``problem`` tells what of it cannot be read."""
+
+CONTROL_TITLES = {
+    "pause": "Paused",
+    "resume": "Resumed",
+    "retry": "To be tried again",
+    "patch": "State changed by hand",
+    "amend": "Rules changed",
+    "poke": "Newest step taken back",
+    "wait": "Waits for a person",
+}
+"""The events that change how a thread goes on."""
+
+_MS = 1000
+_COPIED = ("session", "rung", "exitCode")
+_PLAYED = {"step", "answer"}
+
+_PARTS = {"branches", "entries", "content", "prompt", "log"}
+"""The fields in which an entry may have problems."""
+
+
+class Telling(NamedTuple):
+    """How much of the texts of a thread is told."""
+
+    mask: Mask
+    content: int = CONTENT_BYTES
+    aside: int = ASIDE_BYTES
+    """The most bytes of what an agent answered, and of what is beside it."""
+
+    has_logs: bool = True
+    """Whether steps have their logs; failed attempts always have."""
+
+    has_more: bool = True
+    """Whether steps have their prompts, changes of the state, and what differs from the visit
+    before."""
+
+    signatures: SignatureReader | None = None
+    """Without it nothing is said of signatures."""
+
+    is_strict: bool = False
+    """Whether what cannot be read is raised, and not told in its place."""
+
+
+def tell_whole(*, logs: bool) -> Telling:
+    """Return what tells all texts as they are, for a person's own terminal."""
+    most = sys.maxsize
+    return Telling(str, most, most, has_logs=logs, has_more=False, is_strict=True)
+
+
+class _Visit(NamedTuple):
+    """A step of a role, for the next one of that role to be compared with."""
+
+    snapshot: Snapshot
+    step: Node
+    content: Node | None
+
+
+class StoryReader:
+    """Reads the events of a thread and of its branches; a thread is told once."""
+
+    def __init__(self, store: Store, telling: Telling) -> None:
+        self._store, self._telling, self._mask = store, telling, telling.mask
+        self._told: set[ThreadId] = set()
+
+    def read(self, thread: ThreadId, tip: Oid, *, through_forks: bool = False) -> list[Entry]:
+        """Return all that ``walk`` yields, with lists of branches and of their entries."""
+        return _list_entries(self.walk(thread, tip, through_forks=through_forks))
+
+    def walk(
+        self, thread: ThreadId, tip: Oid, *, through_forks: bool = False, last: int | None = None
+    ) -> Iterator[Entry]:
+        """Yield the events of *thread* up to *tip*, oldest first, each read when it is yielded.
+
+        With *through_forks* those from before a fork come first; with *last* only so many, and not
+        the start. Where the history is broken, the first entry is the problem.
+        """
+        self._told.add(thread)
+        story: list[Snapshot] = []
+        older: Iterable[Snapshot] = ()
+        history = walk_history(self._store, tip, through_forks=through_forks)
+        try:
+            if last is None:
+                for snapshot in history:
+                    story.append(snapshot)  # noqa: PERF402 (what came before an error is kept)
+            else:
+                story += islice((each for each in history if each.record.event != "start"), last)
+                # The oldest step may have failed attempts that are not shown.
+                older = takewhile(lambda each: not _ends_attempts(each), history)
+            failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
+        except UwfError as error:
+            if self._telling.is_strict:
+                raise
+            failed = {step.commit.oid: count for step, count in count_failed(story)}
+            yield {"event": None, "problem": self._mask(error.message)}
+        # The newest commit has all nodes of the thread: there each folder is read once.
+        tip_of_nodes = story[0] if story and self._telling.is_strict else None
+        taken_back = set(_find_taken_back(story))
+        joins = dict(_pair_joins(story))
+        visits: dict[str, _Visit] = {}
+        while story:
+            snapshot = story.pop()
+            entry = self._view(snapshot, tip_of_nodes or snapshot, visits)
+            oid = snapshot.commit.oid
+            if oid in failed:
+                entry["failedAttempts"] = failed[oid]
+            if oid in taken_back:
+                entry["takenBack"] = True
+            if oid in joins:
+                entry |= self._view_split(snapshot, joins[oid])
+            yield entry
+
+    def _view(self, snapshot: Snapshot, holder: Snapshot, visits: dict[str, _Visit]) -> Entry:
+        """Return the entry of a commit, whose nodes are read from *holder*."""
+        record = snapshot.record
+        entry: Entry = {
+            "event": record.event,
+            "commit": snapshot.commit.oid,
+            "time": snapshot.commit.time_s * _MS,
+            "by": self._mask(_read_author(snapshot)),
+            "thread": record.thread,
+            "status": record.status,
+            "depth": record.depth,
+            "role": None if record.role is None else self._mask(record.role),
+            "title": self._mask(_make_title(snapshot)),
+            "said": self._mask(snapshot.subject.partition(": ")[2]),
+            "note": self._view_note(snapshot),
+        }
+        if self._telling.signatures is not None:
+            entry["signature"] = mask_json(self._telling.signatures.read(snapshot), self._mask)
+        try:
+            if record.event in STEPS:
+                entry |= self._view_step(snapshot, holder, visits)
+            elif record.event == "attempt":
+                entry |= self._view_attempt(snapshot, holder)
+            elif record.event in CONTROL_TITLES:
+                entry["changes"] = mask_json(_list_changes(snapshot, holder), self._mask)
+        except UwfError as error:
+            if self._telling.is_strict:
+                raise
+            entry["problem"] = self._mask(error.message)
+        return entry
+
+    def _view_note(self, snapshot: Snapshot) -> dict[str, Any] | None:
+        """Return what people wrote into the commit."""
+        # The body of an attempt is the end of its log, that of a split and a join its branches.
+        if not snapshot.body or snapshot.record.event in {"attempt", "split", "join"}:
+            return None
+        command = f"git log -1 {snapshot.commit.oid}"
+        return cut_text(snapshot.body, self._mask, command, most=self._telling.aside)
+
+    def _excerpt(self, snapshot: Snapshot, ref: Any, most: int | None = None) -> Any:
+        found = excerpt_node(snapshot, ref, self._mask, most=most or self._telling.aside)
+        if found is not None and "problem" in found and self._telling.is_strict:
+            get_text(snapshot, ref)
+        return found
+
+    def _excerpt_json(self, snapshot: Snapshot, node: Node, value: Any) -> dict[str, Any]:
+        if self._telling.is_strict:
+            return {"value": value}
+        return excerpt_json(snapshot, node, value, self._mask)
+
+    def _view_step(self, snapshot: Snapshot, holder: Snapshot, visits: dict[str, _Visit]) -> Entry:
+        step = get_typed(holder, snapshot.record.node, STEP)
+        payload, telling = step.payload, self._telling
+        view: Entry = {
+            "node": step.hash,
+            "role": self._mask(payload["role"]),
+            "meta": self._excerpt_json(holder, step, payload["meta"]),
+            **self._view_work(holder, payload, step.timestamp, has_log=telling.has_logs),
+            "content": self._excerpt(holder, payload["content"], telling.content),
+        }
+        if "state" in payload and telling.has_more:
+            view["state"] = self._excerpt_json(holder, step, payload["state"])
+        if snapshot.record.event == "join":
+            # Its branches have told what it counts.
+            return view | ({"meta": None} if _joins_only(payload["meta"]) else {})
+        tried = self._tell_try(snapshot)
+        view |= {"try": tried} if tried else {}
+        if "problem" in (view["content"] or {}):
+            return view
+        if _repeats_meta(payload["meta"], get_text(holder, payload["content"])):
+            view["content"] = None
+        if not telling.has_more:
+            return view
+        name = find_reference(payload["content"])
+        visit = _Visit(snapshot, step, None if name is None else snapshot.get_node(name))
+        before = visits.get(payload["role"])
+        if before is not None:
+            view["compared"] = self._compare(before, visit)
+        visits[payload["role"]] = visit
+        return view
+
+    def _tell_try(self, snapshot: Snapshot) -> str:
+        """Return which try a step belongs to, and its verdict; "" if nobody verifies it."""
+        at = snapshot.record.at
+        if at is None:
+            return ""
+        now = snapshot.get_present()
+        before = read_snapshot(self._store, snapshot.commit.parents[0]).get_present().tried
+        if before is not None and before.at == at and before.is_verdict:
+            is_accepted = now.at == at and now.tried is None
+            return f"try {before.number} {'accepted' if is_accepted else 'rejected'}"
+        tried = now.tried
+        return f"try {tried.number}" if tried is not None and tried.at == at else ""
+
+    def _view_work(
+        self, snapshot: Snapshot, payload: dict[str, Any], recorded_ms: int, *, has_log: bool
+    ) -> Entry:
+        """Return what a step and an attempt have both: who worked, how long, and for what."""
+        mask = self._mask
+        usage = mask_json(payload.get("usage", {}), mask)
+        view = {
+            "agent": mask(get_command(snapshot, payload.get("agent"))),
+            "startedAt": payload.get("startedAt", recorded_ms),
+            "durationMs": payload.get("durationMs"),
+            # One that is nested deep is a text.
+            "usage": usage if isinstance(usage, dict) else {"usage": usage},
+            "trace": find_reference(payload.get("trace")),
+            **{name: mask_json(payload[name], mask) for name in _COPIED if name in payload},
+        }
+        if self._telling.has_more:
+            view["prompt"] = self._excerpt(snapshot, payload.get("prompt"))
+        if has_log:
+            view["log"] = self._excerpt(snapshot, payload.get("stderr"))
+        return view
+
+    def _view_attempt(self, snapshot: Snapshot, holder: Snapshot) -> Entry:
+        name = snapshot.get_present().last_attempt
+        if name is None:
+            return {}
+        attempt = get_typed(holder, name, ATTEMPT)
+        payload = attempt.payload
+        return {
+            "node": attempt.hash,
+            "attempt": snapshot.record.attempt,
+            "error": mask_json(payload["error"], self._mask),
+            **self._view_work(holder, payload, attempt.timestamp, has_log=True),
+            "content": self._excerpt(holder, payload.get("content")),
+        }
+
+    def _compare(self, before: _Visit, visit: _Visit) -> dict[str, Any]:
+        """Return what differs between two steps of a role."""
+        changes = [
+            {
+                "kind": change.kind,
+                "path": render_path(change.path),
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in diff_values(before.step.payload["meta"], visit.step.payload["meta"])
+        ]
+        content = None
+        if before.content is not None and visit.content is not None:
+            content = excerpt_diff(
+                (before.snapshot, before.content), (visit.snapshot, visit.content), self._mask
+            )
+        return {
+            "commit": before.snapshot.commit.oid,
+            "depth": before.snapshot.record.depth,
+            "meta": self._excerpt_json(visit.snapshot, visit.step, changes),
+            "content": content,
+        }
+
+    def _view_split(self, split: Snapshot, ended: tuple[Oid, ...]) -> Entry:
+        try:
+            found = split.get_present().split
+        except UwfError as error:
+            if self._telling.is_strict:
+                raise
+            return {"problem": self._mask(error.message)}
+        return {} if found is None else {"branches": self._view_branches(split, found, ended)}
+
+    def _view_branches(
+        self, split: Snapshot, found: Split, ended: tuple[Oid, ...]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the branches; those that were joined as they were then (*ended*)."""
+        container = find_container(split, found.at)
+        for number, child in enumerate(found.children):
+            view: dict[str, Any] = {
+                "number": number,
+                "label": self._mask(label_branch(container, number)),
+                "thread": child.thread,
+            }
+            if child.thread in self._told:
+                yield {**view, "status": None, "problem": "it is told elsewhere in this report"}
+                continue
+            try:
+                head = find_head(self._store, child.thread)
+                tip = ended[number] if number < len(ended) else head and head.commit
+                if tip is None:
+                    yield {**view, "status": "ready", "depth": 0, "entries": []}
+                    continue
+                record = read_snapshot(self._store, tip).record
+            except UwfError as error:
+                if self._telling.is_strict:
+                    raise
+                yield {**view, "status": None, "problem": self._mask(error.message)}
+                continue
+            entries = self.walk(child.thread, tip)
+            yield {**view, "status": record.status, "depth": record.depth, "entries": entries}
+
+
+def _list_entries(entries: Iterable[Entry]) -> list[Entry]:
+    listed = []
+    for entry in entries:
+        if "branches" in entry:
+            entry["branches"] = [
+                {**branch, "entries": _list_entries(branch.get("entries", ()))}
+                for branch in entry["branches"]
+            ]
+        listed.append(entry)
+    return listed
+
+
+def count_failed(history: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, int]]:
+    """Yield each step of *history* (newest first), and how many attempts failed before it.
+
+    Attempts before a poke are not those of the step that follows.
+    """
+    step: Snapshot | None = None
+    count = 0
+    for snapshot in history:
+        count += snapshot.record.event == "attempt"
+        if _ends_attempts(snapshot):
+            if step is not None:
+                yield step, count
+            step = snapshot if snapshot.record.event in STEPS else None
+            count = 0
+    if step is not None:
+        yield step, count
+
+
+def _ends_attempts(snapshot: Snapshot) -> bool:
+    return snapshot.record.event in STEPS or snapshot.record.event == "poke"
+
+
+def _pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
+    """Yield each split of *story* (newest first) with the commits at which its branches ended.
+
+    A fork outlives the refs of its branches.
+    """
+    ended: tuple[Oid, ...] = ()
+    for snapshot in story:
+        if snapshot.record.event == "join":
+            ended = snapshot.commit.parents[1:]
+        elif snapshot.record.event == "split":
+            yield snapshot.commit.oid, ended
+            ended = ()
+
+
+def _find_taken_back(story: list[Snapshot]) -> Iterator[Oid]:
+    """Yield the commits of the steps that a later poke took back; *story* is newest first."""
+    pokes = 0
+    for snapshot in story:
+        event = snapshot.record.event
+        pokes += event == "poke"
+        if event in STEPS and pokes:
+            pokes -= 1
+            yield snapshot.commit.oid
+
+
+def _make_title(snapshot: Snapshot) -> str:
+    record = snapshot.record
+    said = snapshot.subject.partition(": ")[2]
+    if record.event in CONTROL_TITLES:
+        title = CONTROL_TITLES[record.event]
+        return title if record.role is None else f"{record.role}: {title[0].lower()}{title[1:]}"
+    if record.event == "join":
+        return f"{record.depth}. {said}"
+    if record.event in STEPS:
+        return f"{record.depth}. {record.role}"
+    if record.event == "attempt":
+        return f"{record.role}: attempt {record.attempt} failed"
+    if record.event == "start":
+        return "Started"
+    text = f"split: {said}" if record.event == "split" else said or record.event
+    if record.event == "fork":
+        text = f"forked {said}"
+    return text[:1].upper() + text[1:]
+
+
+def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None:
+    """Return what a signal changes, by the names that people type; None: the event has none."""
+    cause = signal_of(snapshot.record)
+    if cause is None:
+        return None
+    signal = get_typed(holder, cause, SIGNAL).payload
+    view: dict[str, Any] = dict(signal.get("patch", {}))
+    workflow = find_reference(signal.get("workflow"))
+    if workflow is not None:
+        view["workflow"] = f"{snapshot.record.workflow_name} {workflow}"
+    commands = Commands(holder)
+    for role, agent in signal.get("agentBinding", {}).items():
+        view[f"agent of {role}"] = commands.describe(agent)
+    limits = signal.get("limits", {})
+    return view | {name: render_limit(name, value) for name, value in limits.items()}
+
+
+def _joins_only(meta: Any) -> bool:
+    """Check that the *meta* of a join only counts branches: it is no result of a workflow."""
+    return isinstance(meta, dict) and set(meta) == {"branches"}
+
+
+def _repeats_meta(meta: Any, content: str) -> bool:
+    """Check that the *content* of a step repeats its *meta* and says no more."""
+    if not content.lstrip().startswith("{"):
+        return False
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return said in (meta, {"meta": meta})
+
+
+def _read_author(snapshot: Snapshot) -> str:
+    """Return the name of who made the commit; "" if that is unknown."""
+    name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
+    return "" if name == "unknown" else name
+
+
+def walk_entries(entries: list[Entry]) -> Iterator[Entry]:
+    """Yield *entries* and those of the branches in them, in the order of the story."""
+    for entry in entries:
+        yield entry
+        for branch in entry.get("branches", ()):
+            yield from walk_entries(branch.get("entries", []))
+
+
+def add_up(entries: list[Entry]) -> dict[str, Any]:
+    """Return what *entries* took, with branches: of joins nothing, since branches have told it."""
+    steps = taken_back = attempts = duration_ms = tokens = 0
+    costs = []
+    for entry in walk_entries(entries):
+        steps += entry["event"] in _PLAYED
+        taken_back += entry.get("takenBack", False)
+        attempts += entry["event"] == "attempt"
+        duration_ms += entry.get("durationMs") or 0
+        tokens += count_tokens(entry.get("usage", {}))
+        cost = find_cost(entry.get("usage", {}))
+        costs += [] if cost is None else [cost]
+    return {
+        "steps": steps,
+        "takenBack": taken_back,
+        "failedAttempts": attempts,
+        "durationMs": duration_ms,
+        "tokens": tokens,
+        "costUsd": min(sum(costs), sys.float_info.max) if costs else None,
+    }
+
+
+def find_problems(value: Any) -> Iterator[str]:
+    """Yield what *value* says cannot be read."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += reversed(each)
+        elif isinstance(each, dict):
+            if isinstance(each.get("problem"), str):
+                yield each["problem"]
+            waiting += reversed([part for name, part in each.items() if name in _PARTS])
