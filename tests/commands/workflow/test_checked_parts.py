@@ -1,8 +1,10 @@
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from uwf_git.agents.limited_fork import RunLimits
+from uwf_git.agents.limited_fork import RunLimits, run_limited
+from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import MOST_CONDITIONS, read_with_checks, read_workflow_source
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.definition.graph import CheckCondition
@@ -40,6 +42,32 @@ def test_one_limit_holds_for_all_and_what_hit_it_is_named() -> None:
     told = check_all(["a = 1"], [{}, large], limits=SHORT)
     assert told[:2] == [None, []]
     assert "took too much time" in told[2][0].message
+
+
+def test_equal_parts_are_checked_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = mock.Mock(wraps=run_limited)
+    monkeypatch.setattr(build, "_checked", {})
+    monkeypatch.setattr(build, "run_limited", run)
+    first = check_all(["b = 1", "("], [{"type": 7}])
+    assert check_all(["b = 1", "("], [{"type": 7}]) == first
+    assert run.call_count == 1
+    check_all(["b = 1"], [{"type": 7}])
+    check_all(["b = 1"], [{"type": "7"}])
+    check_all(["b = 1"], [{"type": "7"}], limits=SHORT)
+    assert run.call_count == 4
+    # What hit a limit may pass the next time.
+    for _again in range(2):
+        check_all([SLOW], [], limits=SHORT)
+    assert run.call_count == 6
+
+
+def test_what_was_checked_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[bytes, list[Any]] = {}
+    monkeypatch.setattr(build, "_checked", kept)
+    monkeypatch.setattr(build, "_MOST_CHECKED", 2)
+    for number in range(5):
+        check_all([f"c = {number}"], [])
+        assert 1 <= len(kept) <= 2
 
 
 def test_number_of_conditions_is_limited() -> None:

@@ -215,5 +215,6 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
     assert checked.built is not None
 
     monkeypatch.setattr(build, "run_limited", None)
+    monkeypatch.setattr(build, "_checked", {})
 
     assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash

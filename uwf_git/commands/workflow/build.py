@@ -1,5 +1,6 @@
 """Build a workflow: the bytes of a file in, nodes or a list of its problems out; and put it."""
 
+import hashlib
 import mmap
 import os
 import unicodedata
@@ -55,6 +56,10 @@ MOST_CONDITIONS = 1_000
 LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
 _WHAT = "the check of the conditions and schemas"
 _TOO_MANY = f"is one condition too many: a workflow has at most {MOST_CONDITIONS:,} different ones"
+
+_MOST_CHECKED = 64
+_checked: dict[bytes, list[Any]] = {}
+"""What was found in the parts of the last files that this process has checked."""
 
 CheckText = Callable[[str | FlowText], str | None]
 """Check a condition of a graph, or a text of a flow."""
@@ -120,7 +125,10 @@ class _Parts:
                 return found
 
             try:
-                found = run_limited(check, limits=limits, what=_WHAT)
+                found = _check_once(
+                    _name_parts(conditions, self._schemas, limits),
+                    lambda: run_limited(check, limits=limits, what=_WHAT),
+                )
             except Refused as error:
                 self._blame(int.from_bytes(progress[:]), error)
                 return
@@ -134,6 +142,27 @@ class _Parts:
             self._conditions[names[number]] = error.message
         else:
             self._problems[number - len(names)].append(Problem("", error.message))
+
+
+def _name_parts(conditions: list[Any], schemas: list[Any], limits: RunLimits) -> bytes | None:
+    """Return what equal parts of a file have in common; None: they are nested too deeply."""
+    try:
+        text = repr((conditions, schemas, limits))
+    except RecursionError:
+        return None
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+def _check_once(name: bytes | None, check: Callable[[], list[Any]]) -> list[Any]:
+    """Return what *check* finds; nothing of that changes, and it costs a process."""
+    found = None if name is None else _checked.get(name)
+    if found is None:
+        found = check()
+        if name is not None:
+            if len(_checked) >= _MOST_CHECKED:
+                _checked.clear()
+            _checked[name] = found
+    return found
 
 
 def _check(condition: str | FlowText) -> str | None:
