@@ -331,7 +331,7 @@ def build_watcher(place: Place, store: Store, on_step: OnStep | None) -> Watcher
     def announce(*_facts: object) -> None:
         place.follow_up(store)
 
-    return Watcher(step, announce, announce)
+    return Watcher(step, announce, announce, announce)
 
 
 # Events.

@@ -54,6 +54,35 @@ def test_lines_say_which_branch_a_step_is_of(uwf: Uwf) -> None:
     assert lines[4] == "step 1 checks: 2 completed"
 
 
+FAILS = """
+[ $UWF_ROLE = reviewer ] || { echo "no compiler" >&2; exit 7; }
+echo '{"meta": {}, "content": "fine"}'
+"""
+
+
+def test_branch_that_is_given_up_is_named_with_its_error(uwf: Uwf) -> None:
+    flow = FLOW.replace("  nodes:", "  onError: continue\n  nodes:")
+    lines = run(uwf, agent=FAILS, flow=flow).splitlines()
+
+    said = r"1 tester: tester failed \(.*\): exit status 7: no compiler; given up, and .* goes on"
+    assert any(re.fullmatch(said, each) for each in lines)
+    (given_up,) = uwf.json("thread", "show", thread := lines[0].split()[1])["givenUp"]
+    assert (given_up["number"], given_up["error"]) == (1, "exit status 7: no compiler")
+    shown = uwf("--format", "text", "thread", "show", thread).out
+    assert "given up  1 tester: exit status 7: no compiler" in shown.splitlines()
+
+
+def test_branch_that_fails_leaves_a_line_at_a_terminal(terminal: Uwf) -> None:
+    file = Path(terminal.place, "both.yaml")
+    file.write_text(FLOW)
+    ran = terminal("run", str(file), "-p", "x", "--agent", terminal.agent(FAILS))
+
+    assert ran.status == 3
+    seen = Terminal(100, 24)
+    seen.write(ran.err)
+    assert [each for each in seen.lines if each.startswith("✗    1 tester    exit status 7: no c")]
+
+
 def test_streamed_lines_say_which_branch_they_are_of(uwf: Uwf) -> None:
     told = run(uwf, "--stream").splitlines()
 

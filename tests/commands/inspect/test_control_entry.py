@@ -4,7 +4,7 @@ from commands.world import World
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.inspect.story import CONTROL_TITLES, StoryReader, tell_whole
+from uwf_git.commands.inspect.story import StoryReader, tell_whole
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
@@ -70,7 +70,3 @@ def test_wait_shows_the_role(world: World) -> None:
     world.step(thread)
 
     assert told(world, world.snapshot(thread)) == ("writer: waits for a person", None, "Write.")
-
-
-def test_every_control_has_its_words() -> None:
-    assert {"pause", "resume", "retry", "patch", "amend", "poke", "wait"} == set(CONTROL_TITLES)

@@ -7,7 +7,6 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.threads.history import walk_history
@@ -46,9 +45,8 @@ def test_attempts_are_those_since_the_step_before(world: World) -> None:
     text = "".join(render_thread(world.store, thread))
     assert text.count("after 2 failed attempts") == text.count("after 1 failed attempt ") == 1
     # Those before the oldest of the last events are counted too, though they are not shown.
-    for last in (1, 2):
-        text = "".join(render_thread(world.store, thread, last=last))
-        assert text.count("after 1 failed attempt ") == 1
+    text = "".join(render_thread(world.store, thread, last=1))
+    assert text.count("after 1 failed attempt ") == 1
 
 
 def test_attempts_before_a_poke_are_not_those_of_the_step_after_it(world: World) -> None:
@@ -61,13 +59,3 @@ def test_attempts_before_a_poke_are_not_those_of_the_step_after_it(world: World)
     again = step_after(world, thread, 0)
 
     assert counts(world, thread) == [(again, 0), (back, 1)]
-
-
-def test_fork_counts_what_it_shares_with_its_origin(world: World) -> None:
-    thread = world.begun()
-    first = step_after(world, thread, 1)
-    request = ForkRequest(thread)
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
-    second = step_after(world, fork, 2)
-
-    assert counts(world, fork) == [(second, 2), (first, 1)]

@@ -209,12 +209,3 @@ def test_step_that_was_poked_away_is_marked(world: World) -> None:
     told = read_thread(world.store, thread)
     assert "C O Mitter\n\nshorter\n" in told
     assert "\n\nFirst.\n" in told
-
-
-def test_wait_for_a_person_shows_the_question(world: World) -> None:
-    thread = world.start("human", workflow=world.put().workflow)
-    world.step(thread)
-
-    told = timeless(read_thread(world.store, thread))
-
-    assert told.endswith("## writer: waits for a person\n\nTIME · C O Mitter\n\nWrite.\n")

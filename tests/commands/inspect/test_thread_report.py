@@ -20,7 +20,6 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.model.references import find_reference
 from uwf_git.store.nodes.tree import find_blob
-from uwf_git.store.threads.heads import NoSuchThread
 
 
 def view(world: World, thread: str) -> ThreadReport:
@@ -138,11 +137,6 @@ def test_a_lost_commit_leaves_what_came_after_it(world: World, number: int) -> N
     assert events[0] is None
     assert len(events) == 14 - number
     assert any(commit in each for each in document["problems"])
-
-
-def test_a_thread_that_is_not_there_has_no_report(world: World) -> None:
-    with pytest.raises(NoSuchThread):
-        view(world, "01J00000000000000000000009")
 
 
 def test_the_error_names_the_first_problem() -> None:

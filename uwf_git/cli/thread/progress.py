@@ -201,6 +201,8 @@ class Progress:
 
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
+        # Once its branches are joined, the thread knows no names of them.
+        self._name(turn.thread)
         if turn.answered is None:
             self._since_ms[turn.thread] = self._session.now_ms()
         if self._steps is not None:
@@ -218,7 +220,7 @@ class Progress:
     @property
     def watcher(self) -> Watcher:
         """Return the callbacks that report steps and waits."""
-        return Watcher(self._on_step, self._on_retry, self._on_wait)
+        return Watcher(self._on_step, self._on_retry, self._on_wait, self._on_branch_failed)
 
     @contextmanager
     def _shown(self, turn: Turn) -> Iterator[tuple[Callable[[bytes], None], Callable[[], None]]]:
@@ -294,6 +296,17 @@ class Progress:
             until = "" if waiting.until is None else f" until {tell_local(waiting.until)}"
             said = f"waits{until}: its agent hit a limit"
             self._tell_step(lines.format(lines.mark("waiting"), waiting.role, said))
+        follow_up_noted(self._store, self._session.environ, self._note)
+
+    def _on_branch_failed(self, failure: TurnFailed) -> None:
+        thread, lines = failure.facts["thread"], self._steps
+        if lines is None:
+            then = "; given up, and the thread goes on" if failure.is_given_up else ""
+            self.tell(self._about(thread, f"{failure.message}{then}"))
+        else:
+            tail = "given up" if failure.is_given_up else ""
+            name, mark = self._name(thread), lines.mark("failed")
+            self._tell_step(lines.format(mark, name, failure.reason, tail=tail))
         follow_up_noted(self._store, self._session.environ, self._note)
 
     def _time(self) -> str:

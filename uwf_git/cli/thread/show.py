@@ -106,6 +106,9 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     lines += _family(document)
     if "try" in document:
         lines.append(f"{'try':10}{describe_try(document['try'])}")
+    for branch in document.get("givenUp", ()):
+        told = f"{branch['number']} {branch['label']}: {_short(branch['error'])}"
+        lines.append(f"{'given up':10}{told}")
     if document["error"]:
         lines.append(f"{'error':10}{_tell_error(document)}")
     lines += _steps(steps, first=document["depth"] - len(steps) + 1)

@@ -128,8 +128,14 @@ class _BranchDrive:
                 self._driven[thread] = driven = self._drive_alone(thread)
             except _Closing:
                 return "max-steps"
-            if driven.stopped == "failed" and self._is_given_up(thread):
-                return "killed"
+            if driven.stopped == "failed":
+                is_given_up = self._is_given_up(thread)
+                if driven.failure is not None:
+                    driven.failure.is_given_up = is_given_up
+                    with self._one_at_a_time:
+                        self._drive.watcher.on_branch_failed(driven.failure)
+                if is_given_up:
+                    return "killed"
         if driven.stopped in {"failed", "until", "limit"}:
             # Before the pool takes the next thread: what is under way finishes its step.
             self._is_closing.set()

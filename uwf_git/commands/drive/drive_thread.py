@@ -99,6 +99,9 @@ class Watcher(NamedTuple):
     on_wait: Callable[[Waiting], None]
     """The drive sleeps until a limit ends."""
 
+    on_branch_failed: Callable[[TurnFailed], None] = lambda _failure: None
+    """A branch has failed; where it is given up, the thread goes on without it."""
+
 
 def drive_thread(
     store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher

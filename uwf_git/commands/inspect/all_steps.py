@@ -5,7 +5,9 @@ from typing import Any
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import view_steps
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.split.commits import find_container, label_branch, read_at
+from uwf_git.commands.split.commits import Container, find_container, label_branch, read_at
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_words import first_line
 from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
@@ -43,17 +45,41 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
         add_steps(store, row.get("branches", []))
 
 
-def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
-    before, *tips = (read_at(join.objects, oid) for oid in join.commit.parents)
-    container = find_container(before, join.record.at or "")
+def view_given_up(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the branches that the newest step of the thread at *tip*, a join, goes on without.
+
+    Each has its ``error``. The list is empty if the step is no join, or one branch was enough.
+    """
+    history = walk_history(store, tip.commit.oid)
+    join = next((each for each in history if each.record.event in STEPS), tip)
+    if join.record.event != "join" or join.record.node != tip.record.node:
+        return []
+    container, tips = _read_joined(join)
     return [
-        {
-            "number": number,
-            "label": label_branch(container, number),
-            "thread": tip.record.thread,
-            "status": tip.record.status,
-            "depth": tip.record.depth,
-            "steps": view_all_steps(store, tip),
-        }
+        {**_view_branch(container, number, each), "error": first_line(each.body) or "killed"}
+        for number, each in enumerate(tips)
+        if each.record.status == "killed" and container.policy.get("join") != "any"
+    ]
+
+
+def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
+    container, tips = _read_joined(join)
+    return [
+        {**_view_branch(container, number, tip), "steps": view_all_steps(store, tip)}
         for number, tip in enumerate(tips)
     ]
+
+
+def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
+    before, *tips = (read_at(join.objects, oid) for oid in join.commit.parents)
+    return find_container(before, join.record.at or ""), tips
+
+
+def _view_branch(container: Container, number: int, tip: Snapshot) -> dict[str, Any]:
+    return {
+        "number": number,
+        "label": label_branch(container, number),
+        "thread": tip.record.thread,
+        "status": tip.record.status,
+        "depth": tip.record.depth,
+    }

@@ -138,6 +138,9 @@ def _view_moment(
     if with_family:
         document |= _view_family(store, snapshot, present)
     document |= _view_steps(store, snapshot, newest, full=full)
+    meta = newest.payload.get("meta")
+    if isinstance(meta, dict) and "branches" in meta:
+        document |= _view_given_up(store, snapshot)
     if full and "branches" in document:
         _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
@@ -182,6 +185,13 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
 
         return {"steps": view_all_steps(store, snapshot)}
     return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
+
+
+def _view_given_up(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+    from uwf_git.commands.inspect.all_steps import view_given_up  # noqa: PLC0415 (few joins have any)
+
+    found = view_given_up(store, snapshot)
+    return {"givenUp": found} if found else {}
 
 
 def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:

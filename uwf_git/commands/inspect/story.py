@@ -115,7 +115,7 @@ class StoryReader:
         """
         self._told.add(thread)
         story: list[Snapshot] = []
-        older: Iterable[Snapshot] = ()
+        older: list[Snapshot] = []
         history = walk_history(self._store, tip, through_forks=through_forks)
         try:
             if last is None:
@@ -124,13 +124,12 @@ class StoryReader:
             else:
                 story += islice((each for each in history if each.record.event != "start"), last)
                 # The oldest step may have failed attempts that are not shown.
-                older = takewhile(lambda each: not _ends_attempts(each), history)
-            failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
+                older += takewhile(lambda each: not _ends_attempts(each), history)
         except UwfError as error:
             if self._telling.is_strict:
                 raise
-            failed = {step.commit.oid: count for step, count in count_failed(story)}
             yield {"event": None, "problem": self._mask(error.message)}
+        failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
         # The newest commit has all nodes of the thread: there each folder is read once.
         tip_of_nodes = story[0] if story and self._telling.is_strict else None
         taken_back = set(_find_taken_back(story))
@@ -213,8 +212,7 @@ class StoryReader:
         if snapshot.record.event == "join":
             # Its branches have told what it counts.
             return view | ({"meta": None} if _joins_only(payload["meta"]) else {})
-        tried = self._tell_try(snapshot)
-        view |= {"try": tried} if tried else {}
+        view["try"] = self._tell_try(snapshot)
         if "problem" in (view["content"] or {}):
             return view
         if _repeats_meta(payload["meta"], get_text(holder, payload["content"])):
@@ -412,9 +410,8 @@ def _make_title(snapshot: Snapshot) -> str:
         return f"{record.role}: attempt {record.attempt} failed"
     if record.event == "start":
         return "Started"
-    text = f"split: {said}" if record.event == "split" else said or record.event
-    if record.event == "fork":
-        text = f"forked {said}"
+    words = {"split": f"split: {said}", "fork": f"forked {said}"}
+    text = words.get(record.event, said or record.event)
     return text[:1].upper() + text[1:]
 
 
