@@ -204,6 +204,11 @@ def _shortened(line: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
+def count_attempts(number: int) -> str:
+    """Return a number of failed attempts in words."""
+    return f"{number} failed {'attempt' if number == 1 else 'attempts'}"
+
+
 def count_steps(number: int) -> str:
     """Format a number of steps: `1 step`, `2 steps`."""
     return f"{number} {'step' if number == 1 else 'steps'}"

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_words import count_attempts
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_duration, render_time
 from uwf_git.web.elements import (
@@ -23,7 +25,6 @@ from uwf_git.web.markdown import render_markdown
 
 _ABBREVIATED = 12
 _LONGEST_COMMAND = 60
-_STEPS = {"step", "answer", "join"}
 
 
 def render_entries(entries: list[dict[str, Any]], around: str = "") -> str:
@@ -36,7 +37,7 @@ def _render_entry(entry: dict[str, Any], around: str) -> str:
         return tell_problem(f"what happened before cannot be read: {entry['problem']}")
     problem = tell_problem(entry["problem"]) if "problem" in entry else ""
     place = f'id="c-{entry["commit"]}"'
-    if entry["event"] in _STEPS:
+    if entry["event"] in STEPS:
         return f'<section class="step" {place}>\n{_render_step(entry)}{problem}</section>\n'
     if entry["event"] == "attempt":
         return f'<div class="attempt" {place}>\n{_render_attempt(entry)}{problem}</div>\n'
@@ -49,7 +50,7 @@ def _render_step(entry: dict[str, Any]) -> str:
     is_answer = entry["event"] == "answer"
     told = [
         f"answered by {line(entry['by'])}" if is_answer and entry["by"] else "",
-        f"after {failed} failed {'attempt' if failed == 1 else 'attempts'}" if failed else "",
+        f"after {count_attempts(failed)}" if failed else "",
         entry.get("try", ""),
         *_tell_work(entry),
     ]

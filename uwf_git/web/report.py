@@ -13,6 +13,8 @@ from uwf_git.commands.inspect.story import walk_entries
 from uwf_git.commands.inspect.thread_report import ThreadReport
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.event_words import count_attempts
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
 from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line, table
@@ -183,7 +185,7 @@ def _render_state(document: dict[str, Any]) -> str:
 
 _HEADS = ("Step", "Role", "Agent", "Started", "Time", "Tokens", "USD")
 _NUMBERS = frozenset({4, 5, 6})
-_SHOWN = {"step", "answer", "join", "attempt"}
+_SHOWN = STEPS | {"attempt"}
 
 
 def render_steps(document: dict[str, Any]) -> str:
@@ -213,7 +215,7 @@ def tell_account(totals: dict[str, Any]) -> list[str]:
     if totals["takenBack"]:
         told += f" ({totals['takenBack']} taken back)"
     if failed:
-        told += f", {failed} failed {'attempt' if failed == 1 else 'attempts'}"
+        told += f", {count_attempts(failed)}"
     tokens, cost = render_tokens(totals["tokens"]), render_cost(totals["costUsd"])
     return [
         told,

@@ -4,7 +4,7 @@ from commands.world import World
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.inspect.story import StoryReader, tell_whole
+from uwf_git.commands.inspect.story import StoryReader, Telling
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
@@ -18,7 +18,7 @@ Told = tuple[str, Any, str]
 
 def told(world: World, snapshot: Snapshot) -> Told:
     """Return the title, the changes and the note of the newest entry."""
-    reader = StoryReader(world.store, tell_whole(logs=False))
+    reader = StoryReader(world.store, Telling(is_whole=True))
     *_, entry = reader.walk(snapshot.record.thread, snapshot.commit.oid)
     note = entry["note"]
     return entry["title"], entry["changes"], "" if note is None else note["text"]

@@ -148,7 +148,7 @@ def test_damaged_history_is_raised(world: World) -> None:
     spoil(world, start)
 
     with pytest.raises(StoreDamaged, match=start):
-        read_thread(world.store, thread)
+        next(iter(render_thread(world.store, thread)))
 
 
 def test_events_before_last_are_not_read(world: World) -> None:

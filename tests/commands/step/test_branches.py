@@ -7,9 +7,12 @@ import pytest
 from commands.drive.test_drive_branches import wide
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
 from commands.world import World, fails
+from store.loose import lose
 
+from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.turn.limits import LimitReached
@@ -73,6 +76,15 @@ def test_a_step_gives_up_the_branches_that_failed_in_it(world: World) -> None:
     stepped = world.step(split.thread, fails())
 
     assert stepped.status == "ready"
+    given_up = show_thread(world.store, split.thread)["givenUp"]
+    assert [each["error"] for each in given_up] == ["exit status 7", "exit status 7"]
+    # They are those of the newest step that counts.
+    world.step(split.thread)
+    assert "givenUp" not in show_thread(world.store, split.thread)
+    poke_thread(world.store, world.caller, split.thread)
+    assert show_thread(world.store, split.thread)["givenUp"] == given_up
+    lose(world.store, world.snapshot(given_up[0]["thread"]).commit.oid)
+    assert "givenUp" not in show_thread(world.store, split.thread)
 
 
 def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:

@@ -11,6 +11,7 @@ from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import Includes
+from uwf_git.store.objects.byte_cache import ByteCache
 
 SLOW = "/" + "(a|b[c-\U0001ffff])" * 800 + "/i"
 SHORT = RunLimits(wall_s=0.5)
@@ -46,7 +47,7 @@ def test_one_limit_holds_for_all_and_what_hit_it_is_named() -> None:
 
 def test_equal_parts_are_checked_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     run = mock.Mock(wraps=run_limited)
-    monkeypatch.setattr(build, "_checked", {})
+    monkeypatch.setattr(build, "_checked", ByteCache(1 << 20))
     monkeypatch.setattr(build, "run_limited", run)
     first = check_all(["b = 1", "("], [{"type": 7}])
     assert check_all(["b = 1", "("], [{"type": 7}]) == first
@@ -59,15 +60,11 @@ def test_equal_parts_are_checked_once_in_a_process(monkeypatch: pytest.MonkeyPat
     for _again in range(2):
         check_all([SLOW], [], limits=SHORT)
     assert run.call_count == 6
-
-
-def test_what_was_checked_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[bytes, list[Any]] = {}
-    monkeypatch.setattr(build, "_checked", kept)
-    monkeypatch.setattr(build, "_MOST_CHECKED", 2)
-    for number in range(5):
-        check_all([f"c = {number}"], [])
-        assert 1 <= len(kept) <= 2
+    # Nothing has room.
+    monkeypatch.setattr(build, "_checked", ByteCache(1))
+    for _again in range(2):
+        check_all(["b = 1"], [])
+    assert run.call_count == 8
 
 
 def test_number_of_conditions_is_limited() -> None:

@@ -17,6 +17,7 @@ from uwf_git.commands.workflow.find import (
 )
 from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.workflows.registry import find_shipped, list_shipped
 
 
@@ -215,6 +216,6 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
     assert checked.built is not None
 
     monkeypatch.setattr(build, "run_limited", None)
-    monkeypatch.setattr(build, "_checked", {})
+    monkeypatch.setattr(build, "_checked", ByteCache(1))
 
     assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash

@@ -12,7 +12,7 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, Screen, Style, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.inspect.diff import diff_threads
-from uwf_git.model.event_words import count_steps
+from uwf_git.model.event_words import count_attempts, count_steps
 from uwf_git.model.text import visible_block
 
 _LONGEST_LINE = 200
@@ -97,7 +97,7 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
     if step["in"] != "both":
         side = step["in"]
         failed = step[side]["failedAttempts"]
-        after = f", after {failed} failed attempt{'s' if failed > 1 else ''}" if failed else ""
+        after = f", after {count_attempts(failed)}" if failed else ""
         yield f"{side} {step[side]['number']}. {step['role']}: only in {side}{after}"
         fields = step[side]["meta"]
         fields = fields.items() if isinstance(fields, dict) else [("meta", fields)]

@@ -14,6 +14,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.model.event_words import count_attempts
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
 
@@ -215,7 +216,7 @@ def _tell_visits(document: dict[str, Any], failed: Mapping[str, int]) -> str:
 
 def tell_failed(number: int) -> str:
     """Return a number of failed tries in words."""
-    return _count(number, "failed try", "failed tries")
+    return f"{number} failed {'try' if number == 1 else 'tries'}"
 
 
 def _describe_spent(document: dict[str, Any]) -> str | None:
@@ -289,10 +290,6 @@ def describe_limits(document: dict[str, Any]) -> str | None:
     return ", ".join(told) or None
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
 def _question(question: dict[str, Any]) -> list[str]:
     """Return the question to a person."""
     lines = [f"question for {question['role']}:", ""]
@@ -341,7 +338,7 @@ def _behind(step: dict[str, Any]) -> list[str]:
 
 def _after_attempts(step: dict[str, Any]) -> str:
     failed = step.get("failedAttempts")
-    return f", after {_count(failed, 'failed attempt', 'failed attempts')}" if failed else ""
+    return f", after {count_attempts(failed)}" if failed else ""
 
 
 def _short(value: Any) -> str:

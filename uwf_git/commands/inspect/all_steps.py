@@ -5,10 +5,14 @@ from typing import Any
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import view_steps
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.split.commits import Container, find_container, label_branch, read_at
-from uwf_git.model.event_rules import STEPS
+from uwf_git.commands.split.commits import (
+    Container,
+    find_container,
+    find_newest_step,
+    label_branch,
+    read_at,
+)
 from uwf_git.model.event_words import first_line
-from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history
@@ -20,13 +24,11 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
 
     Each has the number of attempts that failed before it; a join has its ``branches``.
     """
-    failed: dict[NodeHash, int] = {}
-    joins: dict[NodeHash, Snapshot] = {}
-    for taken, count in count_failed(walk_history(store, tip.commit.oid, through_forks=True)):
-        # After a poke an equal step has the same node; the newest is the one that counts.
-        failed.setdefault(taken.record.node, count)
-        if taken.record.event == "join":
-            joins.setdefault(taken.record.node, taken)
+    history = walk_history(store, tip.commit.oid, through_forks=True)
+    # After a poke an equal step has the same node; the newest, here the last, counts.
+    taken = list(count_failed(history))[::-1]
+    failed = {each.record.node: count for each, count in taken}
+    joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):
         step = {**view, "failedAttempts": failed.get(view["hash"], 0)}
@@ -45,14 +47,13 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
         add_steps(store, row.get("branches", []))
 
 
-def view_given_up(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
     """Return the branches that the newest step of the thread at *tip*, a join, goes on without.
 
     Each has its ``error``. The list is empty if the step is no join, or one branch was enough.
     """
-    history = walk_history(store, tip.commit.oid)
-    join = next((each for each in history if each.record.event in STEPS), tip)
-    if join.record.event != "join" or join.record.node != tip.record.node:
+    join = find_newest_step(tip)
+    if join.record.event != "join":
         return []
     container, tips = _read_joined(join)
     return [

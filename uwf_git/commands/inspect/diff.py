@@ -1,6 +1,7 @@
 """`uwf thread diff`: the differences between two threads from their last common step on."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.step_view import Commands, get_text
@@ -162,13 +163,10 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
 
 def _count_failed(store: Store, head: Head, after: NodeHash | None) -> dict[NodeHash, int]:
     """Return how many attempts failed before each step after the step *after*, by its node."""
-    counts: dict[NodeHash, int] = {}
-    for step, count in count_failed(walk_history(store, head.commit, through_forks=True)):
-        if step.record.node == after:
-            break
-        # After a poke an equal step has the same node; the newest is the one that counts.
-        counts.setdefault(step.record.node, count)
-    return counts
+    steps = count_failed(walk_history(store, head.commit, through_forks=True))
+    later = list(takewhile(lambda each: each[0].record.node != after, steps))
+    # After a poke an equal step has the same node; the newest, here the last, counts.
+    return {step.record.node: count for step, count in later[::-1]}
 
 
 def _view_thread(side: _Side) -> dict[str, Any]:

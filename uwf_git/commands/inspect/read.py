@@ -1,13 +1,12 @@
 """`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.commands.inspect.story import Entry, StoryReader, tell_whole
+from uwf_git.commands.inspect.story import Entry, StoryReader, Telling
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.event_words import count_attempts, count_steps, first_line
 from uwf_git.model.text import render_duration, render_time
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
@@ -40,7 +39,7 @@ def render_thread(
     start = tip.get_start()
     prompt = start.payload["prompt"]
     # A fork is shown with the history that it began from.
-    story = StoryReader(store, tell_whole(logs=logs)).walk(
+    story = StoryReader(store, Telling(is_whole=True, has_logs=logs)).walk(
         head.thread, head.commit, through_forks=True, last=last
     )
     yield from render_document(
@@ -68,34 +67,26 @@ def _name_parent(tip: Snapshot) -> tuple[str, ...]:
 
 
 def _render_entries(
-    story: Iterable[Entry], tell_time: Callable[[int], str]
+    story: Iterable[Entry], tell_time: Callable[[int], str], *, within: str = "", around: str = ""
 ) -> Iterator[ThreadEntry]:
-    """Yield what is read of each entry, and of its branches one after the other."""
+    """Yield what is read of each entry, and of its branches one after the other.
+
+    Of a branch *within* begins the titles, and *around* has its number and those of the branches
+    around it, each with a dot.
+    """
     for entry in story:
-        if entry["event"] == "start":
+        if entry["event"] == "start" or (within and entry["event"] == "end"):
             continue
         rendered = _render_entry(entry, tell_time(entry["time"]))
-        if entry.get("takenBack"):
-            rendered = rendered._replace(title=f"{rendered.title} (taken back)")
-        yield rendered
+        back = " (taken back)" if entry.get("takenBack") else ""
+        yield rendered._replace(title=f"{within}{rendered.title}{back}")
         for branch in entry.get("branches", ()):
-            yield from _render_branch(branch, str(branch["number"]), tell_time)
-
-
-def _render_branch(
-    branch: dict[str, Any], number: str, tell_time: Callable[[int], str]
-) -> Iterator[ThreadEntry]:
-    """Yield the entries of a branch; *number* has those of the branches around it before it."""
-    name = f"Branch {number} {branch['label']}"
-    if "problem" in branch:
-        yield ThreadEntry(title=name, text=branch["problem"])
-    for entry in branch.get("entries", ()):
-        inner = entry.pop("branches", ())
-        if entry["event"] != "end":
-            for rendered in _render_entries([entry], tell_time):
-                yield rendered._replace(title=f"{name}, {rendered.title}")
-        for each in inner:
-            yield from _render_branch(each, f"{number}.{each['number']}", tell_time)
+            number = f"{around}{branch['number']}"
+            name = f"Branch {number} {branch['label']}"
+            if "problem" in branch:
+                yield ThreadEntry(title=name, text=branch["problem"])
+            inner = branch.get("entries", ())
+            yield from _render_entries(inner, tell_time, within=f"{name}, ", around=f"{number}.")
 
 
 def _render_entry(entry: Entry, when: str) -> ThreadEntry:
@@ -115,7 +106,8 @@ def _render_step(entry: Entry, when: str) -> ThreadEntry:
     if entry["event"] == "join":
         facts: tuple[str, ...] = (when, f"`{entry['node']}`")
         return ThreadEntry(entry["title"], facts, meta, content)
-    said, note, log = entry["said"], _get_text(entry, "note"), _get_text(entry, "log")
+    failed, said = entry["failedAttempts"], entry["said"]
+    note, log = _get_text(entry, "note"), _get_text(entry, "log")
     parts = (
         content,
         f"Note: {note}" if note else "",
@@ -130,8 +122,8 @@ def _render_step(entry: Entry, when: str) -> ThreadEntry:
             inline_text(entry["by"]) if entry["event"] == "answer" else "",
             when,
             _render_duration(entry),
-            _after_attempts(entry["failedAttempts"]),
-            entry.get("try", ""),
+            f"after {count_attempts(failed)}" if failed else "",
+            entry["try"],
             f"`{entry['node']}`",
         ),
         meta=meta,
@@ -166,10 +158,6 @@ def _place_content(content: str) -> str:
         not line.startswith((" ", "\t")) and "  " not in line.strip() for line in lines
     )
     return content if is_prose and not content.lstrip().startswith("{") else fence_text(content)
-
-
-def _after_attempts(count: int) -> str:
-    return f"after {count} failed attempt{'s' if count > 1 else ''}" if count else ""
 
 
 def _render_duration(entry: Entry) -> str:

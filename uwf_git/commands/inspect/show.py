@@ -140,7 +140,7 @@ def _view_moment(
     document |= _view_steps(store, snapshot, newest, full=full)
     meta = newest.payload.get("meta")
     if isinstance(meta, dict) and "branches" in meta:
-        document |= _view_given_up(store, snapshot)
+        document |= _view_given_up(snapshot)
     if full and "branches" in document:
         _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
@@ -187,11 +187,14 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
     return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
 
 
-def _view_given_up(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the branches that the newest step goes on without, as far as they can be read."""
     from uwf_git.commands.inspect.all_steps import view_given_up  # noqa: PLC0415 (few joins have any)
 
-    found = view_given_up(store, snapshot)
-    return {"givenUp": found} if found else {}
+    with suppress(StoreDamaged):
+        found = view_given_up(snapshot)
+        return {"givenUp": found} if found else {}
+    return {}
 
 
 def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:

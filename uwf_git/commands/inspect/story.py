@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.excerpt import (
@@ -61,29 +61,19 @@ _PARTS = {"branches", "entries", "content", "prompt", "log"}
 class Telling(NamedTuple):
     """How much of the texts of a thread is told."""
 
-    mask: Mask
-    content: int = CONTENT_BYTES
-    aside: int = ASIDE_BYTES
-    """The most bytes of what an agent answered, and of what is beside it."""
-
-    has_logs: bool = True
-    """Whether steps have their logs; failed attempts always have."""
-
-    has_more: bool = True
-    """Whether steps have their prompts, changes of the state, and what differs from the visit
-    before."""
-
+    mask: Mask = str
     signatures: SignatureReader | None = None
     """Without it nothing is said of signatures."""
 
-    is_strict: bool = False
-    """Whether what cannot be read is raised, and not told in its place."""
+    is_whole: bool = False
+    """Whether texts are told whole, and what cannot be read is raised.
 
+    If not, long texts are cut and damage is told in its place; and steps have their prompts, their
+    changes of the state, and what differs from the visit before.
+    """
 
-def tell_whole(*, logs: bool) -> Telling:
-    """Return what tells all texts as they are, for a person's own terminal."""
-    most = sys.maxsize
-    return Telling(str, most, most, has_logs=logs, has_more=False, is_strict=True)
+    has_logs: bool = True
+    """Whether steps have their logs; failed attempts always have."""
 
 
 class _Visit(NamedTuple):
@@ -116,6 +106,7 @@ class StoryReader:
         self._told.add(thread)
         story: list[Snapshot] = []
         older: list[Snapshot] = []
+        problem: str | None = None
         history = walk_history(self._store, tip, through_forks=through_forks)
         try:
             if last is None:
@@ -124,20 +115,31 @@ class StoryReader:
             else:
                 story += islice((each for each in history if each.record.event != "start"), last)
                 # The oldest step may have failed attempts that are not shown.
-                older += takewhile(lambda each: not _ends_attempts(each), history)
+                for snapshot in history:
+                    older.append(snapshot)
+                    if _ends_attempts(snapshot):
+                        break
         except UwfError as error:
-            if self._telling.is_strict:
-                raise
-            yield {"event": None, "problem": self._mask(error.message)}
+            problem = self._tell_problem(error)
+        return self._walk_story(story, older, problem)
+
+    def _walk_story(
+        self, story: list[Snapshot], older: list[Snapshot], problem: str | None
+    ) -> Iterator[Entry]:
+        """Yield the entries of *story*; both are newest first, and *story* is emptied."""
+        if problem is not None:
+            yield {"event": None, "problem": problem}
         failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
         # The newest commit has all nodes of the thread: there each folder is read once.
-        tip_of_nodes = story[0] if story and self._telling.is_strict else None
+        tip_of_nodes = story[0] if story and self._telling.is_whole else None
         taken_back = set(_find_taken_back(story))
         joins = dict(_pair_joins(story))
         visits: dict[str, _Visit] = {}
+        before = older[0] if older else None
         while story:
             snapshot = story.pop()
-            entry = self._view(snapshot, tip_of_nodes or snapshot, visits)
+            entry = self._view(snapshot, before, tip_of_nodes or snapshot, visits)
+            before = snapshot
             oid = snapshot.commit.oid
             if oid in failed:
                 entry["failedAttempts"] = failed[oid]
@@ -147,8 +149,20 @@ class StoryReader:
                 entry |= self._view_split(snapshot, joins[oid])
             yield entry
 
-    def _view(self, snapshot: Snapshot, holder: Snapshot, visits: dict[str, _Visit]) -> Entry:
-        """Return the entry of a commit, whose nodes are read from *holder*."""
+    def _tell_problem(self, error: UwfError) -> str:
+        """Return what cannot be read, to be told in its place; raise it if all is told whole."""
+        if self._telling.is_whole:
+            raise error
+        return self._mask(error.message)
+
+    def _view(
+        self,
+        snapshot: Snapshot,
+        before: Snapshot | None,
+        holder: Snapshot,
+        visits: dict[str, _Visit],
+    ) -> Entry:
+        """Return the entry of a commit that follows *before*; *holder* has its nodes."""
         record = snapshot.record
         entry: Entry = {
             "event": record.event,
@@ -168,14 +182,13 @@ class StoryReader:
         try:
             if record.event in STEPS:
                 entry |= self._view_step(snapshot, holder, visits)
+                entry["try"] = _describe_try(snapshot, before)
             elif record.event == "attempt":
                 entry |= self._view_attempt(snapshot, holder)
             elif record.event in CONTROL_TITLES:
                 entry["changes"] = mask_json(_list_changes(snapshot, holder), self._mask)
         except UwfError as error:
-            if self._telling.is_strict:
-                raise
-            entry["problem"] = self._mask(error.message)
+            entry["problem"] = self._tell_problem(error)
         return entry
 
     def _view_note(self, snapshot: Snapshot) -> dict[str, Any] | None:
@@ -183,17 +196,18 @@ class StoryReader:
         # The body of an attempt is the end of its log, that of a split and a join its branches.
         if not snapshot.body or snapshot.record.event in {"attempt", "split", "join"}:
             return None
+        if self._telling.is_whole:
+            return {"text": snapshot.body}
         command = f"git log -1 {snapshot.commit.oid}"
-        return cut_text(snapshot.body, self._mask, command, most=self._telling.aside)
+        return cut_text(snapshot.body, self._mask, command, most=ASIDE_BYTES)
 
-    def _excerpt(self, snapshot: Snapshot, ref: Any, most: int | None = None) -> Any:
-        found = excerpt_node(snapshot, ref, self._mask, most=most or self._telling.aside)
-        if found is not None and "problem" in found and self._telling.is_strict:
-            get_text(snapshot, ref)
-        return found
+    def _excerpt(self, snapshot: Snapshot, ref: Any, most: int = ASIDE_BYTES) -> Any:
+        if self._telling.is_whole:
+            return {"text": get_text(snapshot, ref)}
+        return excerpt_node(snapshot, ref, self._mask, most=most)
 
     def _excerpt_json(self, snapshot: Snapshot, node: Node, value: Any) -> dict[str, Any]:
-        if self._telling.is_strict:
+        if self._telling.is_whole:
             return {"value": value}
         return excerpt_json(snapshot, node, value, self._mask)
 
@@ -205,19 +219,19 @@ class StoryReader:
             "role": self._mask(payload["role"]),
             "meta": self._excerpt_json(holder, step, payload["meta"]),
             **self._view_work(holder, payload, step.timestamp, has_log=telling.has_logs),
-            "content": self._excerpt(holder, payload["content"], telling.content),
+            "content": self._excerpt(holder, payload["content"], CONTENT_BYTES),
         }
-        if "state" in payload and telling.has_more:
+        if "state" in payload and not telling.is_whole:
             view["state"] = self._excerpt_json(holder, step, payload["state"])
         if snapshot.record.event == "join":
-            # Its branches have told what it counts.
-            return view | ({"meta": None} if _joins_only(payload["meta"]) else {})
-        view["try"] = self._tell_try(snapshot)
+            # Its branches have told what it counts; other meta is the result of a workflow.
+            counts_only = isinstance(payload["meta"], dict) and set(payload["meta"]) == {"branches"}
+            return view | ({"meta": None} if counts_only else {})
         if "problem" in (view["content"] or {}):
             return view
         if _repeats_meta(payload["meta"], get_text(holder, payload["content"])):
             view["content"] = None
-        if not telling.has_more:
+        if telling.is_whole:
             return view
         name = find_reference(payload["content"])
         visit = _Visit(snapshot, step, None if name is None else snapshot.get_node(name))
@@ -226,19 +240,6 @@ class StoryReader:
             view["compared"] = self._compare(before, visit)
         visits[payload["role"]] = visit
         return view
-
-    def _tell_try(self, snapshot: Snapshot) -> str:
-        """Return which try a step belongs to, and its verdict; "" if nobody verifies it."""
-        at = snapshot.record.at
-        if at is None:
-            return ""
-        now = snapshot.get_present()
-        before = read_snapshot(self._store, snapshot.commit.parents[0]).get_present().tried
-        if before is not None and before.at == at and before.is_verdict:
-            is_accepted = now.at == at and now.tried is None
-            return f"try {before.number} {'accepted' if is_accepted else 'rejected'}"
-        tried = now.tried
-        return f"try {tried.number}" if tried is not None and tried.at == at else ""
 
     def _view_work(
         self, snapshot: Snapshot, payload: dict[str, Any], recorded_ms: int, *, has_log: bool
@@ -255,7 +256,7 @@ class StoryReader:
             "trace": find_reference(payload.get("trace")),
             **{name: mask_json(payload[name], mask) for name in _COPIED if name in payload},
         }
-        if self._telling.has_more:
+        if not self._telling.is_whole:
             view["prompt"] = self._excerpt(snapshot, payload.get("prompt"))
         if has_log:
             view["log"] = self._excerpt(snapshot, payload.get("stderr"))
@@ -302,9 +303,7 @@ class StoryReader:
         try:
             found = split.get_present().split
         except UwfError as error:
-            if self._telling.is_strict:
-                raise
-            return {"problem": self._mask(error.message)}
+            return {"problem": self._tell_problem(error)}
         return {} if found is None else {"branches": self._view_branches(split, found, ended)}
 
     def _view_branches(
@@ -329,12 +328,23 @@ class StoryReader:
                     continue
                 record = read_snapshot(self._store, tip).record
             except UwfError as error:
-                if self._telling.is_strict:
-                    raise
-                yield {**view, "status": None, "problem": self._mask(error.message)}
+                yield {**view, "status": None, "problem": self._tell_problem(error)}
                 continue
             entries = self.walk(child.thread, tip)
             yield {**view, "status": record.status, "depth": record.depth, "entries": entries}
+
+
+def _describe_try(snapshot: Snapshot, before: Snapshot | None) -> str:
+    """Return which try a step belongs to, and its verdict; "" if nobody verifies it."""
+    at = snapshot.record.at
+    if at is None or before is None or snapshot.record.event == "join":
+        return ""
+    now, then = snapshot.get_present(), before.get_present().tried
+    if then is not None and then.at == at and then.is_verdict:
+        is_accepted = now.at == at and now.tried is None
+        return f"try {then.number} {'accepted' if is_accepted else 'rejected'}"
+    tried = now.tried
+    return f"try {tried.number}" if tried is not None and tried.at == at else ""
 
 
 def _list_entries(entries: Iterable[Entry]) -> list[Entry]:
@@ -430,11 +440,6 @@ def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None
         view[f"agent of {role}"] = commands.describe(agent)
     limits = signal.get("limits", {})
     return view | {name: render_limit(name, value) for name, value in limits.items()}
-
-
-def _joins_only(meta: Any) -> bool:
-    """Check that the *meta* of a join only counts branches: it is no result of a workflow."""
-    return isinstance(meta, dict) and set(meta) == {"branches"}
 
 
 def _repeats_meta(meta: Any, content: str) -> bool:

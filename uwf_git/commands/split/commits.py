@@ -464,9 +464,7 @@ def _read_result(tip: Snapshot) -> tuple[Any, str]:
 
 def _find_said(tip: Snapshot, *, is_apart: bool) -> str:
     """Return what the newest step of a branch said, without its role, and where its work is."""
-    at = tip
-    while at.record.depth and not (at.record.event in STEPS and at.record.node == tip.record.node):
-        at = read_at(at.objects, at.commit.parents[0])
+    at = find_newest_step(tip)
     said = at.subject.partition(": ")[2] if at.record.depth else "no step"
     return f"{said} ({name_work(tip.record.thread)})" if is_apart else said
 
@@ -630,6 +628,14 @@ def find_split(tip: Snapshot) -> Snapshot:
 def walk_back(at: Snapshot, *events: str) -> Snapshot:
     """Return the newest commit of one of *events* from *at* back, or the oldest of all."""
     while at.record.event not in events and at.commit.parents:
+        at = read_at(at.objects, at.commit.parents[0])
+    return at
+
+
+def find_newest_step(tip: Snapshot) -> Snapshot:
+    """Return the commit of the newest step that counts at *tip*; the oldest of all for no step."""
+    at = tip
+    while at.record.depth and not (at.record.event in STEPS and at.record.node == tip.record.node):
         at = read_at(at.objects, at.commit.parents[0])
     return at
 

@@ -1,6 +1,5 @@
 """Build a workflow: the bytes of a file in, nodes or a list of its problems out; and put it."""
 
-import hashlib
 import mmap
 import os
 import unicodedata
@@ -34,6 +33,7 @@ from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.model.yaml.include import BadYaml, Includes
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
 from uwf_git.store.workflows.registry import (
@@ -57,9 +57,8 @@ LIMITS = RunLimits(cpu_s=5, wall_s=10.0)
 _WHAT = "the check of the conditions and schemas"
 _TOO_MANY = f"is one condition too many: a workflow has at most {MOST_CONDITIONS:,} different ones"
 
-_MOST_CHECKED = 64
-_checked: dict[bytes, list[Any]] = {}
-"""What was found in the parts of the last files that this process has checked."""
+_checked: ByteCache[str, list[Any]] = ByteCache(4 * 1024 * 1024)
+"""What was found in the parts of the files that this process has checked, by these parts."""
 
 CheckText = Callable[[str | FlowText], str | None]
 """Check a condition of a graph, or a text of a flow."""
@@ -126,7 +125,7 @@ class _Parts:
 
             try:
                 found = _check_once(
-                    _name_parts(conditions, self._schemas, limits),
+                    (conditions, self._schemas, limits),
                     lambda: run_limited(check, limits=limits, what=_WHAT),
                 )
             except Refused as error:
@@ -144,24 +143,16 @@ class _Parts:
             self._problems[number - len(names)].append(Problem("", error.message))
 
 
-def _name_parts(conditions: list[Any], schemas: list[Any], limits: RunLimits) -> bytes | None:
-    """Return what equal parts of a file have in common; None: they are nested too deeply."""
+def _check_once(parts: tuple[Any, ...], check: Callable[[], list[Any]]) -> list[Any]:
+    """Return what *check* finds in *parts*: nothing of that changes, and it costs a process."""
     try:
-        text = repr((conditions, schemas, limits))
+        name = repr(parts)
     except RecursionError:
-        return None
-    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
-
-
-def _check_once(name: bytes | None, check: Callable[[], list[Any]]) -> list[Any]:
-    """Return what *check* finds; nothing of that changes, and it costs a process."""
-    found = None if name is None else _checked.get(name)
+        return check()
+    found = _checked.get(name)
     if found is None:
         found = check()
-        if name is not None:
-            if len(_checked) >= _MOST_CHECKED:
-                _checked.clear()
-            _checked[name] = found
+        _checked.put(name, found, len(name))
     return found
 
 
