@@ -86,3 +86,21 @@ def test_branches_stand_in_the_picture_of_their_thread(world: World) -> None:
     assert {place: shown[place] for place in ("0/0/0", "0/1")} == before
     assert (shown["0/1/0"], shown["0/1/1"]) == ("✓ 1", "✓ 1")
     assert set(badges(world, left)) == {"0/1/0"}
+
+
+def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> None:
+    thread = world.begun(FLOW.replace("type: parallel", "type: parallel\n      onError: continue"))
+    world.step(thread, says({"ok": True}))
+    world.step(thread, says({}))
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    left, right = (child.thread for child in split.children)
+    kill_thread(world.store, world.caller, left, reason="no paper")
+    world.step(right, says({"said": 1}))
+    world.step(thread, says({}))
+    assert world.snapshot(thread).record.event == "join"
+    subject = picture_thread(world.store, thread)
+    assert subject.thread is not None
+    mark = subject.thread.marks["0/1/0"]
+    assert (mark.badge, mark.words) == ("✗ given up", "was given up: no paper")
+    assert subject.thread.marks["0/1/1"].badge == "✓ 1"

@@ -55,12 +55,23 @@ def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
     join = find_newest_step(tip)
     if join.record.event != "join":
         return []
-    container, tips = _read_joined(join)
+    container, _ = _read_joined(join)
     return [
-        {**_view_branch(container, number, each), "error": first_line(each.body) or "killed"}
-        for number, each in enumerate(tips)
-        if each.record.status == "killed" and container.policy.get("join") != "any"
+        {**_view_branch(container, number, each), "error": tell_given_up(each)}
+        for number, each in find_given_up(join).items()
     ]
+
+
+def find_given_up(join: Snapshot) -> dict[int, Snapshot]:
+    """Return the branches, by number, that *join* goes on without; none if one was enough."""
+    container, tips = _read_joined(join)
+    killed = {number: tip for number, tip in enumerate(tips) if tip.record.status == "killed"}
+    return {} if container.policy.get("join") == "any" else killed
+
+
+def tell_given_up(tip: Snapshot) -> str:
+    """Return why the branch at *tip* was given up."""
+    return first_line(tip.body) or "killed"
 
 
 def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:

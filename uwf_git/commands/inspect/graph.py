@@ -1,11 +1,12 @@
 """`uwf thread graph`: what the picture of a thread shows."""
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
+from uwf_git.commands.inspect.all_steps import find_given_up, tell_given_up
 from uwf_git.commands.inspect.show import ShownThread, view_thread
 from uwf_git.commands.split.commits import read_entry
 from uwf_git.commands.workflow.graph import view_moves
@@ -42,6 +43,9 @@ class StepsAt(NamedTuple):
     by_place: Mapping[str, int] = MappingProxyType({})
     """How many steps each place of the flow took."""
 
+    given_up: Mapping[str, str] = MappingProxyType({})
+    """Place where a branch began that the newest join there goes on without → its error."""
+
 
 _NOTHING = StepsAt()
 
@@ -54,6 +58,7 @@ def find_steps_at(store: Store, tip: Oid, *, most: int, before: StepsAt = _NOTHI
     redone, and those of other workflows.
     """
     seen, positions, by_place = set(before.commits), set(before.positions), Counter(before.by_place)
+    given_up: dict[str, dict[str, str]] = {}
     pending = [tip]
     while pending:
         with suppress(StoreDamaged):
@@ -61,11 +66,20 @@ def find_steps_at(store: Store, tip: Oid, *, most: int, before: StepsAt = _NOTHI
                 if snapshot.record.event == "join":
                     joined = (read_snapshot(store, oid) for oid in snapshot.commit.parents[1:])
                     pending += [each.commit.oid for each in joined if _is_within_flow(each)]
+                    for place in _list_places(snapshot.record.at or ""):
+                        if place not in given_up:
+                            given_up[place] = _find_given_up(snapshot)
                 elif (at := snapshot.record.at) is not None and at not in positions:
                     positions.add(at)
                     by_place.update(_list_places(at))
     told = by_place if len(seen) <= most else Counter[str]()
-    return StepsAt(frozenset(seen), frozenset(positions), told)
+    ends = ChainMap(*given_up.values()) if len(seen) <= most else {}
+    return StepsAt(frozenset(seen), frozenset(positions), told, ends)
+
+
+def _find_given_up(join: Snapshot) -> dict[str, str]:
+    entries = [(read_entry(tip), tip) for tip in find_given_up(join).values()]
+    return {entry.place: tell_given_up(tip) for entry, tip in entries if entry is not None}
 
 
 def _walk(store: Store, tip: Oid, seen: set[Oid], most: int) -> Iterator[Snapshot]:
@@ -158,10 +172,11 @@ def _mark(
         marks = mark_roles(progress)
         return marks if split is None else marks | _mark_branches(store, shown, split, None)
     steps = before
-    if list_shared_roles(moves):
+    may_give_up = any(node.fields.get("onError") == "continue" for node in moves.nodes.values())
+    if may_give_up or list_shared_roles(moves):
         tip = shown.snapshot.commit.oid
         steps = find_steps_at(store, tip, most=_MOST_COMMITS, before=before)
-        progress = progress._replace(steps_at=steps.by_place)
+        progress = progress._replace(steps_at=steps.by_place, given_up=steps.given_up)
     entry = read_entry(shown.snapshot)
     within = None if entry is None else entry.place
     marks = mark_places(moves, progress, _find_position(shown, progress), within=within)

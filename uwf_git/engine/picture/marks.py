@@ -49,6 +49,9 @@ class Progress(NamedTuple):
     steps_at: Mapping[str, int] = MappingProxyType({})
     """Place → number of its steps, for the roles of ``list_shared_roles``."""
 
+    given_up: Mapping[str, str] = MappingProxyType({})
+    """Place where a branch began that the thread went on without → its error."""
+
 
 def mark_roles(progress: Progress) -> dict[str, Mark]:
     """Return the marks of a graph's roles, and of its end."""
@@ -83,6 +86,8 @@ def mark_places(
             number = progress.steps_at.get(place) if role in shared else progress.visits.get(role)
             if number:
                 marks[place] = Mark("done", f"✓ {number}", f"ran {_times(number)}")
+    for place, error in progress.given_up.items():
+        marks[place] = Mark("stopped", "✗ given up", f"was given up: {error}")
     if progress.status == "completed":
         marks[END] = Mark("done", "✓ completed", "the thread is completed")
     elif progress.turn == END:
