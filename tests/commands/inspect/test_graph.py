@@ -6,6 +6,8 @@ from commands.world import World, fails, says
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.engine.picture.draw import make_plan
+from uwf_git.engine.picture.plan import FlowPlan
 
 FLOW = """\
 name: work
@@ -104,3 +106,26 @@ def test_a_branch_that_was_given_up_is_marked_with_its_error(world: World) -> No
     mark = subject.thread.marks["0/1/0"]
     assert (mark.badge, mark.words) == ("✗ given up", "was given up: no paper")
     assert subject.thread.marks["0/1/1"].badge == "✓ 1"
+
+
+def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: World) -> None:
+    nodes = "\n".join(f"    - {{type: agent, agentId: left, id: left-{n}}}" for n in range(13))
+    source = f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n"
+    thread = world.begun(source)
+    world.step(thread, says({}))
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    with pytest.raises(TurnFailed):
+        world.step(split.children[3].thread, fails())
+    world.step(split.children[5].thread, says({}))
+
+    subject = picture_thread(world.store, thread)
+    folded, whole = (make_plan(subject, is_whole=is_whole) for is_whole in (False, True))
+    assert isinstance(folded, FlowPlan)
+    assert isinstance(whole, FlowPlan)
+    [branch] = folded.blocks[0].branches
+    box = branch.blocks[0]
+    assert (box.name, box.note) == ("13 \N{MULTIPLICATION SIGN} left", "left-0 … left-12")
+    assert box.mark is not None
+    assert box.mark.badge == "✗ 1 · ✓ 1"
+    assert [each.blocks[0].name for each in whole.blocks[0].branches][-1] == "left-12"

@@ -16,7 +16,7 @@ from uwf_git.store.disk.durable import replace_file
 
 
 def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--as` and `-o` to a verb, as *form* and *output*."""
+    """Add `--as`, `-o` and `--whole` to a verb, the keywords of ``print_picture``."""
     form = click.option(
         "--as",
         "form",
@@ -31,15 +31,22 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="Write it to FILE, whole or not at all, instead of printing it.",
     )
-    return form(output(function))
+    whole = click.option(
+        "--whole", is_flag=True, help="Every branch, also where more than twelve are alike."
+    )
+    return form(output(whole(function)))
 
 
-def print_picture(session: Session, subject: Subject, form: str, output: str | None) -> None:
+def print_picture(
+    session: Session, subject: Subject, *, form: str, output: str | None, whole: bool
+) -> None:
     """Print the picture of *subject*, or write it to the file *output*; `-` is standard output."""
     if output is not None and output != "-":
-        write_file(os.path.join(session.cwd, output), draw(subject, form).encode())
+        picture = draw(subject, form, is_whole=whole)
+        write_file(os.path.join(session.cwd, output), picture.encode())
         return
-    picture = draw(subject, form, width=session.text_width() or DEFAULT_WIDTH)
+    width = session.text_width() or DEFAULT_WIDTH
+    picture = draw(subject, form, width=width, is_whole=whole)
     if form == "svg" and not stdout_is_utf8():
         picture = picture.encode("ascii", "xmlcharrefreplace").decode()
     write_stdout(picture)

@@ -1,5 +1,7 @@
 """`uwf thread graph`."""
 
+from typing import Any
+
 import click
 
 from uwf_git.cli.app.picture import picture_options, print_picture
@@ -15,9 +17,10 @@ from uwf_git.commands.inspect.graph import picture_thread
 )
 @click.argument("thread")
 @picture_options
-def command(session: Session, thread: str, form: str, output: str | None) -> None:
+def command(session: Session, thread: str, **how: Any) -> None:
     """Draw the workflow of a thread, and where the thread is in it.
 
     The picture says how often each role ran, whose turn it is, what failed, and who waits.
     """
-    print_picture(session, picture_thread(session.open_store(), thread), form, output)
+    subject = picture_thread(session.open_store(), thread)
+    print_picture(session, subject, **how)

@@ -1,6 +1,7 @@
 """`uwf workflow graph`."""
 
 import os
+from typing import Any
 
 import click
 
@@ -20,14 +21,14 @@ from uwf_git.engine.picture.plan import Subject
 )
 @click.argument("workflow")
 @picture_options
-def graph_command(session: Session, workflow: str, form: str, output: str | None) -> None:
+def graph_command(session: Session, workflow: str, **how: Any) -> None:
     """Draw a workflow.
 
     WORKFLOW is a name, the hash of any version, or a file, which is not registered. Conditions are
     numbered in the order in which they are asked. An svg has its own colours, light and dark;
     mermaid is what GitHub and GitLab draw in Markdown.
     """
-    print_picture(session, _find(session, workflow), form, output)
+    print_picture(session, _find(session, workflow), **how)
 
 
 def _find(session: Session, workflow: str) -> Subject:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.inspect.all_steps import find_given_up, tell_given_up
-from uwf_git.commands.inspect.show import ShownThread, view_thread
+from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, view_thread
 from uwf_git.commands.split.commits import read_entry
 from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.engine.picture.marks import (
@@ -17,7 +17,7 @@ from uwf_git.engine.picture.marks import (
     mark_roles,
     mark_split,
 )
-from uwf_git.engine.picture.plan import Mark, Subject, ThreadMarks
+from uwf_git.engine.picture.plan import MOST_ALIKE, Mark, Subject, ThreadMarks
 from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.event_words import count_steps
@@ -204,16 +204,45 @@ def _mark_branches(
 ) -> dict[str, Mark]:
     """Return the marks of the branches of a thread; of those with a workflow of their own, none."""
     own = shown.snapshot.record.workflow
+    is_many = len(split.children) > MOST_ALIKE
     branches: list[dict[str, Mark]] = []
     ended = 0
     for child in split.children:
-        try:
-            branch = view_thread(store, child.thread, with_family=False)
-        except UwfError:
-            branches.append({})
-            continue
-        ended += branch.snapshot.record.status in ENDED
-        is_own = flow is not None and branch.snapshot.record.workflow == own
-        branches.append(_mark(store, branch, flow, steps) if flow is not None and is_own else {})
+        marks: dict[str, Mark] = {}
+        with suppress(UwfError, NotAPosition):
+            moment = read_moment(store, child.thread)
+            record = moment.snapshot.record
+            ended += record.status in ENDED
+            if flow is not None and record.workflow == own:
+                if is_many:
+                    marks = _mark_moment(moment, flow)
+                else:
+                    branch = view_thread(store, child.thread, with_family=False)
+                    marks = _mark(store, branch, flow, steps)
+        branches.append(marks)
     place = split.at if flow is None else parse_position(split.at).place
     return mark_split(place, ended, branches)
+
+
+def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
+    """Return the marks of one of many branches, from its newest commit alone."""
+    present = moment.snapshot.get_present()
+    entry = read_entry(moment.snapshot)
+    status = moment.snapshot.record.status
+    at = present.trying or present.at
+    if at is None:
+        position = entry
+    elif present.trying is None and status == "ready":
+        # Which place is next after a step is not decided for many.
+        position = None
+    else:
+        position = parse_position(at)
+    progress = Progress(
+        status=status,
+        visits=present.visits,
+        attempts=present.attempts,
+        is_at_work=moment.running is not None,
+        # Of a branch that is one agent; in others a role may play at several places.
+        steps_at={} if entry is None else {entry.place: sum(present.visits.values())},
+    )
+    return mark_places(flow, progress, position, within=None if entry is None else entry.place)

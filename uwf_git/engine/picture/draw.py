@@ -14,10 +14,10 @@ from uwf_git.model.flow import Flow
 DEFAULT_WIDTH = 80
 
 
-def make_plan(subject: Subject) -> Plan:
-    """Return what the picture of *subject* shows."""
+def make_plan(subject: Subject, *, is_whole: bool = False) -> Plan:
+    """Return what the picture of *subject* shows; if it *is whole*, no branches are folded."""
     if isinstance(subject.moves, Flow):
-        return plan_flow(subject, subject.moves)
+        return plan_flow(subject, subject.moves, is_whole=is_whole)
     return plan_graph(subject, subject.moves)
 
 
@@ -26,12 +26,13 @@ def lay_out(plan: Plan) -> Drawing:
     return lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
 
 
-def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH) -> str:
+def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH, is_whole: bool = False) -> str:
     """Return the picture of *subject*, which ends with a newline.
 
-    *form* is one of ``FORMS``; *width* counts for text only, in columns.
+    *form* is one of ``FORMS``; *width* counts for text only, in columns; *is_whole* is as in
+    ``make_plan``.
     """
-    plan = make_plan(subject)
+    plan = make_plan(subject, is_whole=is_whole)
     return render_outline(plan, width) if form == "text" else _RENDERERS[form](plan)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from uwf_git.engine.picture.plan import Mark, MarkState
+from uwf_git.engine.picture.plan import Mark, MarkState, merge_marks
 from uwf_git.model.flow import Flow, Position
 from uwf_git.model.workflow import END, START
 
@@ -17,9 +17,6 @@ _STANDS: Mapping[str, tuple[MarkState, str, str]] = {
     "killed": ("stopped", "✗ killed", "was here when the thread was killed"),
     "completed": ("done", "✓", "is the last"),
 }
-
-
-_BY_WEIGHT: tuple[MarkState, ...] = ("failed", "stopped", "waits", "now", "paused", "done")
 
 
 class Progress(NamedTuple):
@@ -117,22 +114,11 @@ def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -
             found.setdefault(inner, []).append(mark)
     told = f"{ended} of {len(branches)}"
     here = Mark("now", f"▶ {told} ended", f"has split, and {told} branches have ended")
-    return {inner: _merge(marks) for inner, marks in found.items()} | {place: here}
+    return {inner: merge_marks(marks) for inner, marks in found.items()} | {place: here}
 
 
 def _is_within(place: str, within: str | None) -> bool:
     return within is None or place == within or place.startswith(f"{within}/")
-
-
-def _merge(marks: Sequence[Mark]) -> Mark:
-    """Return one mark for the same place in several branches: how many are in which state."""
-    if len(marks) == 1:
-        return marks[0]
-    states = [state for state in _BY_WEIGHT if any(mark.state == state for mark in marks)]
-    groups = [[mark for mark in marks if mark.state == state] for state in states]
-    badge = " · ".join(f"{group[0].badge[0]} {len(group)}" for group in groups)
-    words = "; ".join(f"{len(group)} of its branches: {group[0].words}" for group in groups)
-    return Mark(states[0], badge, words)
 
 
 def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:

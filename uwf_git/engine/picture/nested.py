@@ -3,7 +3,7 @@
 Each block knows its width, its height and the axis of its line; a container asks those in it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from uwf_git.engine.picture.labels import (
@@ -38,6 +38,9 @@ _COLUMN_GAP = 18
 _STUB = 12
 _WAY_BACK = 20
 """The room that a loop's way back takes, on the left and at the bottom."""
+
+_WIDEST_ROW = 1_000
+"""The width of branches beside each other; more of them stand in a row below."""
 
 _SHADOW = 5
 _EMPTY = 90
@@ -211,29 +214,40 @@ def _fork(block: Block) -> Piece:
     """Draw branches beside each other, between two bars."""
     # All branches run, or one of them.
     bar, over, gap = (4, 10, 20) if block.kind == "parallel" else (2, 1, 30)
-    columns = [_column(branch) for branch in block.branches]
-    tallest = max(column.height for column in columns)
-    top = _STUB + bar + gap
-    x, placed, axes = 0, [], []
-    for column in columns:
-        placed.append(column.moved(x, top))
-        axes.append(x + column.axis)
-        x += column.width + _COLUMN_GAP
-    width = x - _COLUMN_GAP
-    low = top + tallest + (_STUB + 4)
-    axis = (axes[0] + axes[-1]) // 2
-    lines = [Line((((axis, 0), (axis, _STUB)),), "way", has_arrow=False)]
-    texts = []
-    for branch, column, at in zip(block.branches, columns, axes, strict=True):
-        if branch.blocks:
-            lines.append(Line((((at, top - gap), (at, top)),), "way"))
-            lines.append(Line((((at, top + column.height), (at, low)),), "way", has_arrow=False))
-        else:
-            lines.append(Line((((at, top - gap), (at, low)),), "way", has_arrow=False))
-        texts.append(Text(at + 8, _STUB + bar + 13, branch.label, LABEL, block.place))
+    rows = list(_break([(branch, _column(branch)) for branch in block.branches]))
+    # Beside several rows one way leads down to each of them, another from each to the end.
+    beside = _COLUMN_GAP if len(rows) > 1 else 0
+    y, right, axes, bounds = _STUB, 0, [], []
+    placed, lines, texts = [], [], []
+    for row in rows:
+        top = y + bar + gap
+        low = top + max(column.height for _, column in row) + (_STUB + 4)
+        x = beside
+        for branch, column in row:
+            at = x + column.axis
+            axes.append(at)
+            placed.append(column.moved(x, top))
+            if branch.blocks:
+                lines.append(Line((((at, top - gap), (at, top)),), "way"))
+                lines.append(
+                    Line((((at, top + column.height), (at, low)),), "way", has_arrow=False)
+                )
+            else:
+                lines.append(Line((((at, top - gap), (at, low)),), "way", has_arrow=False))
+            texts.append(Text(at + 8, y + bar + 13, branch.label, LABEL, block.place))
+            x += column.width + _COLUMN_GAP
+        bounds.append((y, low))
+        y, right = low + bar + _STUB, max(right, x - _COLUMN_GAP)
+    first, last, width = min(axes) - over, max(axes) + over, right + beside
+    axis = (first + last) // 2
+    lines.insert(0, Line((((axis, 0), (axis, _STUB)),), "way", has_arrow=False))
     lines.append(Line((((axis, low + bar), (axis, low + bar + _PAD)),), "way", has_arrow=False))
-    wide = axes[-1] - axes[0] + 2 * over
-    bars = [Box(axes[0] - over, y, wide, bar, "bar", block.place, 0) for y in (_STUB, low)]
+    if beside:
+        tops, lows = zip(*bounds, strict=True)
+        lines += [_beside(tops, first, 0), _beside(lows, last, width)]
+    bars = [
+        Box(first, at, last - first, bar, "bar", block.place, 0) for bound in bounds for at in bound
+    ]
     inner = Piece(
         width,
         low + bar + _PAD,
@@ -243,6 +257,26 @@ def _fork(block: Block) -> Piece:
         tuple(text for text in texts if text.text),
     ).holding(*placed)
     return _frame(block, inner, bottom=0)
+
+
+def _beside(bars: Sequence[int], end: int, x: int) -> Line:
+    """Return the way at *x* that ties the ends of *bars* of several rows together."""
+    middle = [y + 2 for y in bars]
+    around = ((end, middle[0]), (x, middle[0]), (x, middle[-1]), (end, middle[-1]))
+    return Line((around, *(((x, y), (end, y)) for y in middle[1:-1])), "way", has_arrow=False)
+
+
+def _break(columns: Sequence[tuple[Branch, Piece]]) -> Iterator[list[tuple[Branch, Piece]]]:
+    """Yield *columns* in rows that are not wider than ``_WIDEST_ROW``, if a column is not."""
+    row: list[tuple[Branch, Piece]] = []
+    width = 0
+    for branch, column in columns:
+        if row and width + column.width > _WIDEST_ROW:
+            yield row
+            row, width = [], 0
+        row.append((branch, column))
+        width += column.width + _COLUMN_GAP
+    yield row
 
 
 def _column(branch: Branch) -> Piece:

@@ -1,6 +1,6 @@
 """What a picture shows, before anything has a place in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from uwf_git.engine.masking import mask_keys
@@ -74,6 +74,20 @@ class Mark(NamedTuple):
 
     words: str
     """The same as part of a sentence, after the place's name."""
+
+
+_BY_WEIGHT: tuple[MarkState, ...] = ("failed", "stopped", "waits", "now", "paused", "done")
+
+
+def merge_marks(marks: Sequence[Mark]) -> Mark:
+    """Return one mark for several branches: how many are in which state."""
+    if len(marks) == 1:
+        return marks[0]
+    states = [state for state in _BY_WEIGHT if any(mark.state == state for mark in marks)]
+    groups = [[mark for mark in marks if mark.state == state] for state in states]
+    badge = " · ".join(f"{group[0].badge[0]} {len(group)}" for group in groups)
+    words = "; ".join(f"{len(group)} of its branches: {group[0].words}" for group in groups)
+    return Mark(states[0], badge, words)
 
 
 Marks: TypeAlias = Mapping[str, Mark]
@@ -229,13 +243,18 @@ def _ways(transitions: Sequence[Transition], source: str, numbers: Mapping[str, 
 
 # The plan of a flow: its containers as blocks in blocks.
 
+MOST_ALIKE = 12
 _WORDS: Mapping[str, str] = {"sequential": "sequence", "conditional": "if"}
 
 
-def plan_flow(subject: Subject, flow: Flow) -> FlowPlan:
-    """Return the plan of *flow*, the moves of *subject*."""
+def plan_flow(subject: Subject, flow: Flow, *, is_whole: bool = False) -> FlowPlan:
+    """Return the plan of *flow*, the moves of *subject*.
+
+    More than twelve branches of one player are one block, unless it *is whole*.
+    """
     marks: Marks = {} if subject.thread is None else subject.thread.marks
-    planner = _Planner(flow, marks, subject.roles)
+    most_alike = len(flow.nodes) if is_whole else MOST_ALIKE
+    planner = _Planner(flow, marks, subject.roles, most_alike)
     return FlowPlan(
         name_subject(subject),
         clean(subject.description),
@@ -247,10 +266,11 @@ def plan_flow(subject: Subject, flow: Flow) -> FlowPlan:
 class _Planner:
     """Plans the nodes of one flow."""
 
-    def __init__(self, flow: Flow, marks: Marks, roles: Mapping[str, str]) -> None:
+    def __init__(self, flow: Flow, marks: Marks, roles: Mapping[str, str], most_alike: int) -> None:
         self._flow = flow
         self._marks = marks
         self._roles = roles
+        self._most_alike = most_alike
 
     def mark(self, place: str) -> Mark | None:
         """Return the mark of *place*, with clean texts."""
@@ -287,9 +307,9 @@ class _Planner:
     def _branches(self, node: FlowNode) -> tuple[Branch, ...]:
         if node.kind not in HOLDING:
             return ()
-        blocks = tuple(self.plan(child) for child in self._flow.children(node.place))
         if node.kind == "parallel":
-            return tuple(Branch("", (block,)) for block in blocks)
+            return tuple(Branch("", (block,)) for block in self._beside(node))
+        blocks = tuple(self.plan(child) for child in self._flow.children(node.place))
         if node.kind != "conditional":
             return (Branch("", blocks),)
         otherwise = self._flow.children(node.place, of_else=True)
@@ -297,6 +317,35 @@ class _Planner:
             Branch("then", blocks),
             Branch("else", tuple(self.plan(child) for child in otherwise)),
         )
+
+    def _beside(self, node: FlowNode) -> Iterator[Block]:
+        """Yield the blocks of branches; many of one player are one block, where the first is."""
+        places = self._flow.children(node.place)
+        by_player: dict[str, list[str]] = {}
+        for place in places:
+            by_player.setdefault(self._player(place), []).append(place)
+        for place in places:
+            player = self._player(place)
+            alike = by_player[player]
+            if len(alike) <= self._most_alike:
+                yield self.plan(place)
+            elif place == alike[0]:
+                yield self._fold([self.plan(each) for each in alike], player)
+
+    def _fold(self, blocks: Sequence[Block], player: str) -> Block:
+        marks = [block.mark for block in blocks if block.mark is not None]
+        return blocks[0]._replace(
+            name=clean(f"{len(blocks)} \N{MULTIPLICATION SIGN} {player}"),
+            note=f"{blocks[0].name} … {blocks[-1].name}",
+            mark=merge_marks(marks) if marks else None,
+        )
+
+    def _player(self, place: str) -> str:
+        """Return the role or the workflow that plays at *place*; of a container the place."""
+        node = self._flow.nodes[place]
+        if node.kind == "agent":
+            return node.agent
+        return str(node.fields["use"]) if node.kind == "workflow" else place
 
 
 def _heading(node: FlowNode) -> str:
