@@ -61,7 +61,7 @@ def test_logs_of_a_parent_have_those_of_agents_in_its_branches(
     pieces = [piece for piece in read_logs(world.store, LogRequest(thread)) if piece.lines]
 
     assert [(piece.source, piece.lines) for piece in pieces] == [
-        (f"tester (nobody), branch {branch}", ["testing"])
+        ("tester (nobody), branch 1 testing", ["testing"])
     ]
 
 
@@ -83,8 +83,8 @@ def test_logs_of_a_parent_are_followed_from_branch_to_branch(
         told.append(next(pieces))
 
     assert [*told, *pieces] == [
-        LogPiece(f"reviewer (nobody), branch {first}", ["reviewing"]),
-        LogPiece(f"tester (nobody), branch {second}", ["testing"]),
+        LogPiece("reviewer (nobody), branch 0 reviewer", ["reviewing"]),
+        LogPiece("tester (nobody), branch 1 testing", ["testing"]),
     ]
 
 
@@ -92,11 +92,11 @@ def test_logs_of_a_parent_at_rest_are_those_of_the_branch_that_failed(
     world: World, thread: ThreadId
 ) -> None:
     world.step(thread, fails(stderr=b"out of luck\n"))
-    branch = branch_of(world, thread, 1)
+    branch_of(world, thread, 1)
 
     (piece,) = read_logs(world.store, LogRequest(thread))
 
     assert (piece.source, piece.lines) == (
-        f"tester, attempt 1, failed, branch {branch}",
+        "tester, attempt 1, failed, branch 1 testing",
         ["out of luck"],
     )

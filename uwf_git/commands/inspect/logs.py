@@ -22,7 +22,7 @@ from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.inspect.step_view import get_text, view_attempt
-from uwf_git.commands.split.family import Family, list_present_descendants
+from uwf_git.commands.split.family import Family, list_present_descendants, name_branch
 from uwf_git.engine.masking import find_secrets, mask, mask_keys
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import without_colours
@@ -448,7 +448,7 @@ class _Tails:
 def _find_sources(store: Store, family: Family) -> dict[str, tuple[str, RunDir | None]]:
     """Return the name of each existing log, and the run that it is of, by path.
 
-    The logs of branches are named after their threads.
+    The logs of branches have the names of these.
     """
     log = log_path(store, family.root)
     sources = _find_own_sources(store, family.root, log)
@@ -457,8 +457,13 @@ def _find_sources(store: Store, family: Family) -> dict[str, tuple[str, RunDir |
         if branch == family.root:
             continue
         for path, (name, run) in _find_own_sources(store, branch, log).items():
-            sources[path] = (f"{name}, branch {branch}", run)
+            sources[path] = (f"{name}{_where(store, branch)}", run)
     return sources
+
+
+def _where(store: Store, branch: ThreadId) -> str:
+    # Once joined, a branch is named by no split.
+    return f", branch {name_branch(store, branch) or branch}"
 
 
 def _find_own_sources(
@@ -511,7 +516,7 @@ def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Itera
     threads = [thread, *list_present_descendants(store, thread)]
     tips = [read_snapshot(store, get_head(store, each).commit) for each in threads]
     for tip in sorted(tips, key=lambda each: each.commit.time_s, reverse=True):
-        where = "" if tip.record.thread == thread else f", branch {tip.record.thread}"
+        where = "" if tip.record.thread == thread else _where(store, tip.record.thread)
         piece = _find_last_log(store, tip, request, where)
         if piece is not None:
             yield piece
