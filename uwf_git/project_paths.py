@@ -36,3 +36,12 @@ def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
     if not _is_relative_path(word) or os.path.lexists(os.path.join(workdir, word)):
         return word
     return next((str(each / word) for each in folders if (each / word).is_file()), word)
+
+
+def is_in_repository(folder: str) -> bool:
+    """Check whether a repository of git may be around *folder*, without asking git."""
+    at = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == (at := os.path.dirname(at)):
+            return False
+    return True

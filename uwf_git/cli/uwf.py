@@ -32,6 +32,9 @@ THREAD = LazyGroup(
         "report": LazyCommand(
             "uwf_git.cli.thread.report:command", "Write a report of a thread, one HTML file"
         ),
+        "files": LazyCommand(
+            "uwf_git.cli.thread.files:files_command", "Show the files that a step changed"
+        ),
         "logs": LazyCommand(
             "uwf_git.cli.thread.logs:command", "Show what was logged while a thread was at work"
         ),
@@ -53,6 +56,10 @@ THREAD = LazyGroup(
         "retry": LazyCommand("uwf_git.cli.thread.steer:retry_command", "Retry a failed thread"),
         "poke": LazyCommand(
             "uwf_git.cli.thread.poke:poke_command", "Redo the newest step of a thread"
+        ),
+        "restore": LazyCommand(
+            "uwf_git.cli.thread.files:restore_command",
+            "Restore the files of the project as they were after a step",
         ),
         "patch": LazyCommand(
             "uwf_git.cli.thread.steer:patch_command", "Change the state of a thread by hand"

@@ -212,3 +212,10 @@ def count_attempts(number: int) -> str:
 def count_steps(number: int) -> str:
     """Format a number of steps: `1 step`, `2 steps`."""
     return f"{number} {'step' if number == 1 else 'steps'}"
+
+
+def count_changes(changed: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many files changed, and lines of them: ``4 files +12 -180``."""
+    files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
+    added, removed = (sum(row[name] or 0 for row in changed) for name in ("added", "removed"))
+    return f"{files} +{added} -{removed}"

@@ -130,15 +130,16 @@ def test_the_work_of_its_branches_goes_along(world: World, git: Git) -> None:
     world.step(thread)
     branches = children(world.snapshot(thread))
     run(world, thread, writer())
-    work = [f"refs/uwf/work/{branch}" for branch in branches]
+    # The closer worked in the project itself.
+    work = [f"refs/uwf/work/{each}" for each in (thread, *branches)]
     assert refs(world, git, world.place) == work
 
     removed = {each.removal.thread: each.work for each in remove(world, thread)}
 
     assert refs(world, git, world.place) == []
     assert names(world, thread) == names(world, branches[0]) == []
-    assert removed[thread] is None
+    assert removed[thread] is not None
     told = removed[branches[0]]
     assert told is not None
     git("update-ref", told.ref, told.commit, cwd=Path(told.repository))
-    assert git("show", f"{work[0]}:notes", cwd=world.place) == "begun\none\n"
+    assert git("show", f"{work[1]}:notes", cwd=world.place) == "begun\none\n"

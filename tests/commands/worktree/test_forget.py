@@ -1,5 +1,7 @@
 """What is left of a branch that worked apart goes when its thread is removed."""
 
+from pathlib import Path
+
 import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
 from commands.world import World
@@ -33,7 +35,8 @@ def test_a_joined_branch_alone_takes_its_own_work_along(world: World, git: Git) 
 
     remove(world, one)
 
-    assert works(world, git) == [f"refs/uwf/work/{two}"]
+    # The closer worked in the project itself.
+    assert works(world, git) == [f"refs/uwf/work/{each}" for each in (thread, two)]
     assert [each["thread"] for each in show_thread(world.store, thread)["work"]] == [two]
 
 
@@ -45,8 +48,9 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
     begin_branch(world.store, world.snapshot(thread), 0)
     places: dict[str, str] = {}
     world.step(one, writer(places))
+    Path(places["one"], "late").touch()
     locked = world.place / ".git" / "refs" / "uwf" / "work" / f"{one}.lock"
-    locked.parent.mkdir(parents=True)
+    locked.parent.mkdir(parents=True, exist_ok=True)
     locked.touch()
     kill_thread(world.store, world.caller, thread)
     assert worktrees(world, git) == [places["one"]]

@@ -41,7 +41,7 @@ def split(world: World, source: str = PAIR) -> tuple[ThreadId, list[ThreadId]]:
     return thread, children(world.snapshot(thread))
 
 
-def test_each_branch_leaves_one_commit(world: World, git: Git) -> None:
+def test_each_branch_leaves_a_commit_for_each_turn(world: World, git: Git) -> None:
     base = begin_project(world, git)
     thread, (one, two) = split(world)
 
@@ -50,11 +50,11 @@ def test_each_branch_leaves_one_commit(world: World, git: Git) -> None:
     assert work(git, world, one, "notes") == "begun\none\n"
     assert work(git, world, two, "notes") == "begun\ntwo\nthree\n"
     assert work(git, world, two, "two.new") == "two"
-    for branch in (one, two):
+    for branch, turns in ((one, 1), (two, 2)):
         ref = f"refs/uwf/work/{branch}"
-        assert git("rev-list", f"{base}..{ref}", cwd=world.place).count("\n") == 1
+        assert git("rev-list", f"{base}..{ref}", cwd=world.place).count("\n") == turns
         said = git("log", "-1", "--format=%an <%ae>, %cn: %B", ref, cwd=world.place)
-        assert said.startswith("uwf <uwf@uwf>, uwf: work of branch")
+        assert said.startswith("uwf <uwf@uwf>, uwf: after ")
         assert f"Uwf-Thread: {branch}" in said
     # Nothing was merged but by a role: the closer worked in the project itself.
     assert (world.place / "notes").read_text() == "begun\ncloser\n"
@@ -116,7 +116,7 @@ def test_what_agents_committed_is_kept_as_they_made_it(world: World, git: Git) -
     first = git(
         "log", "--first-parent", "--format=%s", f"{base}..refs/uwf/work/{one}", cwd=world.place
     )
-    assert first == f"work of branch {one}\n"
+    assert first == "after one, step 1, attempt 1\n"
     assert git("log", "-1", "--format=%s", f"refs/uwf/work/{one}^2", cwd=world.place) == "by one\n"
     assert work(git, world, one, "late") == "late"
     assert git("log", "-1", "--format=%s", f"refs/uwf/work/{two}^2", cwd=world.place) == "by two\n"
@@ -177,6 +177,7 @@ def test_a_branch_is_killed_even_if_its_work_cannot_be_committed(world: World, g
     world.step(thread, writer())
     world.step(two, writer())
     place = find_workdir(world.store, two)
+    Path(str(place), "late").touch()
     locked = lock(world, two)
     with pytest.raises(ProgramFailed, match="git update-ref failed: "):
         world.step(two, writer())

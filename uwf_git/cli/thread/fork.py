@@ -18,6 +18,7 @@ from uwf_git.errors import BadUsage
     "uwf thread fork 01J7K9M2 --at 3 -m 'another way after the review'",
     "uwf thread fork 01J7K9M2 --at 4f2a91c",
     "uwf thread fork 01J7K9M2 --from-role reviewer",
+    "uwf thread fork 01J7K9M2 --at 3 --files --into ../second-try",
     exits={1: "there is no such thread or step"},
 )
 @click.argument("thread")
@@ -39,6 +40,8 @@ from uwf_git.errors import BadUsage
     metavar="PATH",
     help="Where its agents run.  [default: as the thread's, else the current directory]",
 )
+@click.option("--files", is_flag=True, help="With the files of then, in a work tree of its own.")
+@click.option("--into", metavar="PATH", help="Where that work tree is made.")
 def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -> None:
     """Fork a thread: start a new one at a step of another.
 
@@ -54,10 +57,23 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
             code="two-places",
             hint="give one of the two",
         )
+    into = asked["into"]
+    if (into is not None) > asked["files"] or (asked["files"] and asked["workdir"] is not None):
+        raise BadUsage(
+            "--files makes the work directory, at the path of --into",
+            code="two-workdirs",
+            hint="give --files and --into, or --workdir alone",
+        )
     reason = text_argument(message, "the message")
     request = ForkRequest(thread, asked["at"], asked["from_role"], reason, asked["workdir"])
-    store = session.open_store()
-    forked = fork_thread(store, caller_of(session), request, thread=session.new_thread_id())
+    store, caller, new = session.open_store(), caller_of(session), session.new_thread_id()
+    path = {}
+    if asked["files"]:
+        from uwf_git.commands.control.files import fork_with_files  # noqa: PLC0415 (start-up time)
+
+        forked, path["path"] = fork_with_files(store, caller, request, thread=new, into=into)
+    else:
+        forked = fork_thread(store, caller, request, thread=new)
     emit(
         session,
         {
@@ -68,6 +84,7 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
             "depth": forked.depth,
             "forkedFrom": forked.forked_from,
             "commit": forked.at,
+            **path,
         },
     )
     if forked.follows is not None:

@@ -4,6 +4,7 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import note
 from uwf_git.cli.session.caller import terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.steer import emit_steered, hint_option
@@ -25,6 +26,7 @@ from uwf_git.errors import BadUsage
 @hint_option
 @step_options
 @click.option("--no-step", is_flag=True, help="Only undo the step.")
+@click.option("--files", is_flag=True, help="Restore the files as they were before it, too.")
 def poke_command(
     session: Session,
     thread: str,
@@ -32,12 +34,14 @@ def poke_command(
     message: str,
     stepping: Stepping,
     no_step: bool,
+    files: bool,
 ) -> None:
     """Redo the newest step of a thread.
 
     The step is undone, so that the thread continues from where it was before, its state as well.
-    The old answer stays in the history, and its cost in the usage; files on disk are not restored.
-    What branches did is not undone: `uwf thread fork` begins a thread before they split.
+    The old answer stays in the history, and its cost in the usage; files on disk are restored only
+    with --files. What branches did is not undone: `uwf thread fork` begins a thread before they
+    split.
     """
     hint = text_argument(message, "the message")
     if no_step and stepping != NOT_GIVEN:
@@ -46,8 +50,17 @@ def poke_command(
             code="no-step-to-take",
             hint="leave out --no-step, or give them to `uwf thread step`",
         )
-    store = session.open_store()
-    poked = poke_thread(store, terminal_caller(session), thread, hint=hint, agents=stepping.agents)
+    store, caller = session.open_store(), terminal_caller(session)
+    if files:
+        from uwf_git.commands.control.files import (  # noqa: PLC0415 (start-up time)
+            find_newest_step,
+            restore_files,
+        )
+
+        newest = find_newest_step(store, thread)
+        undo = restore_files(store, caller, thread, newest, is_before=True).undo
+        note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
+    poked = poke_thread(store, caller, thread, hint=hint, agents=stepping.agents)
     if no_step:
         emit_steered(session, store, poked)
     else:

@@ -18,6 +18,7 @@ from uwf_git.commands.turn.rules import (
     read_keep_rules,
     read_retry,
 )
+from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change
@@ -45,6 +46,9 @@ SETTINGS: dict[str, str] = {
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
     KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
     RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
+    RECORD_FILES: "whether the files of the project are recorded before and after each turn (true "
+    "unless set)",
+    MAX_FILES: "the most bytes of files that are recorded for a thread (1g unless set)",
     "uwf.maxBlobSize": "the largest blob that a push or a fetch may bring (32m unless set, 0 is no "
     "limit)",
     "uwf.maxFetchSize": "the most bytes that a fetch may bring (unless set 4g packed, and unpacked "
@@ -63,10 +67,10 @@ SETTINGS: dict[str, str] = {
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
-_FLAGS = {"uwf.store", "uwf.fsync"}
+_FLAGS = {"uwf.store", "uwf.fsync", RECORD_FILES}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _SELDOM = {"uwf.fsync", "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
-_NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, *_RECEIVED}
+_NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}
 _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")
 

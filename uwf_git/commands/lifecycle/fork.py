@@ -215,7 +215,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
         ThreadExists: the new id is taken.
     """
     head = get_head(store, resolve_thread(store, request.thread))
-    point = _find_point(store, head, request)
+    point = find_point(store, head, request)
     source = find_source(store, read_snapshot(store, head.commit))
     workdir = request.workdir or source or caller.cwd
     give_workdir(store, thread, existing_directory(workdir, caller.cwd))
@@ -232,7 +232,8 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     return Forked(record.workflow, thread, record.node, record.depth, record.thread, at, follows)
 
 
-def _find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
+def find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
+    """Return the commit at which a fork of the thread at *head* begins."""
     if request.from_role is not None:
         return find_turn_of(store, head, request.from_role)
     if request.at is not None:

@@ -9,7 +9,12 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.worktree.record import find_worktree, forget_worktrees
-from uwf_git.commands.worktree.worktrees import ForgottenWork, forget_work, remove_left_worktree
+from uwf_git.commands.worktree.worktrees import (
+    ForgottenWork,
+    forget_chain,
+    forget_work,
+    remove_left_worktree,
+)
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -27,7 +32,12 @@ from uwf_git.store.threads.heads import (
     resolve_thread,
 )
 from uwf_git.store.threads.history import list_preserved, release
-from uwf_git.store.threads.local_files import forget_log, forget_settings, forget_workdir
+from uwf_git.store.threads.local_files import (
+    forget_files,
+    forget_log,
+    forget_settings,
+    forget_workdir,
+)
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -214,6 +224,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
         work = None
         if parent is not None:
             work = forget_work(store, caller.environ, thread=thread, parent=parent)
+        work = work or forget_chain(store, caller.environ, thread)
         _remove_files(store, thread)
         # Without its archive ref it would be an active thread again.
         active = store.refs.find(ACTIVE + thread)
@@ -237,6 +248,7 @@ def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
 def _remove_files(store: Store, thread: ThreadId) -> None:
     remove_runs(store, thread)
     forget_log(store, thread)
+    forget_files(store, thread)
     forget_workdir(store, thread)
     forget_settings(store, thread)
     forget_worktrees(store, thread)

@@ -38,6 +38,7 @@ from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
+from uwf_git.project_paths import is_in_repository
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
@@ -156,6 +157,25 @@ def play_turn(turn: Turn, play: Player) -> Played:
     return play(turn._replace(answered=played))
 
 
+def play_recorded(turn: Turn, play: Player) -> Played:
+    """Play *turn* as ``play_turn``, and record the files of its project before and after it."""
+    if is_in_repository(turn.workdir):
+        from uwf_git.commands.step.turn_files import record_before  # noqa: PLC0415 (start-up time)
+
+        record_before(turn)
+    return with_files(turn, play_turn(turn, play))
+
+
+def with_files(turn: Turn, played: Played) -> Played:
+    """Return *played* with the commits of the files, if they were recorded before the turn."""
+    before = turn.run_dir.read_before()
+    if not before:
+        return played
+    from uwf_git.commands.step.turn_files import find_range  # noqa: PLC0415 (start-up time)
+
+    return played._replace(files=find_range(turn, before))
+
+
 def answer_turn(turn: Turn, play: Player) -> Played:
     """Play *turn* by *play*, and check the meta; the checks of its role do not run."""
     workflow = get_workflow(turn.snapshot, turn.present.workflow)
@@ -251,7 +271,8 @@ def record_before_end(
         return False
     # What cannot be read stays on disk, and does not keep the thread alive.
     with suppress(TurnFailed, RunDirUnusable):
-        record_turn(caller, head, turn, without_checks(turn, answer_turn(turn, play)))
+        played = without_checks(turn, answer_turn(turn, play))
+        record_turn(caller, head, turn, with_files(turn, played))
     return True
 
 

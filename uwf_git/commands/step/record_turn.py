@@ -51,7 +51,8 @@ def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
     now = played.started_ms + played.duration_ms
     times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
-    return _build_step(turn, "step", _step_nodes(turn, reply, left, times, now), reply)
+    nodes = _step_nodes(turn, reply, left, times, now)
+    return _build_step(turn, "step", nodes, reply, files=played.files)
 
 
 def build_answer(
@@ -62,13 +63,19 @@ def build_answer(
     It has no ``durationMs``: the time that a question is open counts for no limit.
     """
     nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
-    return _build_step(turn, "answer", nodes, reply, note)
+    return _build_step(turn, "answer", nodes, reply, note=note)
 
 
 def _build_step(
-    turn: Turn, event: Event, nodes: list[Node], reply: AgentReply, note: str = ""
+    turn: Turn,
+    event: Event,
+    nodes: list[Node],
+    reply: AgentReply,
+    *,
+    note: str = "",
+    files: str | None = None,
 ) -> NewCommit:
-    cause = _cause(turn, nodes[0])._replace(text=reply.content, note=note)
+    cause = _cause(turn, nodes[0], files)._replace(text=reply.content, note=note)
     if turn.place is not None:
         state = turn.place.fold(turn.present.state, nodes[0].payload, reply.content)
         # The meta as it is stored, for those who check it.
@@ -152,7 +159,7 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     payload |= {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     attempt = build_node(ATTEMPT, payload, timestamp=now)
     has_retries = turn.present.failures < turn.retry.retries
-    cause = _cause(turn, attempt)._replace(
+    cause = _cause(turn, attempt, played.files)._replace(
         has_retries=has_retries,
         gives_up=_find_given_up(turn),
         text=kept.get("stderr", ""),
@@ -182,9 +189,9 @@ def _find_given_up(turn: Turn) -> str | None:
     return None if turn.place is None else turn.place.find_given_up()
 
 
-def _cause(turn: Turn, node: Node) -> Cause:
+def _cause(turn: Turn, node: Node, files: str | None) -> Cause:
     program = agent_name(turn.agent.payload["command"])
-    return Cause(node=node, role=turn.role, agent=program, at=turn.at)
+    return Cause(node=node, role=turn.role, agent=program, at=turn.at, files=files)
 
 
 def _left_nodes(left: StepFiles, timestamp: int) -> dict[str, list[Node]]:

@@ -15,8 +15,10 @@ from uwf_git.commands.step.ending import (
     find_begun_turn,
     finish_kill,
     keep_overtaken_work,
+    play_recorded,
     play_turn,
     refuse_inputs,
+    with_files,
 )
 from uwf_git.commands.step.record_turn import (
     TriesUsedUp,
@@ -155,7 +157,8 @@ def _take_step(
         if begun is not None:
             # What steered the thread since it began does not undo it.
             lock.say(begun.role, agent_name(begun.agent.payload["command"]))
-            return record_turn(caller, head, begun, play_turn(begun, request.play))
+            played = with_files(begun, play_turn(begun, request.play))
+            return record_turn(caller, head, begun, played)
         now = _decide(snapshot)
         if not (request.is_driven or request.choice.others):
             check_next(thread, now.workflow, request.choice.agents, role=now.role)
@@ -179,7 +182,7 @@ def _take_step(
         # Reads settings: a bad one must fail before the agent runs.
         turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
         lock.say(turn.role, agent_name(agent.payload["command"]))
-        played = refuse_inputs(turn) or play_turn(turn, request.play)
+        played = refuse_inputs(turn) or play_recorded(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
         return record_turn(caller, head, turn, played)
 

@@ -129,6 +129,9 @@ class Played(NamedTuple):
     env: Mapping[str, str] | None = None
     """The variables of the agent's environment that are recorded, masked."""
 
+    files: str | None = None
+    """The commits of the project's files before and after the turn; None: it changed none."""
+
     is_stopped: bool = False
     """The agent was stopped from outside (a pause, a kill)."""
 

@@ -12,7 +12,7 @@ from uwf_git.agents.tool import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.durable import remove_file
+from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.git.fenced import (
     LINK,
     NOTHING_KEPT,
@@ -25,6 +25,7 @@ from uwf_git.store.git.fenced import (
     list_links,
     list_uncommitted,
     run_fenced,
+    share_sparseness,
 )
 from uwf_git.store.git.program import ProgramFailed, Ran
 
@@ -165,6 +166,24 @@ def commit_tree(
     nobody |= {f"GIT_{role}_EMAIL": _ADDRESS for role in _ROLES}
     git = git._replace(environ={**git.environ, **nobody, **dates})
     return git.ask("commit-tree", "--no-gpg-sign", *named, "-m", message, tree)
+
+
+def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
+    """Add a work tree at *path*, without files, and return its git directory.
+
+    `git worktree add` would start a git with the config of the repository.
+    """
+    own = os.path.join(repository, "worktrees", name)
+    shutil.rmtree(own, ignore_errors=True)
+    for folder in (own, path):
+        os.makedirs(folder, exist_ok=True)
+    named = os.path.join(path, ".git")
+    texts = {"HEAD": head, "commondir": "../..", "gitdir": named}
+    for file, text in texts.items():
+        replace_file(os.path.join(own, file), os.fsencode(text) + b"\n", durable=False)
+    replace_file(named, b"gitdir: " + os.fsencode(own) + b"\n", durable=False)
+    share_sparseness(repository, own)
+    return own
 
 
 # Keep what only a repository inside a worktree has: a checked out submodule, or another.

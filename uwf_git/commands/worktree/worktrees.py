@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.split.family import find_isolation
+from uwf_git.commands.worktree.chain import find_chain
 from uwf_git.commands.worktree.record import (
     Inner,
     SplitOrigin,
@@ -28,6 +29,7 @@ from uwf_git.commands.worktree.record import (
 )
 from uwf_git.commands.worktree.repository import (
     Git,
+    add_worktree,
     commit_tree,
     find_commit,
     find_origin,
@@ -38,13 +40,17 @@ from uwf_git.commands.worktree.repository import (
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.git.fenced import share_sparseness
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import find_settings, read_trunk
-from uwf_git.store.threads.local_files import find_workdir, set_workdir, workdirs_folder
+from uwf_git.store.threads.local_files import (
+    find_workdir,
+    has_files,
+    set_workdir,
+    workdirs_folder,
+)
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -154,17 +160,7 @@ def _add(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str:
     if os.path.lexists(worktree.path):
         git.run("worktree", "remove", "--force", "--force", worktree.path)
         shutil.rmtree(worktree.path, ignore_errors=True)
-    # That git would start one with the config of the repository.
-    own = os.path.join(worktree.repository, "worktrees", worktree.thread)
-    shutil.rmtree(own, ignore_errors=True)
-    for folder in (own, worktree.path):
-        os.makedirs(folder)
-    named = os.path.join(worktree.path, ".git")
-    texts = {"HEAD": head, "commondir": "../..", "gitdir": named}
-    for path, text in [(os.path.join(own, name), text) for name, text in texts.items()]:
-        replace_file(path, os.fsencode(text) + b"\n", durable=False)
-    replace_file(named, b"gitdir: " + os.fsencode(own) + b"\n", durable=False)
-    share_sparseness(worktree.repository, own)
+    own = add_worktree(worktree.repository, worktree.path, name=worktree.thread, head=head)
     kept = find_settings(store, worktree.parent)
     git = git_of(environ, own, worktree=worktree.path, kept=kept)
     git.run_guarded("read-tree", "--reset", "-u", "--no-recurse-submodules", head)
@@ -184,10 +180,10 @@ def find_head_of(environ: Mapping[str, str], worktree: Worktree) -> str | None:
     return None
 
 
-# Keep the work of a branch that ends as one commit, and remove its worktree.
+# Keep what the agents of a branch that ends left, on its chain of files; remove its worktree.
 #
 # The commit is made before the branch ends, so that whoever joins it finds it. Its first parent
-# is the commit at which the branch began; its second has what the agents committed themselves.
+# is the chain, or where that would begin; its second has what the agents committed themselves.
 
 
 def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> str | None:
@@ -312,7 +308,7 @@ def _is_in_use(store: Store, worktree: Worktree) -> bool:
 
 
 def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Worktree:
-    """Make what is in the worktree one commit at the ref of its work; return what is recorded."""
+    """Let the ref of the work have what is in the worktree; return what is recorded."""
     if not os.path.isdir(worktree.repository):
         if os.path.isdir(worktree.path):
             raise StoreFailed(
@@ -343,17 +339,15 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
-    """Return the commit that has *tree*; a new one, unless it was made or nothing has changed."""
-    made = find_commit(git, name_work(worktree.thread))
-    begun = worktree.base
-    parents = (begun,) if head == begun else (begun, head)
-    for known in filter(None, (made, begun)):
-        its_tree, *its_parents = git.ask("rev-parse", f"{known}^{{tree}}", f"{known}^@").split()
-        if its_tree != tree:
-            continue
-        if (known == begun and head == begun) or head == known or tuple(its_parents) == parents:
-            return known
-    return commit_tree(git, tree, parents, describe_work(worktree))
+    """Return the newest commit of the branch's chain if it has *tree*, or a new one on it."""
+    tip = find_commit(git, name_work(worktree.thread)) or worktree.base
+    is_kept = not git.run("merge-base", "--is-ancestor", head, tip).status
+    message = describe_work(worktree)
+    its_tree, _, said = git.ask("log", "-1", "--format=%T%n%B", tip).partition("\n")
+    # The last commit names what repositories inside had.
+    if is_kept and its_tree == tree and (not worktree.inner or said.strip() == message.strip()):
+        return tip
+    return commit_tree(git, tree, (tip,) if is_kept else (tip, head), message)
 
 
 def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
@@ -449,6 +443,14 @@ def forget_work(
         work = work._replace(inner=tuple(inner))
     forget_worktree(store, parent, thread)
     return work
+
+
+def forget_chain(
+    store: Store, environ: Mapping[str, str], thread: ThreadId
+) -> ForgottenWork | None:
+    """Delete the ref of the files that were recorded for *thread*; raise as ``forget_work``."""
+    chain = find_chain(store, thread, environ) if has_files(store, thread) else None
+    return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
 
 
 def _forget(environ: Mapping[str, str], inner: Inner) -> bool:

@@ -21,10 +21,14 @@ from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import (
+    FILES,
+    INDEX_SUFFIX,
     LOG_SUFFIX,
     LOGS,
+    files_index,
     forget_log,
     forget_workdir,
+    has_files,
     log_path,
     workdirs_folder,
 )
@@ -166,7 +170,14 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
     found.update(
         ThreadId(entry.name)
         for entry in _entries(workdirs_folder(store))
-        if is_thread_id(entry.name) and _is_old(entry)
+        if is_thread_id(entry.name)
+        and _is_old(entry)
+        and not has_files(store, ThreadId(entry.name))
+    )
+    found.update(
+        ThreadId(thread)
+        for entry in _entries(store.local_path(FILES))
+        if is_thread_id(thread := entry.name.removesuffix(INDEX_SUFFIX)) and _is_old(entry)
     )
     active = set(store.refs.names(ACTIVE))
     archived = set(store.refs.names(ARCHIVE))
@@ -182,6 +193,7 @@ def _remove_thread_files(store: Store, thread: ThreadId) -> int:
                 return 0
             if not _remove_runs(store, thread):
                 return 0
+            remove_file(files_index(store, thread))
             forget_workdir(store, thread)
             _remove_log(store, thread)
             forget_lock(store, thread)

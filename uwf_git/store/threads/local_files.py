@@ -17,6 +17,9 @@ SETTINGS = "git-settings"
 STAYS = "worktrees-that-stay"
 """The folder of notes on worktrees of ended branches, below ``Store.local_path``."""
 
+UNRECORDED = "files-not-recorded"
+"""The folder of notes on threads whose files are not recorded, below ``Store.local_path``."""
+
 _FOLDER = "uwf-workdirs"
 _WORKDIRS: FileMemory[str | None] = FileMemory(256)
 
@@ -60,8 +63,9 @@ def _read_workdir(path: str) -> str | None:
 
 
 def forget_workdir(store: Store, thread: ThreadId) -> None:
-    """Remove the record of the work directory of *thread*."""
-    remove_file(_file(store, thread))
+    """Remove the record of the work directory of *thread*, if no files are recorded there."""
+    if not has_files(store, thread):
+        remove_file(_file(store, thread))
 
 
 def forget_settings(store: Store, thread: ThreadId) -> None:
@@ -91,3 +95,35 @@ def log_path(store: Store, thread: ThreadId) -> str:
 def forget_log(store: Store, thread: ThreadId) -> None:
     """Remove the log of *thread*, if it exists."""
     remove_file(log_path(store, thread))
+
+
+# What the chain of a thread's files needs here: git's index of it, and how many bytes it has.
+
+FILES = "files"
+INDEX_SUFFIX = ".index"
+_SIZE_SUFFIX = ".size"
+
+
+def files_index(store: Store, thread: ThreadId) -> str:
+    """Return the path of the index of the files of *thread*, which may be deleted."""
+    return store.local_path(FILES, thread + INDEX_SUFFIX)
+
+
+def files_size(store: Store, thread: ThreadId) -> str:
+    """Return the path of the file that says how many bytes are recorded for *thread*."""
+    return store.local_path(FILES, thread + _SIZE_SUFFIX)
+
+
+def has_files(store: Store, thread: ThreadId) -> bool:
+    """Check whether files were recorded for *thread*, whose project is still asked for then."""
+    return os.path.exists(files_size(store, thread))
+
+
+def forget_files(store: Store, thread: ThreadId) -> None:
+    """Remove what is here about the files of *thread*."""
+    for path in (
+        files_index(store, thread),
+        files_size(store, thread),
+        store.local_path(UNRECORDED, thread),
+    ):
+        remove_file(path)

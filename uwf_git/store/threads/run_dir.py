@@ -8,6 +8,7 @@
     <git dir>/uwf/run/<thread>/<commit>.prints   fingerprints of the secrets that the agent had
     <git dir>/uwf/run/<thread>/<commit>.output   the file in which it may leave its meta, as a path
     <git dir>/uwf/run/<thread>/<commit>.report   what was there when the agent was ended for it
+    <git dir>/uwf/run/<thread>/<commit>.before   the commit of the project's files before the turn
     <git dir>/uwf/run/<thread>/<commit>.files/   the agent's own files ($UWF_STEP_DIR)
     <git dir>/uwf/run/<thread>/<commit>.checks/<n>  the same for each check of the role, from 0
 
@@ -28,7 +29,7 @@ _RUN = "run"
 _REMOVED = ".removed"
 _ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
 _ENV, _PRINTS, _CHECKS = ".env", ".prints", ".checks"
-_OUTPUT, _REPORT = ".output", ".report"
+_OUTPUT, _REPORT, _BEFORE = ".output", ".report", ".before"
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -107,6 +108,15 @@ class RunDir(NamedTuple):
         """Return what ``write_output_file`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _OUTPUT)
 
+    def write_before(self, commit: str) -> None:
+        """Write the commit of the files before the turn; ``begin`` leaves it."""
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        replace_file(self.path + _BEFORE, commit.encode(), durable=False)
+
+    def read_before(self) -> str:
+        """Return what ``write_before`` wrote; empty if there is nothing readable."""
+        return _read_text(self.path + _BEFORE)
+
     def write_report(self, document: str) -> None:
         """Write what the agent has left at that path, before it is ended for it."""
         replace_file(self.path + _REPORT, document.encode(), durable=False)
@@ -136,7 +146,7 @@ class RunDir(NamedTuple):
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
+        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT, _BEFORE):
             remove_file(self.path + suffix)
 
 

@@ -1,0 +1,157 @@
+"""The files of a step: shown, opened in a work tree, restored, taken along by a fork or a poke."""
+
+import os
+from pathlib import Path
+
+import pytest
+from commands.step.test_turn_files import edits, files_of, user_state
+from commands.worktree.project import Git, begin_project
+from commands.world import World, says
+from refusing import refuses
+
+from uwf_git.commands.control.files import (
+    FilesNotHere,
+    NotRestored,
+    find_files,
+    find_newest_step,
+    fork_with_files,
+    open_files,
+    read_patch,
+    restore_files,
+    view_files,
+)
+from uwf_git.commands.lifecycle.fork import ForkRequest
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.lock import lock_thread
+
+
+def read_all(place: Path) -> dict[str, str]:
+    """Return the content of each file below *place* that is not git's own."""
+    found = (each for each in sorted(place.rglob("*")) if ".git" not in each.parts)
+    return {str(each.relative_to(place)): each.read_text() for each in found if each.is_file()}
+
+
+@pytest.fixture
+def thread(world: World, git: Git) -> ThreadId:
+    """A thread whose steps 1 and 2 changed files, and whose step 3 changed none."""
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+
+    def change(place: Path) -> None:
+        (place / "new").write_text("two\n")
+        (place / "notes").unlink()
+
+    world.step(thread, edits(change))
+    world.step(thread, says({"text": "nothing"}))
+    return thread
+
+
+def changed(world: World, thread: ThreadId, step: str | None = None) -> list[str]:
+    rows = view_files(find_files(world.store, world.caller.environ, thread, step))["changed"]
+    return [f"{row['path']} +{row['added']} -{row['removed']}" for row in rows]
+
+
+def test_what_each_step_and_the_whole_thread_changed(world: World, thread: ThreadId) -> None:
+    assert changed(world, thread, "1") == ["new +1 -0"]
+    assert changed(world, thread, "2") == ["new +1 -1", "notes +0 -1"]
+    assert changed(world, thread, "3") == []
+    assert changed(world, thread) == ["new +1 -0", "notes +0 -1"]
+    patch = read_patch(find_files(world.store, world.caller.environ, thread, "2"))
+    assert "-one\n+two" in patch
+
+
+def test_a_restore_and_its_undo_bring_all_files_back(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    place = world.place
+    (place / "mine").write_text("not committed\n")
+    now, state = read_all(place), user_state(place, git)
+
+    restored = restore_files(world.store, world.caller, thread, "1")
+
+    then = {".gitignore": "*.tmp\n", "new": "one\n", "notes": "begun\n", "part/deep": "deep\n"}
+    assert read_all(place) == then
+    assert user_state(place, git) == state
+    restore_files(world.store, world.caller, thread, restored.undo)
+    assert read_all(place) == now
+    restore_files(world.store, world.caller, thread, "1", is_before=True)
+    assert read_all(place)["notes"] == "begun\n"
+    assert "new" not in read_all(place)
+
+
+def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread: ThreadId) -> None:
+    # Ignored now, and in the way of what step 1 had.
+    (world.place / ".git" / "info" / "exclude").write_text("new\n")
+    (world.place / "new").unlink()
+    world.step(thread, says({"ok": False}))
+    (world.place / "new").write_text("precious\n")
+    before = read_all(world.place)
+    with pytest.raises(NotRestored):
+        restore_files(world.store, world.caller, thread, "1")
+    assert read_all(world.place) == before
+
+
+def test_an_agent_at_work_in_the_same_place_refuses_a_restore(
+    world: World, thread: ThreadId
+) -> None:
+    other = world.start()
+    with lock_thread(world.store, other, since_ms=1), refuses("files-in-use"):
+        restore_files(world.store, world.caller, thread, "1")
+
+
+def test_the_files_of_then_are_opened_in_a_work_tree(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    found = find_files(world.store, world.caller.environ, thread, "1")
+    into = tmp_path / "then"
+    open_files(found, found.after, str(into), name="then")
+    assert read_all(into)["new"] == "one\n"
+    assert git("status", "--short", cwd=into) == "?? new\n"
+    with refuses("path-in-use"):
+        open_files(found, found.after, str(into), name="then")
+
+
+def test_a_fork_goes_on_with_the_files_of_then(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    new = world.new_id()
+    into = str(tmp_path / "fork")
+    request = ForkRequest(thread, "1")
+    _, path = fork_with_files(world.store, world.caller, request, thread=new, into=into)
+    assert path == into == find_workdir(world.store, new)
+    world.step(new, edits(lambda place: (place / "new").write_text("another\n")))
+    assert changed(world, new, "2") == ["new +1 -1"]
+    assert files_of(world, new)[0] == files_of_step(world, thread, "1")
+    assert (world.place / "new").read_text() == "two\n"
+    assert not verify(world.store, []).troubles
+
+
+def files_of_step(world: World, thread: ThreadId, step: str) -> str:
+    return find_files(world.store, world.caller.environ, thread, step).after
+
+
+def test_the_files_before_the_newest_step_come_back(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("four\n")))
+    step = find_newest_step(world.store, thread)
+    restore_files(world.store, world.caller, thread, step, is_before=True)
+    assert (world.place / "new").read_text() == "two\n"
+
+
+def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
+    thread = world.begun()
+    with pytest.raises(FilesNotHere) as caught:
+        find_files(world.store, world.caller.environ, thread, None)
+    assert "git init" in str(caught.value.hint)
+    begin_project(world, git)
+    with refuses("no-files", match="no step"):
+        find_files(world.store, world.caller.environ, thread, None)
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    os.rename(world.place / ".git", world.place / "gone")
+    git("init", "--quiet", cwd=world.place)
+    with refuses("no-files", match="not in the project"):
+        find_files(world.store, world.caller.environ, thread, "1")

@@ -1,0 +1,124 @@
+"""The commit of a turn names the files of the project before and after it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.worktree.project import Git, begin_project
+from commands.world import World, replied
+
+from uwf_git.commands.after import warn_of_files
+from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.model.names import ThreadId
+from uwf_git.store.git.program import ProgramFailed
+
+Edit = Callable[[Path], object]
+
+
+def edits(edit: Edit, *, fails: bool = False) -> Player:
+    def play(turn: Turn) -> Played:
+        edit(Path(turn.workdir))
+        if fails:
+            return Played(None, 0, 0, error={"kind": "exited", "message": "exit status 7"})
+        return replied({"text": "x", "ok": False})
+
+    return play
+
+
+def files_of(world: World, thread: ThreadId) -> list[str]:
+    named = world.snapshot(thread).record.files
+    return [] if named is None else named.split("..")
+
+
+def user_state(place: Path, git: Git) -> dict[str, object]:
+    """Return what of a repository is the user's, which no recording may change."""
+    told = {path: Path(place, ".git", path).read_bytes() for path in ("index", "HEAD", "config")}
+    logs = sorted(str(each) for each in (place / ".git" / "logs").rglob("*"))
+    refs = git("for-each-ref", "refs/heads", "refs/stash", cwd=place)
+    return {**told, "logs": logs, "refs": refs, "stash": git("stash", "list", cwd=place)}
+
+
+def test_a_step_names_what_changed_while_it_ran(world: World, git: Git) -> None:
+    begun = begin_project(world, git)
+    thread = world.begun()
+    before = user_state(world.place, git)
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    first = files_of(world, thread)
+    (world.place / "notes").write_text("by the user\n")
+    world.step(thread, edits(lambda place: (place / "new").unlink()))
+    second = files_of(world, thread)
+
+    assert first[0] == begun
+    assert git("diff", "--name-status", *first, cwd=world.place) == "A\tnew\n"
+    assert git("diff", "--name-status", *second, cwd=world.place) == "D\tnew\n"
+    between = git("diff", "--name-only", first[1], second[0], cwd=world.place)
+    assert between == "notes\n"
+    titles = git("log", "--format=%s", f"refs/uwf/work/{thread}", cwd=world.place).splitlines()
+    assert titles[:3] == [
+        "after checker, step 2, attempt 1",
+        "before checker, step 2, attempt 1",
+        "after writer, step 1, attempt 1",
+    ]
+    assert user_state(world.place, git) == before
+
+
+def test_a_turn_that_changes_nothing_leaves_no_ref(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "x.tmp").write_text("ignored")))
+    assert files_of(world, thread) == []
+    assert git("for-each-ref", "refs/uwf", cwd=world.place) == ""
+
+
+def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, edits(lambda place: (place / "half").touch(), fails=True))
+    assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
+
+
+def test_what_an_agent_committed_is_kept(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+
+    def commit(place: Path) -> None:
+        (place / "done").touch()
+        git("add", "done", cwd=place)
+        git("commit", "--quiet", "-m", "by the agent", cwd=place)
+
+    world.step(thread, edits(commit))
+    made = git("rev-parse", "HEAD", cwd=world.place).strip()
+    git("reset", "--quiet", "--hard", "HEAD^", cwd=world.place)
+    kept = git("for-each-ref", "--contains", made, "refs/uwf/work", cwd=world.place)
+    assert thread in kept
+
+
+def test_no_failure_of_recording_fails_the_turn(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    path = "uwf_git.commands.worktree.chain.commit_tree"
+
+    def refuse(*_words: object) -> str:
+        raise ProgramFailed("git", "is ill")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(path, refuse)
+        world.step(thread, edits(lambda place: (place / "new").touch()))
+    assert files_of(world, thread) == []
+    [warning] = warn_of_files(world.store)
+    assert thread in warning
+    assert "git is ill" in warning
+    assert warn_of_files(world.store) == []
+
+
+def test_the_setting_turns_recording_off(world: World, git: Git) -> None:
+    begin_project(world, git)
+    git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)
+    world.reopen()
+    thread = world.begun()
+    world.step(thread, edits(lambda place: (place / "new").touch()))
+    assert files_of(world, thread) == []

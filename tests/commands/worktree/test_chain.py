@@ -1,0 +1,146 @@
+"""What the chain of a thread's files has, and what is left out of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import CalledProcessError
+
+import pytest
+from commands.worktree.project import Git, begin_project
+from commands.world import World
+
+from uwf_git.commands.worktree import chain as module
+from uwf_git.commands.worktree.chain import Chain, find_chain
+from uwf_git.model.names import ThreadId
+from uwf_git.store.git.program import ProgramFailed
+
+AFTER = "a" * 40
+
+
+@pytest.fixture
+def chain(world: World, git: Git) -> Chain:
+    begin_project(world, git)
+    return open_chain(world, world.begun())
+
+
+def open_chain(world: World, thread: ThreadId) -> Chain:
+    found = find_chain(world.store, thread, world.caller.environ)
+    assert found is not None
+    return found
+
+
+def list_tree(chain: Chain, commit: str) -> list[str]:
+    return chain.git.ask("ls-tree", "-r", "--name-only", commit).split("\n")
+
+
+def left_out(chain: Chain, commit: str) -> Mapping[str, str]:
+    _, tip = chain.read_tips(commit)
+    assert tip is not None
+    return dict(each.split(": ", 1) for each in tip.left_out)
+
+
+def test_secrets_large_files_and_repositories_inside_are_left_out(
+    world: World, git: Git, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LARGEST", 100)
+    place = world.place
+    (place / ".env").write_text("A=1")
+    (place / ".env.example").write_text("A=")
+    (place / "large").write_bytes(b"x" * 101)
+    (place / "edge").write_bytes(b"x" * 100)
+    (place / "keys.txt").write_text("it is s3cret-word, here")
+    git("init", "--quiet", "inner", cwd=place)
+    (place / "inner" / "file").touch()
+    git("add", ".", cwd=place / "inner")
+    git("commit", "--quiet", "-m", "inner", cwd=place / "inner")
+
+    commit = chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
+
+    names = [".env.example", ".gitignore", "edge", "notes", "part/deep"]
+    assert list_tree(chain, commit) == names
+    assert left_out(chain, commit) == {
+        ".env": "by its name a secret",
+        "inner/": "a repository inside",
+        "keys.txt": "it has a key of the environment in it",
+        "large": "101 bytes",
+    }
+
+
+def test_a_tracked_file_that_is_left_out_keeps_its_recorded_content(
+    world: World, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LARGEST", 100)
+    (world.place / "notes").write_bytes(b"x" * 101)
+    commit = chain.record("now", AFTER, None)
+    assert chain.git.ask("show", f"{commit}:notes") == "begun"
+    assert list(left_out(chain, commit)) == ["notes"]
+    # Told again only if the list has changed.
+    assert chain.record("again", AFTER, None) == commit
+    (world.place / "notes").write_text("begun\n")
+    assert left_out(chain, chain.record("small again", AFTER, None)) == {}
+
+
+@pytest.mark.parametrize("name", ["é and blank", "new\nline", "-dash", "\udcff"])
+def test_any_name_and_kind_of_file_is_recorded(world: World, chain: Chain, name: str) -> None:
+    place = world.place
+    (place / name).write_bytes(b"\0binary")
+    (place / "notes").unlink()
+    (place / "notes").symlink_to("nowhere")
+    (place / "part" / "deep").unlink()
+    (place / "part").rmdir()
+    (place / "part").write_text("now a file")
+    (place / ".gitignore").chmod(0o755)
+    commit = chain.record("now", AFTER, None)
+    rows = chain.git.ask("ls-tree", "-r", "-z", commit).split("\0")
+    found = {row.partition("\t")[2]: row[:6] for row in rows if row}
+    assert found == {name: "100644", "notes": "120000", "part": "100644", ".gitignore": "100755"}
+
+
+def test_without_a_commit_and_in_a_merge_the_files_are_recorded(world: World, git: Git) -> None:
+    git("init", "--quiet", "--initial-branch=main", cwd=world.place)
+    (world.place / "notes").write_text("no commit yet\n")
+    chain = open_chain(world, world.begun())
+    first = chain.record("now", AFTER, None)
+    assert chain.git.ask("show", f"{first}:notes") == "no commit yet"
+
+    git("add", ".", cwd=world.place)
+    git("commit", "--quiet", "-m", "base", cwd=world.place)
+    for branch in ("left", "right"):
+        git("checkout", "--quiet", "-b", branch, "main", cwd=world.place)
+        (world.place / "notes").write_text(f"{branch}\n")
+        git("commit", "--quiet", "-am", branch, cwd=world.place)
+    with pytest.raises(CalledProcessError):
+        git("merge", "left", cwd=world.place)
+    Path(chain.index).unlink()
+    index = (world.place / ".git" / "index").read_bytes()
+    commit = chain.record("in a merge", AFTER, None)
+    assert "<<<<<<<" in chain.git.ask("show", f"{commit}:notes")
+    assert (world.place / ".git" / "index").read_bytes() == index
+
+
+def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> None:
+    git("config", "-f", f"{world.store.path}/config", "uwf.maxRecordedFiles", "1k", cwd=world.place)
+    world.reopen()
+    bounded = open_chain(world, chain.thread)
+    (world.place / "one").write_bytes(b"1" * 600)
+    bounded.record("now", AFTER, None)
+    (world.place / "two").write_bytes(b"2" * 600)
+    with pytest.raises(ProgramFailed, match="maxRecordedFiles"):
+        bounded.record("now", AFTER, None)
+
+
+def test_no_filter_that_an_agent_planted_runs(world: World, git: Git, chain: Chain) -> None:
+    ran = world.place.parent / "ran"
+    git("config", "filter.evil.clean", f"touch {ran}; cat", cwd=world.place)
+    (world.place / ".gitattributes").write_text("* filter=evil\n")
+    (world.place / "new").write_text("x")
+    chain.record("now", AFTER, None)
+    assert not ran.exists()
+
+
+def test_ids_of_more_than_40_digits_are_refused(world: World, git: Git) -> None:
+    git("init", "--quiet", "--object-format=sha256", cwd=world.place)
+    (world.place / "notes").touch()
+    git("add", ".", cwd=world.place)
+    git("commit", "--quiet", "-m", "one", cwd=world.place)
+    with pytest.raises(ProgramFailed, match="40 digits"):
+        open_chain(world, world.begun()).record("now", AFTER, None)

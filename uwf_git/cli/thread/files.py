@@ -1,0 +1,120 @@
+"""`uwf thread files` and `uwf thread restore`."""
+
+import os
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.paging import paged
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import Style, screen_of
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.session.streams import write_stdout
+from uwf_git.commands.control.files import (
+    find_files,
+    open_files,
+    read_patch,
+    restore_files,
+    view_files,
+)
+from uwf_git.errors import BadUsage
+from uwf_git.model.event_words import count_changes
+from uwf_git.model.text import visible_block
+
+_STYLES: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@verb(
+    "uwf thread files 01J7K9M2 3",
+    "uwf thread files 01J7K9M2 3 --patch",
+    "uwf thread files 01J7K9M2 3 --into /tmp/as-it-was",
+    exits={1: "there is no such thread or step, or no files of it are recorded"},
+)
+@click.argument("thread")
+@click.argument("step", required=False)
+@click.option("--patch", is_flag=True, help="What changed, as `git diff` shows it.")
+@click.option("--before", is_flag=True, help="With --into: the files before the step.")
+@click.option("--into", metavar="PATH", help="Make a work tree at PATH with the files of then.")
+def files_command(
+    session: Session,
+    thread: str,
+    step: str | None,
+    *,
+    patch: bool,
+    before: bool,
+    into: str | None,
+) -> None:
+    """Show the files that a step changed.
+
+    STEP is a step's number or hash, or a commit; without it all that changed since the first step
+    is meant. Recorded is what is in the project's git repository and not ignored, before and after
+    each turn: changes by others meanwhile are shown with those of the agent. Secrets and large
+    files are left out, and named. The commits are at `refs/uwf/work/<thread>` of the project.
+    """
+    if patch and into is not None:
+        raise BadUsage(
+            "--patch prints what changed, and --into makes a work tree",
+            code="patch-and-into",
+            hint="give one of the two",
+        )
+    store = session.open_store()
+    found = find_files(store, session.environ, thread, step)
+    if patch:
+        with paged(session, store) as reader:
+            screen = screen_of(reader)
+            lines = visible_block(read_patch(found)).split("\n")
+            write_stdout(
+                "\n".join(screen.paint(line, _STYLES.get(line[:1])) for line in lines) + "\n"
+            )
+        return
+    document = view_files(found)
+    if into is not None:
+        commit = found.choose(is_before=before)
+        path = os.path.normpath(os.path.join(session.cwd, into))
+        document["path"] = open_files(found, commit, path, name=f"uwf-{commit}")
+    emit(session, document, text=_text)
+
+
+@verb(
+    "uwf thread restore 01J7K9M2 3",
+    "uwf thread restore 01J7K9M2 3 --before",
+    exits={
+        1: "there is no such thread or step, or no files of it are recorded",
+        4: "an agent is at work there, or a file that is in no commit is in the way",
+    },
+)
+@click.argument("thread")
+@click.argument("step")
+@click.option("--before", is_flag=True, help="As they were before the step.")
+def restore_command(session: Session, thread: str, step: str, *, before: bool) -> None:
+    """Restore the files of the project as they were after a step.
+
+    What is there now is recorded first, so another restore undoes it; the thread itself stays where
+    it is (`uwf thread poke --files` takes its newest step back as well). git's index, HEAD and
+    stash are not touched: `git status` shows the restored files as changes. If a file is in the way
+    that is in no commit, nothing is changed.
+    """
+    store = session.open_store()
+    restored = restore_files(store, caller_of(session), thread, step, is_before=before)
+    emit(session, view_files(restored.files), text=_text)
+    undo = f"uwf thread restore {restored.files.thread} {restored.undo}"
+    note(f"next: `{undo}` undoes this")
+
+
+def _text(document: dict[str, Any]) -> str:
+    changed = document["changed"]
+    lines = [count_changes(changed) if changed else "no file changed"]
+    lines += [f"   {_count(row)}  {row['path']}" for row in changed]
+    lines += [f"   left out: {each}" for each in document["leftOut"]]
+    if "path" in document:
+        lines.append(f"work tree: {document['path']}")
+    return "\n".join(lines)
+
+
+def _count(row: dict[str, Any]) -> str:
+    if row["added"] is None:
+        return f"{'binary':>12}"
+    added, removed = f"+{row['added']}", f"-{row['removed']}"
+    return f"{added:>6}{removed:>6}"

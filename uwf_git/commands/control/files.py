@@ -1,0 +1,344 @@
+"""The files of a thread's steps: what one changed, a work tree with the files of then, a restore.
+
+A step's commit names them by two commits of the chain in the project (`Uwf-Files`). Before a file
+is replaced, what is there is in the chain, so a restore is undone by another. git's own two-way
+merge (`git read-tree -m -u`) refuses as a whole where a file in its way is in no commit.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.runs import check_nothing_runs
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.lifecycle.fork import (
+    Forked,
+    ForkRequest,
+    find_fork_point,
+    find_point,
+    fork_thread,
+)
+from uwf_git.commands.worktree.chain import Chain, HasKey, find_chain, find_head_then
+from uwf_git.commands.worktree.record import place_of
+from uwf_git.commands.worktree.repository import add_worktree, git_of
+from uwf_git.engine.masking import find_secrets
+from uwf_git.errors import Conflict, Refused, name_some
+from uwf_git.model.event_rules import STEPS
+from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.store.git.fenced import find_common_dir
+from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.oid import is_oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
+from uwf_git.store.threads.lock import find_holder, lock_thread
+from uwf_git.store.threads.snapshot import read_snapshot
+
+_SHOWN = 5
+
+
+class FilesAt(NamedTuple):
+    """The files of a thread before and after a step, or from its first step to its newest."""
+
+    thread: ThreadId
+    step: int | None
+    """None: all steps."""
+
+    before: str
+    after: str
+    chain: Chain
+
+    def choose(self, *, is_before: bool) -> str:
+        """Return the commit of the files after the step, or of those before it."""
+        return self.before if is_before else self.after
+
+
+class FilesNotHere(Refused):
+    """There is no record of the files."""
+
+    code = "no-files"
+
+
+def find_files(
+    store: Store, environ: Mapping[str, str], text: str, step: str | None = None
+) -> FilesAt:
+    """Return what is recorded of the files of the thread *text* at *step*, or of all its steps.
+
+    *step* is a step's number or hash, a commit of the thread, or a commit of its chain of files. A
+    step that changed none has those of before for both.
+
+    Raises:
+        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
+        FilesNotHere: nothing is recorded, or not in the project here.
+    """
+    head = get_head(store, resolve_thread(store, text))
+    chain = find_chain(store, head.thread, environ)
+    if chain is None:
+        workdir = find_workdir(store, head.thread)
+        raise _no_files(
+            head.thread,
+            f"its work directory {workdir} is in no git repository"
+            if workdir
+            else "its work directory on this machine is not known",
+            f"run `git init` in {workdir}: what is done from then on is recorded"
+            if workdir
+            else f"`uwf thread step {head.thread} --workdir PATH` names the project",
+        )
+    if step is not None and is_oid(step) and chain.has(step):
+        return FilesAt(head.thread, None, step, step, chain)
+    number, before, after = _find_range(store, head, step)
+    found = FilesAt(head.thread, number, before, after, chain)
+    if not all(chain.git.run("cat-file", "-e", each).status == 0 for each in {before, after}):
+        ref = f"{chain.ref}:{chain.ref}"
+        raise _no_files(
+            head.thread,
+            f"its files are not in the project {chain.worktree}",
+            f"fetch them from where they are: `git -C {shlex.quote(chain.worktree)} fetch REMOTE "
+            f"{ref}`",
+        )
+    return found
+
+
+def _find_range(store: Store, head: Head, step: str | None) -> tuple[int | None, str, str]:
+    point = None if step is None else find_fork_point(store, head, step)
+    commits = list(walk_history(store, head.commit, through_forks=True))
+    place = next((n for n, each in enumerate(commits) if point and each.commit == point.commit), -1)
+    if point is not None and place < 0:
+        # Work that was kept beside the thread.
+        commits, place = list(walk_history(store, point.commit.oid, through_forks=True)), 0
+    ranges = [
+        (n, each.record.files.split("..")) for n, each in enumerate(commits) if each.record.files
+    ]
+    if not ranges:
+        raise _no_files(
+            head.thread,
+            "no step of it changed a file since they are recorded",
+            f"`uwf thread show {head.thread} --full` has its steps",
+        )
+    if point is None:
+        return None, ranges[-1][1][0], ranges[0][1][1]
+    number = point.record.depth
+    for n, (before, after) in ranges:
+        if n >= place:
+            # A step that changed nothing has what the one before it left.
+            return number, before if n == place else after, after
+    first = ranges[-1][1][0]
+    return number, first, first
+
+
+def _no_files(thread: ThreadId, problem: str, hint: str) -> FilesNotHere:
+    return FilesNotHere(
+        f"thread {thread} has no files to show: {problem}", hint=hint, thread=thread
+    )
+
+
+def view_files(found: FilesAt) -> dict[str, Any]:
+    """Return the document of what changed between the two commits."""
+    told = found.chain.git.ask("diff", *_PLAIN, "--numstat", "-z", found.before, found.after)
+    rows = (row.split("\t", 2) for row in told.split("\0") if row)
+    _, tip = found.chain.read_tips(found.after)
+    return {
+        "thread": found.thread,
+        "step": found.step,
+        "before": found.before,
+        "after": found.after,
+        "repository": found.chain.worktree,
+        "changed": [
+            {"path": path, "added": _count(added), "removed": _count(removed)}
+            for added, removed, path in rows
+        ],
+        "leftOut": [] if tip is None else list(tip.left_out),
+    }
+
+
+_PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv")
+
+
+def _count(text: str) -> int | None:
+    """Return a number of lines; None for a binary file."""
+    return int(text) if text.isdecimal() else None
+
+
+def read_patch(found: FilesAt) -> str:
+    """Return what changed between the two commits, as `git diff` has it."""
+    return found.chain.git.ask("diff", "--no-ext-diff", "--no-textconv", found.before, found.after)
+
+
+def open_files(found: FilesAt, commit: str, path: str, *, name: str) -> str:
+    """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*.
+
+    Raises:
+        Refused: something is at *path*.
+        ProgramFailed: git is missing, or failed.
+    """
+    if os.path.lexists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise Refused(
+            f"{path} is there already",
+            code="path-in-use",
+            hint="name a path at which nothing is: --into PATH",
+            path=path,
+        )
+    git = found.chain.git
+    message = git.ask("cat-file", "commit", commit)
+    head = find_head_then(message) or commit
+    repository = find_common_dir(git.place.git_dir)
+    own = add_worktree(repository, path, name=name, head=head)
+    there = git_of(git.environ, own, worktree=path, kept=git.place.kept)
+    there.run_guarded("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
+    there.ask("read-tree", head)
+    return path
+
+
+class NotRestored(Conflict):
+    """A file in the way of a restore is in no commit; nothing was changed."""
+
+    code = "not-restored"
+
+
+class Restored(NamedTuple):
+    """What a restore did."""
+
+    files: FilesAt
+    """From what was there to what is there now."""
+
+    undo: str
+    """The commit of what was there."""
+
+
+def restore_files(
+    store: Store, caller: Caller, text: str, step: str, *, is_before: bool = False
+) -> Restored:
+    """Make the files of the project as they were after *step*, or before it.
+
+    What is there now is recorded first. The user's index, HEAD and stash stay as they are.
+
+    Raises:
+        FilesNotHere: nothing is recorded.
+        ThreadBusy, Refused: an agent is at work in the project.
+        NotRestored: a file in the way is in no commit; nothing was changed.
+        ProgramFailed: git is missing, or failed.
+    """
+    thread = resolve_thread(store, text)
+    with lock_thread(store, thread, since_ms=caller.now_ms()):
+        found = find_files(store, caller.environ, thread, step)
+        head = get_head(store, thread)
+        check_nothing_runs(store, read_snapshot(store, head.commit))
+        chain = found.chain
+        _check_alone(store, thread, chain.worktree)
+        has_key = _find_key(caller.environ)
+        told = f"{'before' if is_before else 'after'} step {step}"
+        undo = chain.record(f"before a restore of the files {told}", head.commit, has_key)
+        target = found.choose(is_before=is_before)
+        in_way = list(_list_in_way(chain, undo, target))
+        if in_way:
+            raise _not_restored(chain, undo, f"in the way is {name_some(in_way, most=_SHOWN)}")
+        try:
+            chain.git.run_guarded("read-tree", "-m", "-u", "--no-recurse-submodules", undo, target)
+        except ProgramFailed as error:
+            raise _not_restored(chain, undo, error.message) from error
+        now = chain.record(f"restored the files {told}", head.commit, has_key)
+        return Restored(FilesAt(thread, found.step, undo, now, chain), undo)
+
+
+def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
+    """Yield what is where a restore makes a file, and not in the commit *now*: ignored, left out.
+
+    git would overwrite an ignored file.
+    """
+    words = ("--no-renames", "--name-status", "-z")
+    told = iter(chain.git.ask("diff-tree", "-r", *words, now, then).split("\0"))
+    changes = list(zip(told, told, strict=False))
+    gone = {path for how, path in changes if how == "D"}
+    for path in (path for how, path in changes if how == "A"):
+        for each in (path[:end] for end, sign in enumerate(f"{path}/") if sign == "/"):
+            whole = os.path.join(chain.worktree, each)
+            if each != path and os.path.isdir(whole) and not os.path.islink(whole):
+                continue
+            for found in _list_files(whole):
+                name = os.path.relpath(found, chain.worktree)
+                if name not in gone:
+                    yield name
+
+
+def _list_files(path: str) -> Iterator[str]:
+    """Yield *path* if a file is there, or all files below it."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        if os.path.lexists(path):
+            yield path
+        return
+    for folder, folders, names in os.walk(path):
+        links = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+        yield from (os.path.join(folder, each) for each in (*names, *links))
+
+
+def _not_restored(chain: Chain, undo: str, problem: str) -> NotRestored:
+    return NotRestored(
+        f"the files of thread {chain.thread} were not restored, and nothing was changed: {problem}",
+        hint="move or remove what is in the way; what is left out of the record is listed by "
+        f"`git -C {shlex.quote(chain.worktree)} show {undo}`",
+        thread=chain.thread,
+        path=chain.worktree,
+    )
+
+
+def _find_key(environ: Mapping[str, str]) -> HasKey:
+    known = [secret.encode() for secret in find_secrets(environ)]
+    return (lambda content: any(secret in content for secret in known)) if known else None
+
+
+def _check_alone(store: Store, thread: ThreadId, worktree: str) -> None:
+    """Check that no other thread is at work in the same work tree."""
+    for name in filter(is_thread_id, os.listdir(workdirs_folder(store))):
+        other = ThreadId(name)
+        path = find_workdir(store, other) or ""
+        is_inside = f"{os.path.realpath(path)}{os.sep}".startswith(worktree + os.sep)
+        if other != thread and is_inside and find_holder(store, other) is not None:
+            raise Refused(
+                f"thread {other} is at work in {worktree}",
+                code="files-in-use",
+                hint=f"wait for it with `uwf thread wait {other}`, or `uwf thread pause --now "
+                f"{other}`",
+                thread=other,
+                path=worktree,
+            )
+
+
+def fork_with_files(
+    store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId, into: str | None
+) -> tuple[Forked, str]:
+    """Fork a thread as ``fork_thread`` does, with the files of then in a work tree of its own.
+
+    It is at *into*, by default among the user's own files; the fork's agents run in it.
+    """
+    head = get_head(store, resolve_thread(store, request.thread))
+    point = find_point(store, head, request)
+    found = find_files(store, caller.environ, head.thread, point.commit.oid)
+    path = place_of(store, thread)
+    if into is not None:
+        path = os.path.normpath(os.path.join(caller.cwd, into))
+    if path is None:
+        raise Refused(
+            "there is no home directory to keep the files of the fork in",
+            code="no-place-for-files",
+            hint="name a path: --into PATH",
+        )
+    workdir = find_workdir(store, head.thread) or found.chain.worktree
+    prefix = os.path.relpath(os.path.realpath(workdir), found.chain.worktree)
+    open_files(found, found.after, path, name=thread)
+    inside = os.path.normpath(os.path.join(path, prefix))
+    os.makedirs(inside, exist_ok=True)
+    forked = fork_thread(store, caller, request._replace(workdir=inside), thread=thread)
+    chain = find_chain(store, thread, caller.environ)
+    if chain is not None and found.chain.has(found.after):
+        chain.git.ask("update-ref", chain.ref, found.after, "")
+    return forked, path
+
+
+def find_newest_step(store: Store, text: str) -> str:
+    """Return the commit of the newest step of a thread, which `uwf thread poke` takes back."""
+    head = get_head(store, resolve_thread(store, text))
+    history = walk_history(store, head.commit, through_forks=True)
+    found = (each.commit.oid for each in history if each.record.event in STEPS)
+    return next(found, head.commit)

@@ -1,0 +1,305 @@
+"""The files of a thread's turns: a chain of commits in the project's own repository.
+
+``refs/uwf/work/<thread>`` has a commit for each turn that changed a file, and for what changed
+between two turns. The index, HEAD, stash and reflogs of the user stay as they are: what git learns
+is in an index of the thread's own, `<git dir>/uwf/files/<thread>.index`, which may be deleted.
+
+Objects first, refs last, the project before the store: a kill leaves at most a commit that no step
+names, and the next turn builds on it. Recording never fails a turn.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from stat import S_ISREG
+from typing import NamedTuple, TypeAlias
+
+from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.worktree.repository import Git, commit_tree
+from uwf_git.model.names import ThreadId
+from uwf_git.project_paths import is_in_repository
+from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
+from uwf_git.store.git.config import GitConfig, parse_size
+from uwf_git.store.git.fenced import Place, find_place
+from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.store import Store
+from uwf_git.store.threads.history import find_settings
+from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
+
+RECORD_FILES = "uwf.recordFiles"
+MAX_FILES = "uwf.maxRecordedFiles"
+DEFAULT_MAX_BYTES = 1024**3
+
+_LARGEST = 10 * 1024**2
+_MOST_BYTES, _MOST_FILES = 200 * 1024**2, 20_000
+_SHOWN = 20
+_LEFT_OUT = "    left out: "
+_HEAD = "Uwf-Head: "
+
+HasKey: TypeAlias = Callable[[bytes], bool] | None
+"""Whether the content of a file has a key of the agent's environment in it; None: there is none."""
+
+_NAMES_OF_SECRETS = (
+    *(".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "id_ecdsa*"),
+    *(".netrc", ".pypirc", ".npmrc", ".git-credentials", "credentials.json", "secrets.json"),
+)
+_EXAMPLES = (".example", ".sample", ".template", ".pub")
+_OID_DIGITS = 40
+
+
+class FilesNotRecorded(ProgramFailed):
+    """The files of a turn cannot be recorded."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("git", problem)
+
+
+class Tip(NamedTuple):
+    """The newest commit of a chain."""
+
+    commit: str
+    tree: str
+    head: str | None
+    """The commit of HEAD when it was made."""
+
+    left_out: tuple[str, ...] = ()
+    is_made: bool = True
+    """uwf made it."""
+
+
+class _Changes(NamedTuple):
+    """What is not as the thread's own index has it."""
+
+    gone: list[str]
+    changed: list[str]
+    left_out: tuple[str, ...]
+    size: int
+    """Bytes of what changed."""
+
+
+class Chain:
+    """The chain of one thread."""
+
+    def __init__(
+        self, store: Store, thread: ThreadId, environ: Mapping[str, str], place: Place
+    ) -> None:
+        self.thread, self.ref = thread, name_work(thread)
+        self.worktree = place.worktree or ""
+        self._own_index = os.path.join(place.git_dir, "index")
+        self.index = files_index(store, thread)
+        self._size = files_size(store, thread)
+        self.git = Git(environ, place._replace(index_file=self.index))
+        self._most_bytes = _read_most(store.config)
+
+    def record(self, title: str, after: str, has_key: HasKey, *, since: str | None = None) -> str:
+        """Return the commit of the files as they are; a new one if the newest is not it.
+
+        Without a chain, that is HEAD while the files are as HEAD has them, and HEAD is what it was
+        *since* then. *after* is the commit of the thread after which the turn began.
+
+        Raises:
+            ProgramFailed: git is missing, or failed; or the files are too many.
+        """
+        self._begin_index()
+        head, tip = self.read_tips()
+        changes = self._look(has_key)
+        self._check_bound(changes.size)
+        # First, since below a folder that became a link nothing can be named.
+        self._stage("--force-remove", changes.gone)
+        self._stage("--add", changes.changed, "--remove", "--replace")
+        tree = self.git.ask("write-tree")
+        if tip is None:
+            is_head = head is not None and since in {None, head} and not changes.left_out
+            if head is not None and is_head and self._tree_of(head) == tree:
+                return head
+        elif (tip.tree, tip.head, tip.left_out) == (tree, head, changes.left_out):
+            return tip.commit
+        told = "".join(f"{_LEFT_OUT}{each}\n" for each in changes.left_out)
+        trailers = f"Uwf-Thread: {self.thread}\nUwf-After: {after}\n"
+        trailers += "" if head is None else f"{_HEAD}{head}\n"
+        message = "\n\n".join(filter(None, [title, told.rstrip("\n"), trailers]))
+        # What agents committed is kept too.
+        moved = head if head is not None and (tip is None or tip.head != head) else None
+        parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
+        commit = commit_tree(self.git, tree, tuple(parents), message)
+        self.git.ask("update-ref", self.ref, commit, "" if tip is None else tip.commit)
+        return commit
+
+    def has(self, commit: str) -> bool:
+        """Check whether *commit* is one of the chain, which HEAD alone is not."""
+        words = ("merge-base", "--is-ancestor", commit, self.ref)
+        _, tip = self.read_tips(commit)
+        return tip is not None and tip.is_made and not self.git.run(*words).status
+
+    def read_tips(self, name: str | None = None) -> tuple[str | None, Tip | None]:
+        """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
+
+        With *name* that commit is meant, and not the newest.
+
+        Raises:
+            FilesNotRecorded: ids of the repository have more than 40 digits.
+        """
+        asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
+        told = self.git.run("cat-file", "--batch", given=asked).stdout
+        commits = list(_read_batch(told))
+        if any(len(name) != _OID_DIGITS for name, _ in filter(None, commits)):
+            raise FilesNotRecorded("has ids of more than 40 digits there, which no step can name")
+        head, tip = commits if len(commits) == len(asked.split()) else (None, None)
+        return None if head is None else head[0], None if tip is None else _read_tip(*tip)
+
+    def _begin_index(self) -> None:
+        """Make the thread's own index, unless it is there."""
+        # That of a git which was killed: the lock of the thread is held.
+        remove_file(self.index + ".lock")
+        if os.path.exists(self.index):
+            return
+        os.makedirs(os.path.dirname(self.index), exist_ok=True)
+        part = self.index + ".part"
+        with suppress(FileNotFoundError):
+            # With its times: by them git knows which files it has to read.
+            shutil.copy2(self._own_index, part)
+            os.replace(part, self.index)
+
+    def _look(self, has_key: HasKey) -> _Changes:
+        words = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")
+        told = self.git.ask("status", *words, "--ignore-submodules=dirty")
+        gone: list[str] = []
+        changed: list[str] = []
+        left_out: list[str] = []
+        size = 0
+        for path, is_gone, is_new, is_link in _read_status(told):
+            if is_gone:
+                gone.append(path)
+                continue
+            problem, bytes_ = (None, 0) if is_link else self._judge(path, has_key, is_new=is_new)
+            if problem is None and len(changed) >= _MOST_FILES:
+                problem = f"more than {_MOST_FILES} files"
+            if problem is None and size + bytes_ > _MOST_BYTES:
+                problem = f"more than {_MOST_BYTES} bytes"
+            if problem is None:
+                changed.append(path)
+                size += bytes_
+            else:
+                left_out.append(f"{_spell(path)}: {problem}")
+        more = len(left_out) - _SHOWN
+        shown = [*left_out[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        return _Changes(gone, changed, tuple(shown), size)
+
+    def _judge(self, path: str, has_key: HasKey, *, is_new: bool) -> tuple[str | None, int]:
+        """Return why a changed file is left out, None if it is not, and its size in bytes."""
+        if path.endswith("/"):
+            return "a repository inside", 0
+        if is_new and _is_secret_name(os.path.basename(path)):
+            return "by its name a secret", 0
+        whole = os.path.join(self.worktree, path)
+        try:
+            found = os.lstat(whole)
+            if not S_ISREG(found.st_mode):
+                return None, 0
+            if found.st_size > _LARGEST:
+                return f"{found.st_size} bytes", 0
+            if has_key is not None:
+                with open(whole, "rb") as file:
+                    if has_key(file.read()):
+                        return "it has a key of the environment in it", 0
+        except OSError as error:
+            return f"cannot be read: {error.strerror}", 0
+        return None, found.st_size
+
+    def _stage(self, word: str, paths: list[str], *words: str) -> None:
+        if paths:
+            given = os.fsencode("\0".join(paths) + "\0")
+            self.git.ask("update-index", word, *words, "-z", "--stdin", given=given)
+
+    def _tree_of(self, commit: str) -> str:
+        return self.git.ask("rev-parse", f"{commit}^{{tree}}")
+
+    def _check_bound(self, size: int) -> None:
+        """Count *size* bytes more of the thread.
+
+        Raises:
+            FilesNotRecorded: these are more than the bound.
+        """
+        whole = int(read_if_there(self._size) or b"0") + size
+        if whole > self._most_bytes:
+            raise FilesNotRecorded(
+                f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
+            )
+        if size:
+            replace_file(self._size, b"%d" % whole, durable=False)
+
+
+def find_chain(
+    store: Store, thread: ThreadId, environ: Mapping[str, str], *, cwd: str | None = None
+) -> Chain | None:
+    """Return the chain of *thread* for its work directory; None if that is in no repository.
+
+    Where no work directory is known, it is *cwd*.
+
+    Raises:
+        ProgramFailed: there is no git.
+    """
+    workdir = find_workdir(store, thread) or cwd
+    if workdir is None or not is_in_repository(workdir):
+        return None
+    place = find_place(environ, workdir, find_settings(store, thread))
+    return None if isinstance(place, str) else Chain(store, thread, environ, place)
+
+
+def _read_most(config: GitConfig) -> int:
+    size = parse_size(config.get(MAX_FILES) or "")
+    return DEFAULT_MAX_BYTES if size is None else size
+
+
+def _read_batch(told: bytes) -> Iterator[tuple[str, str] | None]:
+    """Yield the id and the content of each commit of `git cat-file --batch`; None for a missing."""
+    while told:
+        head, _, told = told.partition(b"\n")
+        words = head.split()
+        if words[-1] == b"missing":
+            yield None
+            continue
+        size = int(words[2])
+        yield words[0].decode(), os.fsdecode(told[:size])
+        told = told[size + 1 :]
+
+
+def _read_tip(commit: str, content: str) -> Tip:
+    fields, _, message = content.partition("\n\n")
+    tree = fields.partition("\n")[0].removeprefix("tree ")
+    lines = message.split("\n")
+    left_out = [line.removeprefix(_LEFT_OUT) for line in lines if line.startswith(_LEFT_OUT)]
+    is_made = any(line.startswith("Uwf-Thread: ") for line in lines)
+    return Tip(commit, tree, find_head_then(message), tuple(left_out), is_made)
+
+
+def find_head_then(message: str) -> str | None:
+    """Return the commit of HEAD when the commit of a chain with *message* was made."""
+    heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
+    return heads[-1].removeprefix(_HEAD) if heads else None
+
+
+def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:
+    """Yield what is not as the index has it: a path, and whether it is gone, new, a submodule."""
+    for row in told.split("\0"):
+        if row.startswith("? "):
+            yield row[2:], False, True, False
+        elif row.startswith("u "):
+            yield row.split(" ", 10)[10], row.split(" ", 7)[6] == "000000", False, False
+        elif row.startswith("1 "):
+            _, states, submodule, *_, path = row.split(" ", 8)
+            if states[1] != ".":
+                yield path, states[1] == "D", False, submodule[0] == "S"
+
+
+def _is_secret_name(name: str) -> bool:
+    return not name.endswith(_EXAMPLES) and any(
+        fnmatchcase(name, pattern) for pattern in _NAMES_OF_SECRETS
+    )
+
+
+def _spell(path: str) -> str:
+    """Return *path* as one line of a message."""
+    return os.fsencode(path).decode(errors="backslashreplace").replace("\n", "\\n")
