@@ -214,8 +214,14 @@ def count_steps(number: int) -> str:
     return f"{number} {'step' if number == 1 else 'steps'}"
 
 
-def count_changes(changed: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many files changed, and lines of them: ``4 files +12 -180``."""
-    files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
-    added, removed = (sum(row[name] or 0 for row in changed) for name in ("added", "removed"))
-    return f"{files} +{added} -{removed}"
+def describe_files(files: Mapping[str, Any] | None) -> str:
+    """Return how many files a step changed, and lines of them: ``4 files +12 -180``.
+
+    The project may not be here, to count them; "" for a step that changed none.
+    """
+    if files is None:
+        return ""
+    if "changed" not in files:
+        return "changed files"
+    number = "1 file" if files["changed"] == 1 else f"{files['changed']} files"
+    return f"{number} +{files['added']} -{files['removed']}"

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
@@ -101,6 +102,9 @@ class Store(NamedTuple):
     trust_file: str | None = None
     """The user's list of commands that may run here; None: the user has no home directory."""
 
+    environ: Mapping[str, str] = MappingProxyType({})
+    """The environment for programs that reading starts; empty: none is started."""
+
     @property
     def has_remotes(self) -> bool:
         """Whether its settings name a remote."""
@@ -144,6 +148,7 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
         OwnTransitions(),
         user_config,
         None if environ is None else find_user_file(git_dir, environ, "trust"),
+        environ or {},
     )
 
 

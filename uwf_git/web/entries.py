@@ -8,7 +8,7 @@ from typing import Any
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_attempts
+from uwf_git.model.event_words import count_attempts, describe_files
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_duration, render_time
 from uwf_git.web.elements import (
@@ -77,6 +77,7 @@ def _tell_work(entry: dict[str, Any]) -> list[str]:
         render_ms(entry.get("durationMs")),
         f"{tokens} tokens" if tokens else "",
         f"{cost} USD" if cost else "",
+        describe_files(entry.get("files")),
         *(f"{name} {line(str(entry[name]))}" for name in ("session", "rung") if entry.get(name)),
     ]
 

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 from commands.step.test_turn_files import edits, files_of, user_state
 from commands.worktree.project import Git, begin_project
-from commands.world import World, says
+from commands.world import World, read_thread, says
 from refusing import refuses
 
 from uwf_git.commands.control.files import (
     FilesNotHere,
     NotRestored,
     find_files,
-    find_newest_step,
     fork_with_files,
     open_files,
     read_patch,
     restore_files,
     view_files,
 )
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
@@ -137,8 +137,7 @@ def test_the_files_before_the_newest_step_come_back(
     world: World, git: Git, thread: ThreadId
 ) -> None:
     world.step(thread, edits(lambda place: (place / "new").write_text("four\n")))
-    step = find_newest_step(world.store, thread)
-    restore_files(world.store, world.caller, thread, step, is_before=True)
+    restore_files(world.store, world.caller, thread, None, is_before=True)
     assert (world.place / "new").read_text() == "two\n"
 
 
@@ -155,3 +154,19 @@ def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
     git("init", "--quiet", cwd=world.place)
     with refuses("no-files", match="not in the project"):
         find_files(world.store, world.caller.environ, thread, "1")
+
+
+def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) -> None:
+    world.step(thread, edits(lambda place: (place / "new").write_text("four\nlines\n")))
+    full = show_thread(world.store, thread, full=True)["steps"]
+    counts = [
+        (each["files"]["added"], each["files"]["removed"]) for each in full if "files" in each
+    ]
+    assert counts == [(1, 0), (1, 2), (2, 1)]
+    assert show_thread(world.store, thread)["step"]["files"]["changed"] == 1
+    told = read_thread(world.store, thread)
+    assert "1 file +1 -0" in told
+    assert "2 files +1 -2" in told
+    os.rename(world.place / ".git", world.place / "gone")
+    assert "changed" not in show_thread(world.store, thread)["step"]["files"]
+    assert "changed files" in read_thread(world.store, thread)

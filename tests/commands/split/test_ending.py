@@ -4,13 +4,13 @@ import pytest
 from commands.world import World, replied
 
 from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.split.commits import Ending, draft_join, plan_ending, read_at
+from uwf_git.commands.split.commits import Ending, draft_join, plan_ending
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import BadMessage
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, read_at
 
 BOTH = """\
 name: both

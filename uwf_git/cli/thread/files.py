@@ -20,7 +20,7 @@ from uwf_git.commands.control.files import (
     view_files,
 )
 from uwf_git.errors import BadUsage
-from uwf_git.model.event_words import count_changes
+from uwf_git.model.event_words import describe_files
 from uwf_git.model.text import visible_block
 
 _STYLES: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
@@ -105,7 +105,9 @@ def restore_command(session: Session, thread: str, step: str, *, before: bool) -
 
 def _text(document: dict[str, Any]) -> str:
     changed = document["changed"]
-    lines = [count_changes(changed) if changed else "no file changed"]
+    added, removed = (sum(row[name] or 0 for row in changed) for name in ("added", "removed"))
+    counts = {"changed": len(changed), "added": added, "removed": removed}
+    lines = [describe_files(counts) if changed else "no file changed"]
     lines += [f"   {_count(row)}  {row['path']}" for row in changed]
     lines += [f"   left out: {each}" for each in document["leftOut"]]
     if "path" in document:

@@ -52,13 +52,9 @@ def poke_command(
         )
     store, caller = session.open_store(), terminal_caller(session)
     if files:
-        from uwf_git.commands.control.files import (  # noqa: PLC0415 (start-up time)
-            find_newest_step,
-            restore_files,
-        )
+        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (start-up time)
 
-        newest = find_newest_step(store, thread)
-        undo = restore_files(store, caller, thread, newest, is_before=True).undo
+        undo = restore_files(store, caller, thread, None, is_before=True).undo
         note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
     poked = poke_thread(store, caller, thread, hint=hint, agents=stepping.agents)
     if no_step:

@@ -14,7 +14,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.model.event_words import count_attempts
+from uwf_git.model.event_words import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
 
@@ -132,7 +132,9 @@ def _steps(
         if step is not None:
             yield from _branches_steps(step.get("branches", []), around)
             yield ""
-            yield f"{branch}{number}. {step['role']} {step['hash']}{_after_attempts(step)}"
+            files = describe_files(step.get("files"))
+            told = f"{_after_attempts(step)}{files and ', '}{files}"
+            yield f"{branch}{number}. {step['role']} {step['hash']}{told}"
             yield from _meta(step["meta"])
             yield from _behind(step)
 

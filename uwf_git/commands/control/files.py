@@ -24,7 +24,6 @@ from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
-from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.git.fenced import find_common_dir
 from uwf_git.store.git.program import ProgramFailed
@@ -34,7 +33,7 @@ from uwf_git.store.threads.heads import Head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import find_holder, lock_thread
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.snapshot import find_newest_step, read_snapshot
 
 _SHOWN = 5
 
@@ -208,9 +207,9 @@ class Restored(NamedTuple):
 
 
 def restore_files(
-    store: Store, caller: Caller, text: str, step: str, *, is_before: bool = False
+    store: Store, caller: Caller, text: str, step: str | None, *, is_before: bool = False
 ) -> Restored:
-    """Make the files of the project as they were after *step*, or before it.
+    """Make the files of the project as they were after *step*, or before it; None: the newest.
 
     What is there now is recorded first. The user's index, HEAD and stash stay as they are.
 
@@ -222,9 +221,11 @@ def restore_files(
     """
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
-        found = find_files(store, caller.environ, thread, step)
         head = get_head(store, thread)
-        check_nothing_runs(store, read_snapshot(store, head.commit))
+        tip = read_snapshot(store, head.commit)
+        check_nothing_runs(store, tip)
+        step = step or find_newest_step(tip).commit.oid
+        found = find_files(store, caller.environ, thread, step)
         chain = found.chain
         _check_alone(store, thread, chain.worktree)
         has_key = _find_key(caller.environ)
@@ -334,11 +335,3 @@ def fork_with_files(
     if chain is not None and found.chain.has(found.after):
         chain.git.ask("update-ref", chain.ref, found.after, "")
     return forked, path
-
-
-def find_newest_step(store: Store, text: str) -> str:
-    """Return the commit of the newest step of a thread, which `uwf thread poke` takes back."""
-    head = get_head(store, resolve_thread(store, text))
-    history = walk_history(store, head.commit, through_forks=True)
-    found = (each.commit.oid for each in history if each.record.event in STEPS)
-    return next(found, head.commit)

@@ -4,19 +4,17 @@ from typing import Any
 
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE
 from uwf_git.commands.inspect.step_view import view_steps
-from uwf_git.commands.inspect.story import count_failed
+from uwf_git.commands.inspect.story import count_failed, view_files_of
 from uwf_git.commands.split.commits import (
     Container,
     find_container,
-    find_newest_step,
     label_branch,
-    read_at,
 )
 from uwf_git.model.event_words import first_line
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at, read_snapshot
 
 
 def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
@@ -28,10 +26,14 @@ def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
     # After a poke an equal step has the same node; the newest, here the last, counts.
     taken = list(count_failed(history))[::-1]
     failed = {each.record.node: count for each, count in taken}
+    named = {each.record.node: each.record.files for each, _ in taken if each.record.files}
+    files = view_files_of(store, tip.record.thread, list(named.values())) if named else {}
     joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
     steps: list[dict[str, Any]] = []
     for view in view_steps(tip):
         step = {**view, "failedAttempts": failed.get(view["hash"], 0)}
+        if view["hash"] in named:
+            step["files"] = files[named[view["hash"]]]
         if view["hash"] in joins:
             step["branches"] = _view_joined(store, joins[view["hash"]])
         steps.append(step)

@@ -6,7 +6,7 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.inspect.story import Entry, StoryReader, Telling
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_attempts, count_steps, first_line
+from uwf_git.model.event_words import count_attempts, count_steps, describe_files, first_line
 from uwf_git.model.text import render_duration, render_time
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
@@ -124,6 +124,7 @@ def _render_step(entry: Entry, when: str) -> ThreadEntry:
             _render_duration(entry),
             f"after {count_attempts(failed)}" if failed else "",
             entry["try"],
+            describe_files(entry.get("files")),
             f"`{entry['node']}`",
         ),
         meta=meta,
@@ -136,7 +137,7 @@ def _render_attempt(entry: Entry, when: str) -> ThreadEntry:
     output = {"It printed:": _get_text(entry, "content"), "Its log:": _get_text(entry, "log")}
     return ThreadEntry(
         title=entry["title"],
-        facts=(when, _render_duration(entry)),
+        facts=(when, _render_duration(entry), describe_files(entry.get("files"))),
         meta={error.get("kind", "error"): error.get("message", "unknown")},
         text="\n\n".join(
             f"{name}\n\n{fence_text(text)}" for name, text in output.items() if text.strip()

@@ -20,7 +20,7 @@ from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_head
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, get_typed, read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
@@ -184,7 +184,15 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
         )
 
         return {"steps": view_all_steps(store, snapshot)}
-    return {"step": view_step(snapshot, newest) if snapshot.record.depth else None}
+    if not snapshot.record.depth:
+        return {"step": None}
+    step = view_step(snapshot, newest)
+    files = find_newest_step(snapshot).record.files
+    if files is not None:
+        from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
+
+        step["files"] = view_ranges(store, snapshot.record.thread, [files])[files]
+    return {"step": step}
 
 
 def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:

@@ -130,6 +130,8 @@ class StoryReader:
         if problem is not None:
             yield {"event": None, "problem": problem}
         failed = {step.commit.oid: count for step, count in count_failed([*story, *older])}
+        named = [each.record.files for each in story if each.record.files is not None]
+        files = view_files_of(self._store, story[0].record.thread, named) if named else {}
         # The newest commit has all nodes of the thread: there each folder is read once.
         tip_of_nodes = story[0] if story and self._telling.is_whole else None
         taken_back = set(_find_taken_back(story))
@@ -141,6 +143,8 @@ class StoryReader:
             entry = self._view(snapshot, before, tip_of_nodes or snapshot, visits)
             before = snapshot
             oid = snapshot.commit.oid
+            if snapshot.record.files is not None:
+                entry["files"] = files[snapshot.record.files]
             if oid in failed:
                 entry["failedAttempts"] = failed[oid]
             if oid in taken_back:
@@ -457,6 +461,13 @@ def _read_author(snapshot: Snapshot) -> str:
     """Return the name of who made the commit; "" if that is unknown."""
     name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
     return "" if name == "unknown" else name
+
+
+def view_files_of(store: Store, thread: ThreadId, named: list[str]) -> dict[str, Entry]:
+    """Return what is told of the files that steps changed, by their `Uwf-Files`."""
+    from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
+
+    return view_ranges(store, thread, named)
 
 
 def walk_entries(entries: list[Entry]) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
-from uwf_git.commands.split.commits import read_at, walk_back
+from uwf_git.commands.split.commits import walk_back
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store
@@ -24,7 +24,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, read_at
 from uwf_git.store.workflows.registry import WORKFLOWS
 
 # The rules for refs in a push: which names are allowed, and which moves.

@@ -21,7 +21,7 @@ from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG, STEP, TEXT
 from uwf_git.model.event_folds import Cause, Joined, begin_state, build_start
-from uwf_git.model.event_rules import RULES, STEPS, apply_event
+from uwf_git.model.event_rules import RULES, apply_event
 from uwf_git.model.event_words import describe_branch, describe_join, describe_split, first_line
 from uwf_git.model.flow import (
     MAX_ITEMS,
@@ -43,16 +43,12 @@ from uwf_git.store.objects.commit import (
     CommitView,
     Signing,
     build_commit,
-    read_commit,
 )
-from uwf_git.store.objects.message import BadMessage
-from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
-from uwf_git.store.threads.message import parse_thread_message
 from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at
 
 _NOBODY = b"uwf <uwf@uwf>"
 _JOINER = "uwf:join"
@@ -630,24 +626,3 @@ def walk_back(at: Snapshot, *events: str) -> Snapshot:
     while at.record.event not in events and at.commit.parents:
         at = read_at(at.objects, at.commit.parents[0])
     return at
-
-
-def find_newest_step(tip: Snapshot) -> Snapshot:
-    """Return the commit of the newest step that counts at *tip*; the oldest of all for no step."""
-    at = tip
-    while at.record.depth and not (at.record.event in STEPS and at.record.node == tip.record.node):
-        at = read_at(at.objects, at.commit.parents[0])
-    return at
-
-
-def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
-    """Read the thread commit *oid*.
-
-    Raises:
-        StoreDamaged, BadMessage: it is not a thread commit.
-    """
-    commit = read_commit(objects, oid)
-    try:
-        return Snapshot(objects, commit, parse_thread_message(commit.message))
-    except BadMessage as error:
-        raise error.of_commit(oid) from error

@@ -9,7 +9,6 @@ from uwf_git.commands.split.commits import (
     find_container,
     find_split,
     label_branch,
-    read_at,
     read_entry,
     read_flow,
     walk_back,
@@ -24,7 +23,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.history import read_trunk
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, read_at, read_snapshot
 
 STRANGER_HINT = (
     "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "

@@ -7,7 +7,7 @@ from the one before. Nothing is written; damage is a finding.
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from uwf_git.commands.split.commits import SplitRefused, find_split, read_at
+from uwf_git.commands.split.commits import SplitRefused, find_split
 from uwf_git.commands.verify.commit import CommitChecks, Point
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import (
@@ -25,6 +25,7 @@ from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.snapshot import read_at
 
 RefKind = Literal["active", "archive", "kept"]
 

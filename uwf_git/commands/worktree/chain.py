@@ -10,14 +10,15 @@ names, and the next turn builds on it. Recording never fails a turn.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from stat import S_ISREG
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.worktree.repository import Git, commit_tree
+from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import is_in_repository
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
@@ -246,6 +247,37 @@ def find_chain(
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
     return None if isinstance(place, str) else Chain(store, thread, environ, place)
+
+
+def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the document of each of *ranges*, as `Uwf-Files` names them.
+
+    It has numbers of files and lines if the project is here; a binary file has no lines.
+    """
+    found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
+    with suppress(UwfError, OSError):
+        chain = find_chain(store, thread, store.environ) if found and store.environ else None
+        if chain is not None:
+            asked = "".join(f"{each['after']} {each['before']}\n" for each in found.values())
+            words = ("--stdin", "-r", "--root", "--always", "--numstat", "--no-renames")
+            told = chain.git.run("diff-tree", *words, given=asked.encode()).stdout.decode()
+            counts = _count(told)
+            return {name: {**each, **counts.get(each["after"], {})} for name, each in found.items()}
+    return dict(found)
+
+
+def _count(told: str) -> dict[str, dict[str, int]]:
+    """Return how many files and lines changed, by the commit that `git diff-tree` compared."""
+    counts: dict[str, dict[str, int]] = {}
+    for line in told.splitlines():
+        added, *more = line.split("\t")
+        if not more:
+            now = counts[line] = {"changed": 0, "added": 0, "removed": 0}
+            continue
+        now["changed"] += 1
+        now["added"] += int(added) if added.isdecimal() else 0
+        now["removed"] += int(more[0]) if more[0].isdecimal() else 0
+    return counts
 
 
 def _read_most(config: GitConfig) -> int:

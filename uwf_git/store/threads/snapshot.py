@@ -11,6 +11,7 @@ from typing import NamedTuple
 from dulwich.objects import ObjectID
 
 from uwf_git.model.builtin import BUILTIN, START, STEP
+from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.references import find_reference
@@ -174,12 +175,20 @@ def read_snapshot(store: Store, oid: Oid) -> Snapshot:
     Raises:
         StoreDamaged, BadMessage: it is not a thread commit.
     """
-    commit = read_commit(store.objects, oid)
+    return read_at(store.objects, oid)
+
+
+def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
+    """Read the thread commit *oid*.
+
+    Raises:
+        StoreDamaged, BadMessage: it is not a thread commit.
+    """
+    commit = read_commit(objects, oid)
     try:
-        record = parse_thread_message(commit.message)
+        return Snapshot(objects, commit, parse_thread_message(commit.message))
     except BadMessage as error:
         raise error.of_commit(oid) from error
-    return Snapshot(store.objects, commit, record)
 
 
 def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
@@ -201,3 +210,11 @@ def check_type(node: Node, kind: NodeHash) -> Node:
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")
     return node
+
+
+def find_newest_step(tip: Snapshot) -> Snapshot:
+    """Return the commit of the newest step that counts at *tip*; the oldest of all for no step."""
+    at = tip
+    while at.record.depth and not (at.record.event in STEPS and at.record.node == tip.record.node):
+        at = read_at(at.objects, at.commit.parents[0])
+    return at

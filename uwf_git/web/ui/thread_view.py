@@ -31,7 +31,7 @@ from uwf_git.web.ui.site import Site
 
 _COPIED = (
     "event", "commit", "thread", "title", "role", "depth", "time", "durationMs", "by", "agent",
-    "status", "failedAttempts", "takenBack", "problem", "attempt",
+    "status", "failedAttempts", "takenBack", "problem", "attempt", "files",
 )  # fmt: skip
 _TOP = 3
 """The level at which headings of foreign texts begin."""

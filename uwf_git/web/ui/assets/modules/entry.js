@@ -109,6 +109,7 @@ function describeFacts(entry) {
     entry.tokens > 0 && `${count(entry.tokens)} tokens`,
     cost(entry.costUsd ?? NaN),
     entry.failedAttempts > 0 && `after ${plural(entry.failedAttempts, "failed attempt")}`,
+    entry.files && describeFiles(entry.files),
     entry.takenBack && h("strong", { class: "wait" }, "taken back"),
   ];
   return h(
@@ -116,6 +117,10 @@ function describeFacts(entry) {
     { class: "facts" },
     facts.filter(Boolean).map((each) => h("li", null, each)),
   );
+}
+
+function describeFiles({ changed, added, removed }) {
+  return changed === undefined ? "changed files" : `${plural(changed, "file")} +${added} -${removed}`;
 }
 
 function describePart(part) {
