@@ -44,10 +44,18 @@ def _store_has_problems(count: int) -> StoreDamaged:
     "the commit's, or a revoked key's, is a problem; none, or an unknown key's, is not. Derived "
     "commits (a split, the start of a branch, a join) have none: they follow from those before.",
 )
+@click.option(
+    "--files",
+    "with_files",
+    is_flag=True,
+    help="Check in the projects here, too, that the commits of files are there which steps name.",
+)
 def command(
     session: Session,
     refs: tuple[str, ...],
-    with_signatures: bool,  # noqa: FBT001 (click passes flags so)
+    *,
+    with_signatures: bool,
+    with_files: bool,
 ) -> None:
     """Check the integrity of the store.
 
@@ -65,6 +73,14 @@ def command(
     store = session.open_store()
     verified = verify(store, list(refs))
     verified = verified._replace(notes=verified.notes + note_changed_settings(store))
+    if with_files:
+        from uwf_git.commands.verify.ranges import check_ranges  # noqa: PLC0415 (start-up time)
+
+        found = [*check_ranges(store, verified.targets)]
+        lost, away = (
+            tuple(each for is_lost, each in found if is_lost is flag) for flag in (True, False)
+        )
+        verified = verified._replace(troubles=verified.troubles + lost, notes=verified.notes + away)
     signed: list[SignedCommit] = []
     if with_signatures:
         tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]
