@@ -89,6 +89,16 @@ def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
     assert_sound(world, thread)
 
 
+def test_a_step_that_rejects_work_tells_which_try_and_why(world: World) -> None:
+    thread = world.begun(PLANS)
+    play = in_order({}, BAD)
+
+    work, verdict = world.step(thread, play), world.step(thread, play)
+
+    assert (work.is_rejected, verdict.is_rejected) == (False, True)
+    assert verdict.said == "rejected, try 1 of 3: no tests; no words; write both"
+
+
 def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
     thread = world.begun(PLANS)
     asked = take(world, thread, fails(), {}, BAD, fails())

@@ -264,8 +264,9 @@ class Progress:
         if stepped.status in {"waiting", "split"}:
             return lines.format(lines.mark(stepped.status), name, stepped.said)
         is_step = stepped.role is not None
+        mark = lines.mark("failed" if stepped.status == "failed" else "completed")
         return lines.format(
-            lines.mark("completed"),
+            lines.again if stepped.is_rejected and stepped.status == "ready" else mark,
             name,
             stepped.said,
             number=stepped.depth,

@@ -168,14 +168,17 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
         return cause._replace(verdict=verdict)
     from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
 
-    tried = turn.present.tried
-    number = 1 if tried is None else tried.number
     return cause._replace(
         verdict=verdict,
         rejection=describe_rejection(turn.role, meta),
-        has_retries=number <= find_work_retries(turn.store.config, turn.place),
+        has_retries=_count_tries(turn) <= find_work_retries(turn.store.config, turn.place),
         gives_up=_find_given_up(turn),
     )
+
+
+def _count_tries(turn: Turn) -> int:
+    """Return which try of the work the turn belongs to, from 1."""
+    return 1 if turn.present.tried is None else turn.present.tried.number
 
 
 def _find_given_up(turn: Turn) -> str | None:
@@ -293,9 +296,8 @@ class TriesUsedUp(TurnFailed):
     code = "tries-used-up"
 
     def __init__(self, turn: Turn, stepped: ThreadResult, rejection: str) -> None:
-        place, tried = turn.place, turn.present.tried
-        worker = turn.role if place is None else place.node.agent
-        number = 1 if tried is None else tried.number
+        worker = turn.role if turn.place is None else turn.place.node.agent
+        number = _count_tries(turn)
         error = {"kind": "rejected", "message": rejection}
         super().__init__(turn, Played(None, 0, 0, error=error), stepped.status)
         self.stepped = stepped
@@ -371,9 +373,19 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         failed = TurnInterrupted if is_interrupted else TurnFailed
         raise failed(turn, played, new.record.status, is_given_up=_is_given_up(turn, new))
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
-    if stepped.status == "failed":
-        from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
+    if new.record.retries_left is None:
+        return stepped
+    from uwf_git.engine.flow_state import describe_rejection, find_reason  # noqa: PLC0415 (start-up time; flows only)
 
+    number = _count_tries(turn)
+    most = number if turn.place is None else 1 + find_work_retries(turn.store.config, turn.place)
+    said = f"rejected, try {number} of {max(number, most)}"
+    reason = find_reason(played.reply.meta)
+    given_up = "; given up, and the thread goes on" if _is_given_up(turn, new) else ""
+    stepped = stepped._replace(
+        said=(f"{said}: {reason}" if reason else said) + given_up, is_rejected=True
+    )
+    if stepped.status == "failed":
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped
 

@@ -152,9 +152,12 @@ class ThreadResult(NamedTuple):
 
     depth: int
     said: str
-    """The subject of the commit, without its first word."""
+    """The subject of the commit, without its first word; of a rejection, why."""
 
     commit: Oid
+
+    is_rejected: bool = False
+    """The step is a verdict that rejects the work."""
 
     work: str | None = None
     """Of a branch that ended and worked apart: the ref of its work, in the user's repository."""
