@@ -173,6 +173,19 @@ def test_a_retry_gives_all_tries_again_with_a_hint(world: World) -> None:
     assert_sound(world, thread)
 
 
+def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, *[{}, BAD] * 3)
+    world.retry(thread, hint="look at the wiki")
+
+    told = []
+    for result in ({}, BAD, {}, GOOD, {}):
+        take(world, thread, result)
+        told.append(get_context(world.store, thread)["hint"])
+
+    assert told == ["look at the wiki"] * 3 + [None] * 2
+
+
 def test_a_node_that_is_given_up_leaves_why(world: World) -> None:
     thread = world.begun(PLANS.replace("      retries:", "      onError: continue\n      retries:"))
     take(world, thread, *[{}, BAD] * 3, {}, GOOD)
