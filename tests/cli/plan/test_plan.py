@@ -46,6 +46,8 @@ def test_without_a_store(uwf: Uwf, project: Path, tmp_path: Path) -> None:
 
     assert uwf.json("plan", "status", **home)["phase"] == "idle"
     assert uwf.json("plan", "plans", **home)[0]["tracked"] is False
+    (project / "docs/plans/1-short.md").touch()
+    assert "docs/plans/1-short.md is not named" in uwf("plan", "plans", **home).err
     assert not (tmp_path / ".uwf").exists()
     assert uwf("plan", "status", "--repo", str(tmp_path / "none.git")).status == 1
 

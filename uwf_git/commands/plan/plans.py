@@ -23,7 +23,12 @@ from uwf_git.plan.phases import (
     write_session_log,
     write_state,
 )
-from uwf_git.plan.project_files import find_plans, keep_out_of_git, list_plan_problems
+from uwf_git.plan.project_files import (
+    find_plans,
+    keep_out_of_git,
+    list_misnamed,
+    list_plan_problems,
+)
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.story import read_story
 from uwf_git.store.disk.file_lock import hold_lock
@@ -201,6 +206,14 @@ def read_plan_rows(
     return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
 
 
+def list_misnamed_plans(
+    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
+) -> list[str]:
+    """List, a line each, what in the plan directory of *workdir* is almost named as a plan."""
+    found = find_plan_thread(store, workdir, settings)
+    return list_misnamed(find_plans(workdir, find_plan_dir(found, settings)))
+
+
 def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
     return fold_story(read_story(store, tip.commit.oid))
 
@@ -226,15 +239,6 @@ def prepare_plans(
             thread=thread,
         )
     there = find_plans(workdir, settings.plan_dir)
-    problems = list_plan_problems(workdir, there) if has_plans else []
-    if problems:
-        raise Refused(
-            "the plan files cannot be carried out",
-            code="bad-plans",
-            hint=f"plan files are {settings.plan_dir}/NNN-name.md; without --plans an agent "
-            "writes them",
-            problems=problems,
-        )
     if there.plans and not has_plans:
         names = [plan.file for plan in there.plans]
         raise Refused(
@@ -242,6 +246,15 @@ def prepare_plans(
             code="plans-there",
             hint="--plans takes them as they are; `uwf plan clean --all` removes them",
             files=names,
+        )
+    problems = list_plan_problems(workdir, there) if has_plans else list_misnamed(there)
+    if problems:
+        raise Refused(
+            "the plan files cannot be carried out",
+            code="bad-plans",
+            hint=f"plan files are {settings.plan_dir}/NNN-name.md; "
+            + ("without --plans an agent writes them" if has_plans else "rename or move these"),
+            problems=problems,
         )
     for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)
