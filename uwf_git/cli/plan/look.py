@@ -24,7 +24,8 @@ def status_command(session: Session, directory: str | None) -> None:
     """Show where the plans of a directory stand.
 
     The phase is idle, planning, executing, completed, failed or waiting_human. The document is that
-    of .state/workflow.state.json, which comes back if it was deleted.
+    of .state/workflow.state.json, which comes back if it was deleted, with the `driver`: the number
+    of the process that drives, and the `port` is told only while there is one.
     """
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)

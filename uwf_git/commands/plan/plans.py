@@ -178,12 +178,13 @@ def read_plan_status(
 ) -> dict[str, Any]:
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
-    A state file that was deleted comes back while the thread lives, and one that is not true any
+    It has besides the ``driver``, by its process, and where that listens only while it lives. A
+    state file that was deleted comes back while the thread lives, and one that is not true any
     more, since somebody else drove or the driver was killed, is mended.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
-        return build_state_document(IDLE, {})
+        return build_state_document(IDLE, {}) | {"driver": None}
     state = _read_state_of(store, found)
     thread = found.record.thread
     where = find_where(store, workdir, thread, settings)
@@ -194,7 +195,10 @@ def read_plan_status(
             if get_head(store, thread).commit == found.commit.oid:
                 where = find_where(store, workdir, thread, settings)
                 write_state(workdir, state, where, state_file=settings.state_file)
-    return build_state_document(state, where)
+    driver = find_driver(store, thread)
+    if driver is None:
+        where |= {"address": None, "port": None}
+    return build_state_document(state, where) | {"driver": driver and driver.get("pid")}
 
 
 def read_plan_rows(
