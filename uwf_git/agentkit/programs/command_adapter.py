@@ -249,7 +249,7 @@ def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
     if run.outcome == "too-much-output":
         return "too-much-output", f"printed more than {len(run.stdout):,} bytes, and was stopped"
     if run.outcome == "interrupted":
-        return "interrupted", "was interrupted"
+        return "interrupted", "was stopped from outside"
     return None
 
 

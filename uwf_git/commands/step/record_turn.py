@@ -11,7 +11,14 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES, check_state
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.rules import find_work_retries
-from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.turn.turn import (
+    LIMIT_KIND,
+    Played,
+    StepFiles,
+    ThreadResult,
+    Turn,
+    build_thread_result,
+)
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.builtin import (
     AGENT_EXEC_CONTEXT,
@@ -277,6 +284,9 @@ class TurnFailed(AgentFailed):
         )
         after = "given up" if is_given_up else status
         told = _NEXT["ending" if is_ending else after].format(thread=turn.thread)
+        if error.get("kind") == LIMIT_KIND and after in {"ready", "failed"}:
+            first = "" if after == "ready" else f"`uwf thread retry {turn.thread}`, then "
+            told = f"{first}`uwf thread run {turn.thread} --wait` tries again, with growing pauses"
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {self.reason}",

@@ -93,6 +93,10 @@ class Turn(NamedTuple):
         return self.present.attempts + 1
 
 
+LIMIT_KIND = "rate-limit"
+"""The kind of a failure by a usage limit, in the words of the kit's agents."""
+
+
 class StepFiles(NamedTuple):
     """What an agent left in files beside its reply."""
 
