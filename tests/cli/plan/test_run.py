@@ -1,6 +1,7 @@
 """`uwf plan run` and `uwf plan resume`, with an agent that is a program."""
 
 import json
+import time
 from pathlib import Path
 from shutil import copy
 
@@ -98,6 +99,15 @@ def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
     assert told["until"] == "2100-01-01T00:00:00+00:00"
     resumed = uwf("plan", "resume", "--continue", "-m", "be quick")
     assert (resumed.status, "no agent is told the hint" in resumed.err) == (0, True)
+
+
+def test_usage_limit_is_slept_through_if_asked(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "planner soon", "executor soon")
+
+    words = ("plan", "run", "x", "--agent", agent, "--max-retries", "1", "--wait")
+    ran = uwf(*words, now_ms=lambda: time.time_ns() // 10**6)
+
+    assert (ran.status, ran.err.count("waits until")) == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,10 @@ background_option = click.option(
     "--background", is_flag=True, help="Return at once; see `uwf plan status`."
 )
 
+wait_option = click.option(
+    "--wait", is_flag=True, help="Sleep until a usage limit is over, as `uwf thread run` does."
+)
+
 agent_option = click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
 
 verifier_option = click.option(
@@ -110,6 +114,7 @@ ai_option = click.option(
 )
 @port_option
 @background_option
+@wait_option
 @agent_option
 @verifier_option
 @ai_option
@@ -123,6 +128,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     has_plans: bool,
     port: int | None,
     background: bool,
+    wait: bool,
     agent: str | None,
     verifier: str | None,
     ai: str | None,
@@ -158,7 +164,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
             prepare_plans(store, workdir, settings, has_plans=has_plans)
             started = begin_thread(session, store, request)
         note(f"thread {started.thread}")
-        driver = PlanDriver(session, store, workdir, started.thread, settings)
+        driver = PlanDriver(session, store, workdir, started.thread, settings, waits=wait)
         driver.drive(watch, port=port, background=background)
 
 
@@ -229,6 +235,7 @@ def _name(agent: str, option: str) -> str:
 )
 @port_option
 @background_option
+@wait_option
 @agent_option
 @verifier_option
 @ai_option
@@ -241,6 +248,7 @@ def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it
     max_retries: int | None,
     port: int | None,
     background: bool,
+    wait: bool,
     agent: str | None,
     verifier: str | None,
     ai: str | None,
@@ -259,7 +267,7 @@ def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it
     if store is None or found is None:
         raise _nothing_to_resume(workdir)
     thread = found.record.thread
-    driver = PlanDriver(session, store, workdir, thread, settings)
+    driver = PlanDriver(session, store, workdir, thread, settings, waits=wait)
     # Also of a thread that has ended: its last driver may have been killed before it told so.
     driver.update()
     if found.record.status in ENDED:
@@ -296,7 +304,7 @@ def _name_new_agents(
 
 def _make_ready(driver: "PlanDriver", hint: str, *, choice: bool | None) -> bool:
     """End what the plans wait for; return whether they may be driven then."""
-    while driver.state.is_paused or driver.state.until_ms is not None:
+    while driver.state.is_paused or (driver.state.until_ms is not None and not driver.waits):
         driver.steer(resume_thread, reason=hint)
     if driver.state.is_stuck:
         if choice is None:
@@ -363,7 +371,10 @@ class PlanDriver:
         workdir: str,
         thread: ThreadId,
         settings: PlanSettings = DEFAULTS,
+        *,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits
         self._session, self._store = session._replace(cwd=workdir), store
         self._workdir, self._thread, self._settings = workdir, thread, settings
         # Another driver may be at work.
@@ -413,7 +424,7 @@ class PlanDriver:
 
     def _drive_here(self, attend: Callable[[Player], Player]) -> None:
         self.update()
-        driving = Driving(self._thread, _HOW)
+        driving = Driving(self._thread, _HOW._replace(wait=self.waits))
         # Held until the views are true, and no longer: a person may be asked then.
         with ExitStack() as held:
             try:
@@ -479,6 +490,7 @@ class PlanDriver:
             # -P: modules in the working directory of the agents are not imported.
             words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
             words += [] if port is None else [f"--port={port}"]
+            words += ["--wait"] if self.waits else []
             return [sys.executable, "-P", "-m", "uwf_git", *words]
 
         request = DriverRequest(self._thread, name_driver)
@@ -493,6 +505,8 @@ class PlanDriver:
 def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
     why = "they are paused" if state.is_paused else "for the end of an agent's limit"
     hint = "`uwf plan resume` goes on"
+    if state.until_ms is not None:
+        hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
     if state.is_stuck:
         why = f"all tries failed: {state.error}"
         hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
