@@ -37,7 +37,8 @@ def read(ended):
     return Report(answer)
 
 ADAPTER = CommandAdapter(
-    name="fake", programs=("fake-cli",), build=build, read=read, resumes=True
+    name="fake", programs=("fake-cli",), build=build, read=read, resumes=True,
+    tell=lambda record: (),
 )
 sys.exit(adapter_main(ADAPTER, about="Plays for tests.", keys={"colour": "its colour"})())
 """
