@@ -144,6 +144,16 @@ def test_stream_shows_what_agents_print_as_it_comes(terminal: Uwf) -> None:
     assert lines[3].startswith("step 1 writer")
 
 
+def test_process_that_outlives_its_agent_is_named(uwf: Uwf) -> None:
+    leaves = f"sleep 5 & {ANSWER}"
+
+    driven = run(uwf, leaves, "--until", "writer")
+    stepped = uwf("thread", "step", "@", "--agent", uwf.agent(leaves)).err
+
+    for told in (driven, stepped):
+        assert re.search(r"^warning: \w+ has ended, .*: sleep \(\d+\);", told, re.MULTILINE)
+
+
 def test_retry_is_reported_before_it_is_waited_for(uwf: Uwf) -> None:
     uwf("config", "set", "uwf.retries", "1")
     uwf("config", "set", "uwf.backoff", "0.01")

@@ -201,6 +201,12 @@ class Progress:
 
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
+        played = self._play(turn)
+        if played.left_running:
+            self.tell(self._about(turn.thread, played.describe_left(turn.role)))
+        return played
+
+    def _play(self, turn: Turn) -> Played:
         # Once its branches are joined, the thread knows no names of them.
         self._name(turn.thread)
         if turn.answered is None:

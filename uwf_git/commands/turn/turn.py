@@ -7,8 +7,10 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import never
 from uwf_git.commands.turn.limits import Spending
 from uwf_git.commands.turn.rules import KeepRules, RetryRules
+from uwf_git.errors import name_some
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
+from uwf_git.model.text import visible_line
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord
 from uwf_git.model.workflow import Role
 from uwf_git.store.oid import Oid
@@ -133,11 +135,19 @@ class Played(NamedTuple):
     env: Mapping[str, str] | None = None
     """The variables of the agent's environment that are recorded, masked."""
 
+    left_running: tuple[str, ...] = ()
+    """What its agent has started, and what goes on: ``sleep (4711)``."""
+
     is_stopped: bool = False
     """The agent was stopped from outside (a pause, a kill)."""
 
     is_kept: bool = False
     """The answer stays in the run directory: nothing is recorded, and the next step takes it up."""
+
+    def describe_left(self, role: str) -> str:
+        """Return a warning of what the agent of *role* has left running."""
+        left = visible_line(name_some(self.left_running, most=3))
+        return f"warning: {role} has ended, and what it started goes on: {left}; `kill` ends it"
 
 
 Player = Callable[[Turn], Played]
