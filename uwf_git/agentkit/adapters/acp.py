@@ -325,7 +325,7 @@ def _why_stopped(stopped: WaitingEnded, question: AdapterQuestion, turn: AcpTurn
     told = {
         "timed-out": f"acp took longer than {question.timeout_s or _HELLO_S:g} s, and was stopped",
         "silent": f"acp said nothing for {question.silence_s or 0:g} s, and was stopped",
-        "interrupted": "acp was interrupted",
+        "interrupted": "acp was stopped from outside",
     }
     return AskFailed(stopped.why, told[stopped.why], partial=turn.build_answer())
 
