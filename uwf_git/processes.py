@@ -36,6 +36,15 @@ def read_process(pid: int) -> Process | None:
     return Process(pid, parent, group, start, fields[0] in _ENDED, fields[0] in _STOPPED)
 
 
+def read_name(pid: int) -> str:
+    """Return the name of the program of *pid*, of 15 characters at most; "?" if it has gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return "?"
+
+
 def read_process_start(pid: int) -> int | None:
     """Return the start of the process *pid* in clock ticks since boot.
 

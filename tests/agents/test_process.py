@@ -318,6 +318,7 @@ def test_daemon_that_holds_the_outputs_is_not_waited_for(
 
     daemon = int((tmp_path / "pid").read_text())
     assert lives(daemon)
+    assert ran.left_running == (f"sleep ({daemon})",)
     os.kill(daemon, signal.SIGKILL)
     assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
     assert time.monotonic() - started < 30

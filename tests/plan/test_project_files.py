@@ -116,6 +116,16 @@ def test_plan_that_cannot_be_read(tmp_path: Path, content: str | bytes, problem:
     assert problems(tmp_path) == [f"docs/plans/001-bad.md {problem}"]
 
 
+def test_names_that_are_almost_those_of_plans_are_told(tmp_path: Path) -> None:
+    folder = plans(tmp_path, p000_a="x")
+    for name in ("1-short.md", "002_line.md", "003-upper.MD", "README.md", "notes-1.md"):
+        put(folder, name)
+
+    named = [problem.partition(" ")[0] for problem in problems(tmp_path)]
+
+    assert named == [f"docs/plans/{n}" for n in ("002_line.md", "003-upper.MD", "1-short.md")]
+
+
 def test_plan_that_is_no_file(tmp_path: Path) -> None:
     folder = plans(tmp_path)
     (folder / "000-folder.md").mkdir()

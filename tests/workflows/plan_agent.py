@@ -19,6 +19,9 @@ case $word in
 *limit)
   printf '{"kind": "limit", "resetAt": 4102444800000}' > "$UWF_STEP_DIR/failure.json"
   exit 1 ;;
+*soon)
+  printf '{"kind": "limit", "resetAt": %s000}' $(($(date +%s) + 1)) > "$UWF_STEP_DIR/failure.json"
+  exit 1 ;;
 *crash) exit 1 ;;
 *incomplete) report false "Half of it." src "\"no network\"" ; exit ;;
 *widen) mkdir -p src; report true "Done." 'src"], "plans": [], "plan": 1, "x": ["' ; exit ;;

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
@@ -209,6 +209,7 @@ def _say(line: str, status: int) -> int:
 
 
 _LOGGED_BYTES = 1024 * 1024
+_LONGEST_TOOL = 160
 
 
 class LiveLog:
@@ -216,12 +217,31 @@ class LiveLog:
 
     def __init__(self, limit: int = _LOGGED_BYTES) -> None:
         self._left = limit
+        self._is_open = False
+
+    def tell(self, event: Mapping[str, Any]) -> None:
+        """Show an event of a trace; a ``piece`` of a message goes on where the last one ended."""
+        kind = event.get("type")
+        if kind != "piece":
+            self.end()
+        said = str(event.get("text") or event.get("message") or "")
+        if kind == "tool":
+            said = on_one_line(f"{event.get('name')} {event.get('input') or ''}")[:_LONGEST_TOOL]
+        if said.strip():
+            line_end = "" if kind == "piece" else "\n"
+            self.add(f"{said.removesuffix(line_end)}{line_end}".encode(errors="replace"))
+
+    def end(self) -> None:
+        """End an unfinished line."""
+        if self._is_open:
+            self.add(b"\n")
 
     def add(self, chunk: bytes) -> None:
         """Copy *chunk*, up to the limit."""
         if self._left <= 0:
             return
         shown = chunk[: self._left]
+        self._is_open = not shown.endswith(b"\n")
         self._left -= len(shown)
         if self._left <= 0:
             shown += b"\n[the log ends here; the output goes on]\n"

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from uwf_git.errors import Refused
-from uwf_git.processes import Process, list_processes
+from uwf_git.processes import Process, list_processes, read_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -197,6 +197,18 @@ def list_members(group: int) -> list[Process] | None:
     if processes is None:
         return None
     return [each for each in processes if each.group == group and not each.has_ended]
+
+
+# What has begun to end gets this long; few agents leave anything.
+_LEAVING_S = 0.1
+
+
+def name_left(group: int) -> tuple[str, ...]:
+    """Name who still runs in a *group* whose leader has ended: ``sleep (4711)``."""
+    if not _exists(group):
+        return ()
+    time.sleep(_LEAVING_S)
+    return tuple(f"{read_name(each.pid)} ({each.pid})" for each in list_members(group) or ())
 
 
 # Find and end the processes that a program left behind.

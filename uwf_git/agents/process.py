@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from uwf_git.agents.group import check_cancelled, deferred_signals, stop_group
+from uwf_git.agents.group import check_cancelled, deferred_signals, name_left, stop_group
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
 from uwf_git.agents.run_files import (
     EXIT,
@@ -134,6 +134,7 @@ def run_agent(
             stderr=outputs.stderr.read_tail(request.max_log_bytes),
             started_ms=started_ms,
             duration_ms=int((elapsed_s() - begun_s) * 1000),
+            left_running=name_left(child.pid) if outcome == "exited" and exit_code == 0 else (),
         )
     if outcome == "interrupted":
         raise AgentInterrupted(run)

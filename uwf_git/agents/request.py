@@ -100,3 +100,5 @@ class AgentRun(NamedTuple):
     """Milliseconds since 1970."""
 
     duration_ms: int
+    left_running: tuple[str, ...] = ()
+    """What an agent that ended well has started and not ended: ``sleep (4711)``."""

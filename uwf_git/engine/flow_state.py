@@ -149,12 +149,16 @@ def fold_turn(
 
 def describe_rejection(role: str, meta: Any) -> str:
     """Return why the verifier *role* rejected the work: its issues and its suggestion."""
+    reason = find_reason(meta)
+    return f"{role} rejected it: {reason}" if reason else f"{role} rejected it"
+
+
+def find_reason(meta: Any) -> str:
+    """Return the issues and the suggestion of a verdict; "" if it has none."""
     fields = meta if isinstance(meta, dict) else {}
     told = [*list_issues(fields), find_suggestion(fields)]
     reason = "; ".join(filter(None, told))
-    if len(reason) > _LONGEST_REASON:
-        reason = f"{reason[: _LONGEST_REASON - 1]}…"
-    return f"{role} rejected it: {reason}" if reason else f"{role} rejected it"
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
 def list_issues(meta: Mapping[str, Any]) -> list[str]:

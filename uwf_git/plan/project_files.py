@@ -30,6 +30,7 @@ _OUR_FOLDERS = (".state", ".plugins")
 """Folders that hold nothing of the project, whoever made them."""
 
 _NAME = r"(?s)([0-9]{3,})-(.+)\.md"
+_MISNAMED = r"(?is)[0-9].*\.md"
 
 
 class PlanFile(NamedTuple):
@@ -115,7 +116,20 @@ def list_plan_problems(workdir: str, found: PlanSet) -> list[str]:
     if not found.plans:
         seen = f"; it has {name_some(found.others, most=3)}" if found.others else ""
         return [one_line(f"{found.plan_dir} has no plan file, named NNN-name.md{seen}")]
-    return [*_list_shared_numbers(found.plans), *_list_unreadable(workdir, found.plans)]
+    return [
+        *list_misnamed(found),
+        *_list_shared_numbers(found.plans),
+        *_list_unreadable(workdir, found.plans),
+    ]
+
+
+def list_misnamed(found: PlanSet) -> list[str]:
+    """List, a line each, the files that are numbered as plans are, but not named so."""
+    return [
+        one_line(f"{found.plan_dir}/{name} is not named NNN-name.md, and would be left out")
+        for name in found.others
+        if re.fullmatch(_MISNAMED, name)
+    ]
 
 
 def describe_gaps(plans: Sequence[PlanFile]) -> str:

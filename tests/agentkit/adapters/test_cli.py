@@ -121,7 +121,7 @@ def test_command_that_gives_no_fields_fails_with_its_words(turn: Turn) -> None:
     ran = turn.python("-m", "uwf_git.agentkit.adapters", "cli", "echo No idea.", turn.thread)
 
     assert (ran.status, ran.out) == (1, "No idea.\n")
-    assert ran.err.startswith("error: the answer holds no fields")
+    assert ran.err.startswith("No idea.\nerror: the answer holds no fields")
 
 
 def test_program_without_a_command_is_used_wrongly(turn: Turn) -> None:

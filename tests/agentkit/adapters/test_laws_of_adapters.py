@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.programs.command_adapter import CommandAdapter
+from uwf_git.agentkit.programs.command_adapter import CommandAdapter, LiveRecords
 from uwf_git.agentkit.programs.failures import EndedProgram
+from uwf_git.agentkit.running import LiveLog
 
 ADAPTERS = {module.ADAPTER.name: module.ADAPTER for module in PROGRAMS}
 LINED = [ADAPTERS[name] for name in ("claude", "codex", "copilot", "gemini", "opencode", "qwen")]
@@ -64,6 +65,30 @@ def test_whatever_it_prints_is_an_answer_or_none(
     if isinstance(found, AdapterAnswer):
         assert status == 0 or name == "qwen"
         assert found.text.strip() or found.structured is not None
+
+
+@pytest.mark.parametrize("name", [name for name, each in ADAPTERS.items() if each.tell])
+@given(printed=st.lists(records, max_size=6))
+@settings(max_examples=40)
+def test_whatever_it_prints_can_be_shown_as_it_comes(name: str, printed: list[str]) -> None:
+    tell = ADAPTERS[name].tell
+    assert tell is not None
+    LiveRecords(tell, LiveLog(0)).add("\n".join(printed).encode() + b"\n")
+
+
+@pytest.mark.parametrize("adapter", LINED, ids=lambda each: each.name)
+def test_answer_is_shown_as_it_comes(
+    adapter: CommandAdapter, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ended, live = replay(tmp_path, adapter.name, "text"), LiveLog()
+    assert adapter.tell is not None
+    shown = LiveRecords(adapter.tell, live)
+    for place in range(0, len(ended.run.stdout), 7):
+        shown.add(ended.run.stdout[place : place + 7])
+    live.end()
+
+    answer = adapter.parse(ended).text.strip()
+    assert answer in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("adapter", LINED, ids=lambda each: each.name)

@@ -161,6 +161,16 @@ def test_messages_are_separated_by_the_calls_between_them() -> None:
     assert [each["text"] for each in answer.trace if each["type"] == "message"] == ["ab", "c"]
 
 
+def test_what_is_said_and_done_is_shown_as_it_comes() -> None:
+    log: list[Any] = []
+    turn = AcpTurn(say=log.append)
+    for update in (say("a"), say("b"), call("x"), call("x")):
+        turn.take(update)
+
+    told = [(each["type"], each.get("text") or each.get("name")) for each in log]
+    assert told == [("piece", "a"), ("piece", "b"), ("tool", "x")]
+
+
 def test_messages_with_an_id_are_separated_by_it() -> None:
     parts = [say("a", messageId="1"), say("c", messageId="2"), say("d", messageId="2")]
 

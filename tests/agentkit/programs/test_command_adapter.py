@@ -105,9 +105,9 @@ def test_without_a_step_the_folder_goes_away(make: Make) -> None:
 
 
 def test_its_log_is_seen_meanwhile(make: Make, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    make("echo thinking >&2; echo done").ask(question())
+    make("echo thinking >&2; sleep 0.2; printf done").ask(question())
 
-    assert capfdbinary.readouterr().err == b"thinking\n"
+    assert capfdbinary.readouterr().err == b"thinking\ndone\n"
 
 
 def test_missing_program_is_reported_with_how_to_get_it(make: Make) -> None:

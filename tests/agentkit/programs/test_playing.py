@@ -37,7 +37,8 @@ def read(ended):
     return Report(answer)
 
 ADAPTER = CommandAdapter(
-    name="fake", programs=("fake-cli",), build=build, read=read, resumes=True
+    name="fake", programs=("fake-cli",), build=build, read=read, resumes=True,
+    tell=lambda record: (),
 )
 sys.exit(adapter_main(ADAPTER, about="Plays for tests.", keys={"colour": "its colour"})())
 """
@@ -127,7 +128,7 @@ def test_failure_is_reported_with_its_cost(play: Play, turn: Turn) -> None:
 def test_adapter_that_is_stopped_says_so(play: Play, turn: Turn) -> None:
     ran = play("kill -TERM $(ps -o ppid= -p $PPID); sleep 60")
 
-    assert (ran.status, ran.err) == (130, "error: fake was interrupted\n")
+    assert (ran.status, ran.err) == (130, "error: fake was stopped from outside\n")
     assert json.loads((turn.place / "step/failure.json").read_text())["kind"] == "interrupted"
 
 

@@ -39,6 +39,28 @@ def test_log_is_text_that_ends_its_last_line(
     assert printed(capsys, *pieces) == text
 
 
+@pytest.mark.parametrize(
+    ("log", "reply", "text"),
+    [
+        (b"", b'{"meta": {"a": 1}, "content": "All\\nof it.", "rung": "tail"}', "All\nof it.\n"),
+        (b"All\nof it.\n", b' {"meta": {}, "content": "All\\nof it.\\n"}\n', "All\nof it.\n"),
+        (b"", b'{"meta": {}}', ""),
+        (b"", b'{"meta": half', '{"meta": half\n'),
+        (b"", b'{"a": 1}\n', '{"a": 1}\n'),
+        (b"", b"\nA text.", "\nA text.\n"),
+    ],
+)
+def test_reply_that_is_an_object_is_printed_as_its_text(
+    log: bytes, reply: bytes, text: str, capsys: Captured
+) -> None:
+    with forwarded_output() as forward:
+        forward.stderr(log)
+        forward.stdout(reply[:5])
+        forward.stdout(reply[5:])
+
+    assert capsys.readouterr().err == text
+
+
 def test_each_piece_is_passed_on_at_once(capsys: Captured) -> None:
     with forwarded_log() as forward:
         forward(b"thinking")

@@ -46,6 +46,8 @@ def test_without_a_store(uwf: Uwf, project: Path, tmp_path: Path) -> None:
 
     assert uwf.json("plan", "status", **home)["phase"] == "idle"
     assert uwf.json("plan", "plans", **home)[0]["tracked"] is False
+    (project / "docs/plans/1-short.md").touch()
+    assert "docs/plans/1-short.md is not named" in uwf("plan", "plans", **home).err
     assert not (tmp_path / ".uwf").exists()
     assert uwf("plan", "status", "--repo", str(tmp_path / "none.git")).status == 1
 
@@ -97,7 +99,8 @@ def test_state_is_that_of_the_file(uwf: Uwf, project: Path) -> None:
 
     told = uwf.json("plan", "status", "-d", "shop")
 
-    assert json.loads((project / ".state/workflow.state.json").read_text()) == told
+    file = json.loads((project / ".state/workflow.state.json").read_text())
+    assert file | {"driver": None} == told
 
 
 def test_each_verb_takes_a_directory() -> None:

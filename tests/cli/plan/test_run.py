@@ -1,7 +1,9 @@
 """`uwf plan run` and `uwf plan resume`, with an agent that is a program."""
 
 import json
+import time
 from pathlib import Path
+from shutil import copy
 
 import pytest
 from cli.program import Uwf
@@ -78,7 +80,8 @@ def test_resume_may_change_how_many_tries_there_are(uwf: Uwf) -> None:
     agent = write_plan_agent(uwf.place, *["executor crash"] * 3)
     assert uwf("plan", "run", "x", "--agent", agent, "--max-retries", "1").status == 3
 
-    ran = uwf("plan", "resume", "--continue", "--max-retries", "3")
+    assert uwf("plan", "resume", "--max-retries", "1").status == 3
+    ran = uwf("plan", "resume", "--max-retries", "3")
 
     assert ran.status == 0, ran.err
     assert json.loads(ran.out)["maxRetries"] == 3
@@ -96,6 +99,31 @@ def test_usage_limit_waits_and_resume_tries_at_once(uwf: Uwf) -> None:
     assert told["until"] == "2100-01-01T00:00:00+00:00"
     resumed = uwf("plan", "resume", "--continue", "-m", "be quick")
     assert (resumed.status, "no agent is told the hint" in resumed.err) == (0, True)
+
+
+def test_usage_limit_is_slept_through_if_asked(uwf: Uwf) -> None:
+    agent = write_plan_agent(uwf.place, "planner soon", "executor soon")
+
+    words = ("plan", "run", "x", "--agent", agent, "--max-retries", "1", "--wait")
+    ran = uwf(*words, now_ms=lambda: time.time_ns() // 10**6)
+
+    assert (ran.status, ran.err.count("waits until")) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("verified", "verifiers"), [((), "./other"), (("--verifier", "./plan-agent"), "./plan-agent")]
+)
+def test_resume_may_change_who_plays(uwf: Uwf, verified: tuple[str, ...], verifiers: str) -> None:
+    agent = write_plan_agent(uwf.place, "executor limit")
+    copy(uwf.place / "plan-agent", uwf.place / "other")
+    assert uwf("plan", "run", "x", "--agent", agent, *verified).status == 3
+
+    ran = uwf("plan", "resume", "--agent", "./other")
+
+    assert ran.status == 0, ran.err
+    rows = uwf.json("thread", "show", "--full", json.loads(ran.out)["thread"])["steps"]
+    who = {row["role"]: row["agent"] for row in rows}
+    assert (who["executor"], who["verifier"]) == ("./other", verifiers)
 
 
 def test_pause_is_ended_and_a_person_s_turn_is_not(uwf: Uwf) -> None:

@@ -139,10 +139,19 @@ def test_agent_that_floods_its_log_is_stopped_and_leaves_its_last_words(terminal
 def test_stream_shows_what_agents_print_as_it_comes(terminal: Uwf) -> None:
     told = run(terminal, f"printf thinking >&2; sleep 0.1; {ANSWER}", "--stream", "--max-steps=1")
 
-    reply = json.loads(ANSWER.partition("'")[2].rstrip("'"))
     lines = told.splitlines()
-    assert lines[1:3] == ["thinking", json.dumps(reply)]
+    assert lines[1:3] == ["thinking", "What was said."]
     assert lines[3].startswith("step 1 writer")
+
+
+def test_process_that_outlives_its_agent_is_named(uwf: Uwf) -> None:
+    leaves = f"sleep 5 & {ANSWER}"
+
+    driven = run(uwf, leaves, "--until", "writer")
+    stepped = uwf("thread", "step", "@", "--agent", uwf.agent(leaves)).err
+
+    for told in (driven, stepped):
+        assert re.search(r"^warning: \w+ has ended, .*: sleep \(\d+\);", told, re.MULTILINE)
 
 
 def test_retry_is_reported_before_it_is_waited_for(uwf: Uwf) -> None:

@@ -372,6 +372,17 @@ def test_limit_of_an_agent_is_slept_through_if_asked(world: World, drive: Drives
     assert world.caller.now_ms() >= until
 
 
+def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, drive: Drives) -> None:
+    hit, began = fails("no more", kind="rate-limit"), world.caller.now_ms()
+
+    stopped = drive(world.begun(), hit)
+    driven = drive(world.begun(), in_turn(hit, hit, content_player), wait=True)
+
+    assert (stopped.stopped, driven.stopped) == ("failed", "end")
+    assert "--wait" in str(stopped.failure and stopped.failure.hint)
+    assert [round(((each.until or 0) - began) / 60_000) for each in drive.waits] == [1, 3]
+
+
 def test_thread_that_waits_already_is_waited_for_if_asked(world: World, drive: Drives) -> None:
     until = world.caller.now_ms() + 60_000
     thread = drive(world.begun(), limited(until)).last.thread

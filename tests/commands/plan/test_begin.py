@@ -36,6 +36,10 @@ def test_plan_files_are_taken_as_they_are(store: Store, tmp_path: Path) -> None:
     with refuses("bad-plans") as none:
         prepare_plans(store, str(tmp_path), has_plans=True)
     (tmp_path / "docs/plans").mkdir(parents=True)
+    (tmp_path / "docs/plans/1-short.md").touch()
+    with refuses("bad-plans"):
+        prepare_plans(store, str(tmp_path))
+    (tmp_path / "docs/plans/1-short.md").unlink()
     (tmp_path / "docs/plans/000-准备.md").write_text("x")
     prepare_plans(store, str(tmp_path), has_plans=True)
     (tmp_path / "docs/plans/000-b.md").touch()

@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ from plan.played import start_task
 
 from uwf_git import TaskHandle
 from uwf_git.commands.plan.plans import read_plan_rows, read_plan_status
+from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import lock_drive
 
 STATE = ".state/workflow.state.json"
 
@@ -64,7 +67,7 @@ def test_words_whoever_drove_paused_or_killed_it(
         seen = (told["phase"], told["currentPlan"], told["retryCount"], told.get("paused"))
         assert (seen, [row["status"] for row in rows]) == (expected, words), what
         # The file is a view: it is mended, whoever drove.
-        assert json.loads((tmp_path / STATE).read_text()) == told
+        assert json.loads((tmp_path / STATE).read_text()) | {"driver": None} == told
 
     assert told["error"] == error
     (tmp_path / STATE).unlink()
@@ -77,10 +80,13 @@ def test_state_file_comes_back_while_the_thread_lives(store: Store, tmp_path: Pa
     task = start_task(store.path, tmp_path)
 
     told = read_plan_status(store, str(tmp_path))
-    assert json.loads((tmp_path / STATE).read_text()) == told
-    # Whoever drives has written where it listens.
+    assert json.loads((tmp_path / STATE).read_text()) | {"driver": None} == told
+    # Whoever drives has written where it listens, and may have been killed.
     (tmp_path / STATE).write_text(json.dumps(told | {"address": "127.0.0.1", "port": 1}))
-    assert read_plan_status(store, str(tmp_path))["port"] == 1
+    assert read_plan_status(store, str(tmp_path))["port"] is None
+    with lock_drive(store, ThreadId(task.task_id), since_ms=1):
+        driven = read_plan_status(store, str(tmp_path))
+    assert (driven["port"], driven["driver"]) == (1, os.getpid())
     assert told["thread"] == task.task_id
     assert told["repo"] == store.path
 

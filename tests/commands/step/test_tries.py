@@ -89,6 +89,16 @@ def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
     assert_sound(world, thread)
 
 
+def test_a_step_that_rejects_work_tells_which_try_and_why(world: World) -> None:
+    thread = world.begun(PLANS)
+    play = in_order({}, BAD)
+
+    work, verdict = world.step(thread, play), world.step(thread, play)
+
+    assert (work.is_rejected, verdict.is_rejected) == (False, True)
+    assert verdict.said == "rejected, try 1 of 3: no tests; no words; write both"
+
+
 def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
     thread = world.begun(PLANS)
     asked = take(world, thread, fails(), {}, BAD, fails())
@@ -161,6 +171,19 @@ def test_a_retry_gives_all_tries_again_with_a_hint(world: World) -> None:
     take(world, thread, {}, BAD)
     assert status_of(world, thread) == "failed"
     assert_sound(world, thread)
+
+
+def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, *[{}, BAD] * 3)
+    world.retry(thread, hint="look at the wiki")
+
+    told = []
+    for result in ({}, BAD, {}, GOOD, {}):
+        take(world, thread, result)
+        told.append(get_context(world.store, thread)["hint"])
+
+    assert told == ["look at the wiki"] * 3 + [None] * 2
 
 
 def test_a_node_that_is_given_up_leaves_why(world: World) -> None:

@@ -74,8 +74,10 @@ def test_a_turn_that_changes_nothing_leaves_no_ref(world: World, git: Git) -> No
 def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
     begin_project(world, git)
     thread = world.begun()
-    with pytest.raises(TurnFailed):
+    with pytest.raises(TurnFailed) as failed:
         world.step(thread, edits(lambda place: (place / "half").touch(), fails=True))
+    commit = world.snapshot(thread).commit.oid
+    assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.value.hint)
     assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
 
 

@@ -96,6 +96,8 @@ class AcpAdapter:
     _costs: dict[str, float] = field(default_factory=dict)
     """What each session of this process has cost so far, in US dollars."""
 
+    _log: LiveLog = field(default_factory=LiveLog)
+
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Send one prompt, in the session of *question* or in a new one.
 
@@ -103,7 +105,7 @@ class AcpAdapter:
             AskFailed: the agent is missing, failed, or was stopped.
         """
         limits = WaitLimits(question.timeout_s, question.silence_s)
-        turn = AcpTurn()
+        turn = AcpTurn(say=self._log.tell)
         with deferred_signals(limits.signals):
             try:
                 return self._ask(question, turn, limits)
@@ -118,6 +120,8 @@ class AcpAdapter:
                 raise self._failure("too-much-output", "said too much", turn) from failure
             except StdioEnded as failure:
                 raise self._ended(turn) from failure
+            finally:
+                self._log.end()
 
     def close(self) -> None:
         """End the agent with all its children."""
@@ -151,7 +155,7 @@ class AcpAdapter:
             return self._client
         request = _build_request(question)
         try:
-            companion = StdioProcess(request, on_stderr=LiveLog().add)
+            companion = StdioProcess(request, on_stderr=self._log.add)
         except (OSError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             message = f"cannot start {request.argv[0]}: {problem.lower()}"
@@ -321,7 +325,7 @@ def _why_stopped(stopped: WaitingEnded, question: AdapterQuestion, turn: AcpTurn
     told = {
         "timed-out": f"acp took longer than {question.timeout_s or _HELLO_S:g} s, and was stopped",
         "silent": f"acp said nothing for {question.silence_s or 0:g} s, and was stopped",
-        "interrupted": "acp was interrupted",
+        "interrupted": "acp was stopped from outside",
     }
     return AskFailed(stopped.why, told[stopped.why], partial=turn.build_answer())
 

@@ -176,6 +176,7 @@ ADAPTER = CommandAdapter(
     programs=("claude",),
     build=build,
     read=read,
+    tell=lambda record: read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
     resumes=True,

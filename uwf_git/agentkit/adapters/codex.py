@@ -142,6 +142,7 @@ ADAPTER = CommandAdapter(
     programs=("codex",),
     build=build,
     read=read,
+    tell=lambda record: _read_trace([record]),
     schema_way="its own --output-schema",
     takes_mcp=True,
     resumes=True,

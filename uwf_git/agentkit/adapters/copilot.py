@@ -133,6 +133,14 @@ def _is_final(record: dict[str, Any]) -> bool:
     return _is_said(record) and not find(record, list, "data", "toolRequests")
 
 
+def _tell(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if record.get("type") == "assistant.message":
+        yield {"type": "message", "text": _text(record)}
+    elif record.get("type") == "tool.execution_start":
+        name, given = find(record, str, "data", "toolName"), find(record, dict, "data", "arguments")
+        yield tool_event(name, given, None, ok=True)
+
+
 # Named one by one: it sets many others for its children, which must not reach a nested copilot.
 _ENVIRON = (
     "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE", "COPILOT_PROVIDER_*",
@@ -146,6 +154,7 @@ ADAPTER = CommandAdapter(
     programs=("copilot", "copilot-linux-x64"),
     build=build,
     read=read,
+    tell=_tell,
     takes_mcp=True,
     resumes=True,
     environ=_ENVIRON,

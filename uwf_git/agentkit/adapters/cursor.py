@@ -112,12 +112,19 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 )
 
 
+def _tell(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if record.get("type") == "assistant":
+        yield {"type": "message", "text": _text(record)}
+    yield from _trace([record])
+
+
 ADAPTER = CommandAdapter(
     name="cursor",
     # `agent` may be another vendor's program.
     programs=("cursor-agent", "agent"),
     build=build,
     read=read,
+    tell=_tell,
     resumes=True,
     environ=("CURSOR_API_KEY", "CURSOR_CONFIG_DIR", "CURSOR_API_ENDPOINT"),
     install="curl https://cursor.com/install -fsS | bash",

@@ -130,11 +130,19 @@ def _read_trace(records: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
             )
 
 
+def _tell(record: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if record.get("type") == "message" and record.get("role") == "assistant":
+        yield {"type": "piece", "text": find(record, str, "content")}
+    elif record.get("type") != "message":
+        yield from _read_trace([record])
+
+
 ADAPTER = CommandAdapter(
     name="gemini",
     programs=("gemini",),
     build=build,
     read=read,
+    tell=_tell,
     resumes=True,
     environ=(
         "GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_*",

@@ -175,6 +175,13 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             )
 
 
+def _tell(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for message, part in _contents([record]):
+        if message.get("role") == "assistant":
+            yield {"type": "piece", "text": find(part, str, "text")}
+    yield from _trace([record])
+
+
 # Named one by one: it sets others for its children, which must not reach a nested goose.
 _ENVIRON = (
     "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_PROVIDER__*", "GOOSE_DISABLE_KEYRING",
@@ -186,6 +193,7 @@ ADAPTER = CommandAdapter(
     programs=("goose",),
     build=build,
     read=read,
+    tell=_tell,
     schema_way="a recipe's response",
     takes_mcp=True,
     resumes=True,

@@ -158,6 +158,7 @@ ADAPTER = CommandAdapter(
     programs=("opencode",),
     build=build,
     read=read,
+    tell=lambda record: _trace([record], None),
     takes_mcp=True,
     resumes=True,
     environ=("OPENCODE_*", *PROVIDER_VARIABLES),

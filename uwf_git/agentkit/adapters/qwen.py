@@ -130,6 +130,7 @@ ADAPTER = CommandAdapter(
     programs=("qwen",),
     build=build,
     read=read,
+    tell=lambda record: read_trace([record], None, without="structured_output"),
     schema_way="its own --json-schema",
     takes_mcp=True,
     resumes=True,

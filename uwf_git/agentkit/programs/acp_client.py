@@ -193,6 +193,9 @@ class AcpTurn:
     cost_before: float = 0.0
     """What the session had cost before this turn."""
 
+    say: Callable[[Mapping[str, Any]], None] = lambda _event: None
+    """Shows what the agent says and does, as it comes."""
+
     _messages: dict[str, str] = field(default_factory=dict)
     _tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     _trace: list[dict[str, Any]] = field(default_factory=list)
@@ -239,6 +242,7 @@ class AcpTurn:
     def _take_message(self, update: Mapping[str, Any], *, is_whole: bool) -> None:
         key = find(update, str, "messageId") or f"#{self._segment}"
         text = _read_text(update.get("content"))
+        self.say({"type": "message" if is_whole else "piece", "text": text})
         self._messages[key] = text if is_whole else self._messages.get(key, "") + text
 
     def _take_tool(self, update: Mapping[str, Any]) -> None:
@@ -247,6 +251,7 @@ class AcpTurn:
             # The text after a tool is another message.
             self._segment += 1
             self._tools[name] = tool_event(None, None, None, ok=False)
+            self.say({"type": "tool", "name": find(update, str, "title") or "a tool"})
             if len(self._trace) < _MOST_EVENTS:
                 self._trace.append(self._tools[name])
         tool = self._tools[name]

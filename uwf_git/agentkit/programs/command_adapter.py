@@ -8,7 +8,7 @@ Calls and adapters are NamedTuples: a frozen dataclass takes 0.5 ms to define.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from uwf_git.agentkit.extraction.adapter import (
     AskFailed,
     FailureKind,
 )
+from uwf_git.agentkit.extraction.records import parse_lines
 from uwf_git.agentkit.programs.failures import (
     EndedProgram,
     Report,
@@ -78,6 +79,9 @@ class CommandAdapter(NamedTuple):
     """Whether it is offered the tools of `uwf mcp`."""
 
     resumes: bool = False
+    tell: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] | None = None
+    """Read from one of its records what the live log shows of it; None: it prints a text."""
+
     environ: tuple[str, ...] = ()
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""
 
@@ -181,11 +185,15 @@ class CommandAdapter(NamedTuple):
             silence_s=question.silence_s,
             linger_s=command.linger_s,
         )
+        log = LiveLog()
+        said = log.add if self.tell is None else LiveRecords(self.tell, log).add
         try:
-            return run_nested(request, on_stderr=LiveLog().add)
+            return run_nested(request, on_stdout=said, on_stderr=log.add)
         except (OSError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             raise AskFailed("crashed", f"cannot start {self.name}: {problem.lower()}") from error
+        finally:
+            log.end()
 
     def _find(self, first: str, path: str, question: AdapterQuestion) -> str:
         configured = question.settings.get("program")
@@ -214,6 +222,27 @@ class CommandAdapter(NamedTuple):
         if not (self.usage_is_cumulative and is_continued):
             return answer
         return replace(answer, usage=_subtract(answer.usage, question.spent))
+
+
+class LiveRecords:
+    """Shows what a program says in records, each on a line, as it comes."""
+
+    def __init__(
+        self, tell: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]], log: LiveLog
+    ) -> None:
+        self._tell, self._log = tell, log
+        self._begun: list[bytes] = []
+
+    def add(self, chunk: bytes) -> None:
+        """Show the records that end in *chunk*."""
+        whole, line_end, rest = chunk.rpartition(b"\n")
+        if not line_end:
+            self._begun.append(chunk)
+            return
+        for record in parse_lines(b"".join([*self._begun, whole])):
+            for event in self._tell(record):
+                self._log.tell(event)
+        self._begun = [rest]
 
 
 @contextmanager
@@ -249,7 +278,7 @@ def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
     if run.outcome == "too-much-output":
         return "too-much-output", f"printed more than {len(run.stdout):,} bytes, and was stopped"
     if run.outcome == "interrupted":
-        return "interrupted", "was interrupted"
+        return "interrupted", "was stopped from outside"
     return None
 
 

@@ -21,7 +21,7 @@ def spawn_cli(
     of a file with it, or ``{prompt}``, which becomes the prompt itself (at most 128 KiB). No shell
     reads the command. It runs in the current directory, with the variables of model providers and
     those that *env* names. It is ended with this process, after *timeout_s*, and when it has
-    printed nothing for *silence_s*. Its stderr is the live log.
+    printed nothing for *silence_s*. What it prints is the live log.
 
     The prompt is recorded as that of the step, and the call in its trace.
 

@@ -5,12 +5,17 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.table import render_text
 from uwf_git.cli.plan.directory import directory_option, find_directory, open_project
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.plan.plans import clean_plans, read_plan_rows, read_plan_status
+from uwf_git.commands.plan.plans import (
+    clean_plans,
+    list_misnamed_plans,
+    read_plan_rows,
+    read_plan_status,
+)
 
 
 @verb("uwf plan status", "uwf plan status -d ~/shop --format text")
@@ -19,7 +24,8 @@ def status_command(session: Session, directory: str | None) -> None:
     """Show where the plans of a directory stand.
 
     The phase is idle, planning, executing, completed, failed or waiting_human. The document is that
-    of .state/workflow.state.json, which comes back if it was deleted.
+    of .state/workflow.state.json, which comes back if it was deleted, with the `driver`: the number
+    of the process that drives, and the `port` is told only while there is one.
     """
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
@@ -40,6 +46,8 @@ def plans_command(session: Session, directory: str | None) -> None:
     rows = read_plan_rows(store, workdir, settings)
     width = session.text_width()
     emit(session, rows, text=lambda rows: render_text(list(map(_shown, rows)), width=width))
+    for misnamed in list_misnamed_plans(store, workdir, settings):
+        note(f"warning: {misnamed}")
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stderr
 from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.cli.thread.start import begin_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
@@ -38,15 +39,24 @@ from uwf_git.commands.step.step_thread import TurnInterrupted
 from uwf_git.commands.turn.known_agents import name_agent
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import AgentFailed, BadUsage, Refused
+from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.model.thread import ENDED
 from uwf_git.plan.hooks import find_hook, write_plugin
-from uwf_git.plan.phases import PLAN_VERIFIER, VERIFIER, PlanState, list_failures
+from uwf_git.plan.phases import (
+    EXECUTOR,
+    PLAN_VERIFIER,
+    VERIFIER,
+    WORKERS,
+    PlanState,
+    list_failures,
+)
 from uwf_git.plan.settings import DEFAULTS, PlanSettings, load_plan_settings
 from uwf_git.plan.stop_notices import CannotListen
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.snapshot import Snapshot, get_typed
 
 PLAN_EXITS = {1: "it was stopped, or cannot be begun", 3: "it waits", 4: "another drives it"}
 
@@ -64,6 +74,20 @@ port_option = click.option(
 
 background_option = click.option(
     "--background", is_flag=True, help="Return at once; see `uwf plan status`."
+)
+
+wait_option = click.option(
+    "--wait", is_flag=True, help="Sleep until a usage limit is over, as `uwf thread run` does."
+)
+
+agent_option = click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
+
+verifier_option = click.option(
+    "--verifier", metavar="CMD", help="Who verifies, if not the agent does."
+)
+
+ai_option = click.option(
+    "--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT."
 )
 
 
@@ -90,9 +114,10 @@ background_option = click.option(
 )
 @port_option
 @background_option
-@click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
-@click.option("--verifier", metavar="CMD", help="Who verifies.  [default: the agent]")
-@click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT.")
+@wait_option
+@agent_option
+@verifier_option
+@ai_option
 def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
@@ -103,6 +128,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     has_plans: bool,
     port: int | None,
     background: bool,
+    wait: bool,
     agent: str | None,
     verifier: str | None,
     ai: str | None,
@@ -115,8 +141,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     (`uwf config list`) count where an option is not given.
     """
     prompt = None if has_plans and task is None and file is None else _read_task(task, file)
-    if agent is not None and ai is not None:
-        raise _two_agents("--agent and --ai")
+    _require_one(agent, ai)
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
@@ -139,7 +164,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
             prepare_plans(store, workdir, settings, has_plans=has_plans)
             started = begin_thread(session, store, request)
         note(f"thread {started.thread}")
-        driver = PlanDriver(session, store, workdir, started.thread, settings)
+        driver = PlanDriver(session, store, workdir, started.thread, settings, waits=wait)
         driver.drive(watch, port=port, background=background)
 
 
@@ -180,6 +205,11 @@ def _name_agents(
     return tuple(named)
 
 
+def _require_one(agent: str | None, ai: str | None) -> None:
+    if agent is not None and ai is not None:
+        raise _two_agents("--agent and --ai")
+
+
 def _two_agents(names: str) -> BadUsage:
     return BadUsage(
         f"{names} exclude each other", code="two-agents", hint="--ai CMD runs CMD -p PROMPT"
@@ -205,7 +235,11 @@ def _name(agent: str, option: str) -> str:
 )
 @port_option
 @background_option
-def resume_command(
+@wait_option
+@agent_option
+@verifier_option
+@ai_option
+def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     session: Session,
     *,
     directory: str | None,
@@ -214,20 +248,26 @@ def resume_command(
     max_retries: int | None,
     port: int | None,
     background: bool,
+    wait: bool,
+    agent: str | None,
+    verifier: str | None,
+    ai: str | None,
 ) -> None:
     """Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries.
 
-    Where all tries are used up you are asked at a terminal; elsewhere --continue or --stop decides,
-    and without one of them nothing happens but that the state is told.
+    Where all tries are used up you are asked at a terminal; elsewhere --continue, --stop or more
+    --max-retries than were used decide, and without one of them nothing happens but that the state
+    is told. Who plays is changed from now on; whoever works keeps the verifier, if it is another.
     """
     hint = text_argument(message, "the message")
+    _require_one(agent, ai)
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
         raise _nothing_to_resume(workdir)
     thread = found.record.thread
-    driver = PlanDriver(session, store, workdir, thread, settings)
+    driver = PlanDriver(session, store, workdir, thread, settings, waits=wait)
     # Also of a thread that has ended: its last driver may have been killed before it told so.
     driver.update()
     if found.record.status in ENDED:
@@ -241,15 +281,30 @@ def resume_command(
     with listening(settings, port, elsewhere=background) as watch:
         if max_retries is not None:
             driver.steer(patch_thread, {"maxRetries": max_retries})
+            # It is asked for so that they go on.
+            choice = choice or max_retries > driver.state.tries or None
+        driver.change_agents(_name_new_agents(found, agent, verifier, ai))
         if _make_ready(driver, hint, choice=choice):
             driver.drive(watch, port=port, background=background)
         else:
             driver.tell_end()
 
 
+def _name_new_agents(
+    found: Snapshot, agent: str | None, verifier: str | None, ai: str | None
+) -> tuple[str, ...]:
+    """Return who plays from now on, by what was typed."""
+    named = _name_agents(agent, verifier, ai, DEFAULTS)
+    binding = found.get_present().binding
+    players = [get_typed(found, binding[role], AGENT_CONFIG) for role in (EXECUTOR, VERIFIER)]
+    if len(named) != 1 or players[0].payload == players[1].payload:
+        return named
+    return tuple(f"{role}={named[0]}" for role in sorted(WORKERS))
+
+
 def _make_ready(driver: "PlanDriver", hint: str, *, choice: bool | None) -> bool:
     """End what the plans wait for; return whether they may be driven then."""
-    while driver.state.is_paused or driver.state.until_ms is not None:
+    while driver.state.is_paused or (driver.state.until_ms is not None and not driver.waits):
         driver.steer(resume_thread, reason=hint)
     if driver.state.is_stuck:
         if choice is None:
@@ -316,7 +371,10 @@ class PlanDriver:
         workdir: str,
         thread: ThreadId,
         settings: PlanSettings = DEFAULTS,
+        *,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits
         self._session, self._store = session._replace(cwd=workdir), store
         self._workdir, self._thread, self._settings = workdir, thread, settings
         # Another driver may be at work.
@@ -366,7 +424,7 @@ class PlanDriver:
 
     def _drive_here(self, attend: Callable[[Player], Player]) -> None:
         self.update()
-        driving = Driving(self._thread, _HOW)
+        driving = Driving(self._thread, _HOW._replace(wait=self.waits))
         # Held until the views are true, and no longer: a person may be asked then.
         with ExitStack() as held:
             try:
@@ -395,6 +453,18 @@ class PlanDriver:
         change(self._store, caller_of(self._session), self._thread, *words, **more)
         self.update()
 
+    def change_agents(self, agents: tuple[str, ...]) -> None:
+        """Have *agents* play from now on."""
+        if not agents:
+            return
+        try:
+            request = AmendRequest(self._thread, agents=agents)
+            amend_thread(self._store, caller_of(self._session), request)
+        except Refused as refused:
+            if refused.code != "already-so":
+                raise
+        self.update()
+
     def update(self) -> None:
         """Bring the views up to date; what cannot be written is written the next time."""
         with suppress(OSError), hold_plans(self._store):
@@ -420,6 +490,7 @@ class PlanDriver:
             # -P: modules in the working directory of the agents are not imported.
             words = ["plan", "resume", "--format=text", f"--dir={self._workdir}"]
             words += [] if port is None else [f"--port={port}"]
+            words += ["--wait"] if self.waits else []
             return [sys.executable, "-P", "-m", "uwf_git", *words]
 
         request = DriverRequest(self._thread, name_driver)
@@ -434,6 +505,8 @@ class PlanDriver:
 def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
     why = "they are paused" if state.is_paused else "for the end of an agent's limit"
     hint = "`uwf plan resume` goes on"
+    if state.until_ms is not None:
+        hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
     if state.is_stuck:
         why = f"all tries failed: {state.error}"
         hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"

@@ -201,6 +201,12 @@ class Progress:
 
     def play(self, turn: Turn) -> Played:
         """Run the agent of a turn, and show its progress."""
+        played = self._play(turn)
+        if played.left_running:
+            self.tell(self._about(turn.thread, played.describe_left(turn.role)))
+        return played
+
+    def _play(self, turn: Turn) -> Played:
         # Once its branches are joined, the thread knows no names of them.
         self._name(turn.thread)
         if turn.answered is None:
@@ -264,8 +270,9 @@ class Progress:
         if stepped.status in {"waiting", "split"}:
             return lines.format(lines.mark(stepped.status), name, stepped.said)
         is_step = stepped.role is not None
+        mark = lines.mark("failed" if stepped.status == "failed" else "completed")
         return lines.format(
-            lines.mark("completed"),
+            lines.again if stepped.is_rejected and stepped.status == "ready" else mark,
             name,
             stepped.said,
             number=stepped.depth,

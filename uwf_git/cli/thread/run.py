@@ -91,7 +91,10 @@ _OPTIONS = (
     jobs_option,
     click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
     click.option(
-        "--wait", is_flag=True, help="Sleep until the end of a usage limit that an agent hits."
+        "--wait",
+        is_flag=True,
+        help="Sleep until the end of a usage limit that an agent hits; if none is known, for a "
+        "minute, two, and so on up to an hour.",
     ),
     click.option("--trust", is_flag=True, help="Let the thread's own commands run in this store."),
     click.option(

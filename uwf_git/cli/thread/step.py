@@ -9,7 +9,7 @@ import click
 from uwf_git.cli.app.agent_options import agents_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
@@ -87,7 +87,11 @@ def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -
         # Branches are stepped at once; each line of their agents begins with the branch.
         name = name_branch(store, turn.thread)
         with forwarded_output(lines, name=name) as forward:
-            return agent_player(forward.stderr)(turn)
+            played = agent_player(forward.stderr)(turn)
+        if played.left_running:
+            line = played.describe_left(turn.role)
+            note(f"{name}: {line}" if name else line)
+        return played
 
     with sigterm_as_interrupt():
         choice = Choice(stepping.agents, session.agent, stepping.trust)

@@ -396,7 +396,11 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
         return _failed_to_start(turn, error)
     secrets = read_secrets(turn.run_dir, environ)
     played = _read_run(run, turn, secrets)
-    played = played._replace(left=read_step_dir(turn.run_dir.step_dir), env=_read_env(turn))
+    played = played._replace(
+        left=read_step_dir(turn.run_dir.step_dir),
+        env=_read_env(turn),
+        left_running=run.left_running,
+    )
     return mask_played(_explain(turn, run, played), secrets)
 
 

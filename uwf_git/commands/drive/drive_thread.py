@@ -20,7 +20,7 @@ from uwf_git.commands.turn.branches import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.rules import RetryRules
-from uwf_git.commands.turn.turn import Played, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.turn.turn import LIMIT_KIND, Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId
@@ -48,6 +48,9 @@ _COLLISION_S = 0.05
 # Pause for an agent that reports again and again a limit that is over already.
 _LONGEST_PAUSE_S = 60.0
 
+# Waits for a limit whose end nobody knows; they grow as those of retries.
+_UNKNOWN_LIMIT = RetryRules(0, 60.0)
+
 
 class DriveRequest(NamedTuple):
     """A drive: what to step, and when to stop."""
@@ -60,7 +63,7 @@ class DriveRequest(NamedTuple):
     """Stop after a step of this role."""
 
     wait: bool = False
-    """Sleep until the end of a limit that an agent hit; if False, stop there."""
+    """Sleep until the end of a limit that an agent hit, or for a while; if False, stop there."""
 
     sleep: Sleep = time.sleep
 
@@ -181,7 +184,11 @@ class Drive:
         finally:
             self.lock.say("")
         self.is_stopped = played.is_stopped
-        return played
+        is_limit = (played.error or {}).get("kind") == LIMIT_KIND
+        if not (is_limit and self.request.wait) or played.left.reset_at is not None:
+            return played
+        pause_ms = int(_UNKNOWN_LIMIT.wait_s(turn.attempt) * 1000)
+        return played._replace(left=played.left._replace(reset_at=self.caller.now_ms() + pause_ms))
 
     def _go_on(self) -> Driven | None:
         """Take a step, or find why none can be taken; return None to go on."""

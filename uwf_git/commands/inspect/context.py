@@ -21,6 +21,7 @@ from uwf_git.model.workflow import END, Role, Workflow
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import resolve_head
+from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.run_dir import RunDir, get_run_dir, has_runs
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
@@ -193,11 +194,21 @@ def build_context(
         "attempt": present.attempts + 1,
         "lastError": _last_error(snapshot, present, workflow.roles[role]),
         "state": dict(present.state),
-        "hint": present.hint or None,
+        "hint": _find_hint(store, snapshot, present),
         "workdir": find_workdir(store, snapshot.record.thread),
         **place,
         **view_input_files(turn, is_past=is_past),
     }
+
+
+def _find_hint(store: Store, snapshot: Snapshot, present: ThreadState) -> str | None:
+    """Return what a person told the agents; where work is verified, until a verdict accepts it."""
+    if present.tried is None or present.hint:
+        return present.hint or None
+    history = walk_history(store, snapshot.commit.oid, through_forks=True)
+    states = (each.get_present() for each in history)
+    newest = next(state for state in states if state.hint or state.tried is None)
+    return newest.hint or None
 
 
 def _view_start(snapshot: Snapshot) -> dict[str, Any]:

@@ -23,7 +23,12 @@ from uwf_git.plan.phases import (
     write_session_log,
     write_state,
 )
-from uwf_git.plan.project_files import find_plans, keep_out_of_git, list_plan_problems
+from uwf_git.plan.project_files import (
+    find_plans,
+    keep_out_of_git,
+    list_misnamed,
+    list_plan_problems,
+)
 from uwf_git.plan.settings import DEFAULTS, PlanSettings
 from uwf_git.plan.story import read_story
 from uwf_git.store.disk.file_lock import hold_lock
@@ -173,12 +178,13 @@ def read_plan_status(
 ) -> dict[str, Any]:
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
-    A state file that was deleted comes back while the thread lives, and one that is not true any
+    It has besides the ``driver``, by its process, and where that listens only while it lives. A
+    state file that was deleted comes back while the thread lives, and one that is not true any
     more, since somebody else drove or the driver was killed, is mended.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
-        return build_state_document(IDLE, {})
+        return build_state_document(IDLE, {}) | {"driver": None}
     state = _read_state_of(store, found)
     thread = found.record.thread
     where = find_where(store, workdir, thread, settings)
@@ -189,7 +195,10 @@ def read_plan_status(
             if get_head(store, thread).commit == found.commit.oid:
                 where = find_where(store, workdir, thread, settings)
                 write_state(workdir, state, where, state_file=settings.state_file)
-    return build_state_document(state, where)
+    driver = find_driver(store, thread)
+    if driver is None:
+        where |= {"address": None, "port": None}
+    return build_state_document(state, where) | {"driver": driver and driver.get("pid")}
 
 
 def read_plan_rows(
@@ -199,6 +208,14 @@ def read_plan_rows(
     found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
     return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
+
+
+def list_misnamed_plans(
+    store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
+) -> list[str]:
+    """List, a line each, what in the plan directory of *workdir* is almost named as a plan."""
+    found = find_plan_thread(store, workdir, settings)
+    return list_misnamed(find_plans(workdir, find_plan_dir(found, settings)))
 
 
 def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
@@ -226,15 +243,6 @@ def prepare_plans(
             thread=thread,
         )
     there = find_plans(workdir, settings.plan_dir)
-    problems = list_plan_problems(workdir, there) if has_plans else []
-    if problems:
-        raise Refused(
-            "the plan files cannot be carried out",
-            code="bad-plans",
-            hint=f"plan files are {settings.plan_dir}/NNN-name.md; without --plans an agent "
-            "writes them",
-            problems=problems,
-        )
     if there.plans and not has_plans:
         names = [plan.file for plan in there.plans]
         raise Refused(
@@ -242,6 +250,15 @@ def prepare_plans(
             code="plans-there",
             hint="--plans takes them as they are; `uwf plan clean --all` removes them",
             files=names,
+        )
+    problems = list_plan_problems(workdir, there) if has_plans else list_misnamed(there)
+    if problems:
+        raise Refused(
+            "the plan files cannot be carried out",
+            code="bad-plans",
+            hint=f"plan files are {settings.plan_dir}/NNN-name.md; "
+            + ("without --plans an agent writes them" if has_plans else "rename or move these"),
+            problems=problems,
         )
     for folder in (settings.plan_dir, settings.memory_dir):
         os.makedirs(os.path.join(workdir, folder), exist_ok=True)

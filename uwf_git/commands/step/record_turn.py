@@ -11,7 +11,14 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES, check_state
 from uwf_git.commands.turn.decide import NextTurn
 from uwf_git.commands.turn.rules import find_work_retries
-from uwf_git.commands.turn.turn import Played, StepFiles, ThreadResult, Turn, build_thread_result
+from uwf_git.commands.turn.turn import (
+    LIMIT_KIND,
+    Played,
+    StepFiles,
+    ThreadResult,
+    Turn,
+    build_thread_result,
+)
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.builtin import (
     AGENT_EXEC_CONTEXT,
@@ -175,14 +182,17 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
         return cause._replace(verdict=verdict)
     from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
 
-    tried = turn.present.tried
-    number = 1 if tried is None else tried.number
     return cause._replace(
         verdict=verdict,
         rejection=describe_rejection(turn.role, meta),
-        has_retries=number <= find_work_retries(turn.store.config, turn.place),
+        has_retries=_count_tries(turn) <= find_work_retries(turn.store.config, turn.place),
         gives_up=_find_given_up(turn),
     )
+
+
+def _count_tries(turn: Turn) -> int:
+    """Return which try of the work the turn belongs to, from 1."""
+    return 1 if turn.present.tried is None else turn.present.tried.number
 
 
 def _find_given_up(turn: Turn) -> str | None:
@@ -236,6 +246,7 @@ def wait_for_person(
 # If the thread was only steered meanwhile (pause, patch), the turn is recorded on top of that. If
 # it moved otherwise, a finished step is kept as a commit of its own.
 
+_SHORT = 12
 _NEXT = {
     "ready": "`uwf thread step {thread}` tries again; `uwf thread show {thread}` has its output",
     "given up": "its place in the flow was given up (onError: continue): `uwf thread step "
@@ -258,7 +269,13 @@ class TurnFailed(AgentFailed):
     """The step that was recorded, if the agent itself did its part."""
 
     def __init__(
-        self, turn: Turn, played: Played, status: Status, *, is_given_up: bool = False
+        self,
+        turn: Turn,
+        played: Played,
+        status: Status,
+        *,
+        is_given_up: bool = False,
+        recorded: Oid | None = None,
     ) -> None:
         from uwf_git.commands.turn.known_agents import (  # noqa: PLC0415 (start-up time; only a failure needs it)
             tell_adapter,
@@ -281,6 +298,15 @@ class TurnFailed(AgentFailed):
         )
         after = "given up" if is_given_up else status
         told = _NEXT["ending" if is_ending else after].format(thread=turn.thread)
+        if recorded is not None and played.files is not None:
+            changed = recorded[:_SHORT]
+            told += (
+                f"; it changed files: `uwf thread files {turn.thread} {changed}` shows them, `uwf "
+                f"thread restore {turn.thread} {changed} --before` undoes that"
+            )
+        if error.get("kind") == LIMIT_KIND and after in {"ready", "failed"}:
+            first = "" if after == "ready" else f"`uwf thread retry {turn.thread}`, then "
+            told = f"{first}`uwf thread run {turn.thread} --wait` tries again, with growing pauses"
         lost = "nothing was lost: " if status in {"ready", "failed"} and not is_ending else ""
         super().__init__(
             f"{turn.role} failed ({agent_name(command)}): {self.reason}",
@@ -300,9 +326,8 @@ class TriesUsedUp(TurnFailed):
     code = "tries-used-up"
 
     def __init__(self, turn: Turn, stepped: ThreadResult, rejection: str) -> None:
-        place, tried = turn.place, turn.present.tried
-        worker = turn.role if place is None else place.node.agent
-        number = 1 if tried is None else tried.number
+        worker = turn.role if turn.place is None else turn.place.node.agent
+        number = _count_tries(turn)
         error = {"kind": "rejected", "message": rejection}
         super().__init__(turn, Played(None, 0, 0, error=error), stepped.status)
         self.stepped = stepped
@@ -376,11 +401,27 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     if played.reply is None:
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         failed = TurnInterrupted if is_interrupted else TurnFailed
-        raise failed(turn, played, new.record.status, is_given_up=_is_given_up(turn, new))
+        raise failed(
+            turn,
+            played,
+            new.record.status,
+            is_given_up=_is_given_up(turn, new),
+            recorded=commit,
+        )
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
-    if stepped.status == "failed":
-        from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
+    if new.record.retries_left is None:
+        return stepped
+    from uwf_git.engine.flow_state import describe_rejection, find_reason  # noqa: PLC0415 (start-up time; flows only)
 
+    number = _count_tries(turn)
+    most = number if turn.place is None else 1 + find_work_retries(turn.store.config, turn.place)
+    said = f"rejected, try {number} of {max(number, most)}"
+    reason = find_reason(played.reply.meta)
+    given_up = "; given up, and the thread goes on" if _is_given_up(turn, new) else ""
+    stepped = stepped._replace(
+        said=(f"{said}: {reason}" if reason else said) + given_up, is_rejected=True
+    )
+    if stepped.status == "failed":
         raise TriesUsedUp(turn, stepped, describe_rejection(turn.role, played.reply.meta))
     return stepped
 

@@ -7,8 +7,10 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import never
 from uwf_git.commands.turn.limits import Spending
 from uwf_git.commands.turn.rules import KeepRules, RetryRules
+from uwf_git.errors import name_some
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
+from uwf_git.model.text import visible_line
 from uwf_git.model.thread import Status, ThreadState, TransitionRecord
 from uwf_git.model.workflow import Role
 from uwf_git.store.oid import Oid
@@ -93,6 +95,10 @@ class Turn(NamedTuple):
         return self.present.attempts + 1
 
 
+LIMIT_KIND = "rate-limit"
+"""The kind of a failure by a usage limit, in the words of the kit's agents."""
+
+
 class StepFiles(NamedTuple):
     """What an agent left in files beside its reply."""
 
@@ -132,11 +138,19 @@ class Played(NamedTuple):
     files: str | None = None
     """The commits of the project's files before and after the turn; None: it changed none."""
 
+    left_running: tuple[str, ...] = ()
+    """What its agent has started, and what goes on: ``sleep (4711)``."""
+
     is_stopped: bool = False
     """The agent was stopped from outside (a pause, a kill)."""
 
     is_kept: bool = False
     """The answer stays in the run directory: nothing is recorded, and the next step takes it up."""
+
+    def describe_left(self, role: str) -> str:
+        """Return a warning of what the agent of *role* has left running."""
+        left = visible_line(name_some(self.left_running, most=3))
+        return f"warning: {role} has ended, and what it started goes on: {left}; `kill` ends it"
 
 
 Player = Callable[[Turn], Played]
@@ -155,9 +169,12 @@ class ThreadResult(NamedTuple):
 
     depth: int
     said: str
-    """The subject of the commit, without its first word."""
+    """The subject of the commit, without its first word; of a rejection, why."""
 
     commit: Oid
+
+    is_rejected: bool = False
+    """The step is a verdict that rejects the work."""
 
     work: str | None = None
     """Of a branch that ended and worked apart: the ref of its work, in the user's repository."""
