@@ -219,7 +219,7 @@ def test_a_click_never_trusts(ask: Ask, world: World) -> None:
     assert world.store.trust_file is not None
     os.unlink(world.store.trust_file)
     seen = ask("GET", "/api/workflows/demo")
-    assert [role["isTrusted"] for role in seen["roles"]] == [False, False]
+    assert [role["problem"] for role in seen["roles"]] == [f"{bad} is not trusted here"] * 2
     assert ask("GET", "/api/agents")["agents"][-1]["command"] == "human"
 
     with refuses("not-started-here") as refused:
@@ -245,6 +245,23 @@ def test_start_takes_what_is_trusted(ask: Ask, world: World) -> None:
     assert (seen["title"], seen["status"]) == ("Do it.", "ready")
     with pytest.raises(UwfError, match="the prompt is empty"):
         ask("POST", "/api/threads", {"workflow": "demo", "agents": chosen})
+
+
+def test_all_roles_that_nobody_can_play_are_named(ask: Ask, world: World) -> None:
+    listed: list[Any] = [{"command": "python:write"}, {"command": "human", "timeout": 60}]
+    trust_agents(world.store, listed, world.caller.cwd)
+    world.put(f"{DEMO}agentOverrides: {{writer: 'python:write'}}\n")
+    assert [each["command"] for each in ask("GET", "/api/agents")["agents"]] == ["human"]
+
+    with refuses("not-started-here") as refused:
+        ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it.", "go": True})
+
+    details = refused.value.facts["details"]
+    assert [each["pointer"] for each in details] == ["/agents/writer", "/agents/checker"]
+    human = ask("GET", "/api/agents")["agents"][0]["id"]
+    world.put(f"{DEMO}defaultAgent: human\n")
+    seen = ask("GET", "/api/workflows/demo")["roles"]
+    assert [(each["agentId"], each["problem"]) for each in seen] == [(human, None)] * 2
 
 
 @pytest.mark.parametrize(

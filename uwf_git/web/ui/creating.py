@@ -21,6 +21,7 @@ from uwf_git.commands.workflow.find import (
 from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.errors import Refused
 from uwf_git.library.handle import TaskHandle
+from uwf_git.library.players import PREFIX
 from uwf_git.library.starting import to_agent_words
 from uwf_git.model.workflow import parse_role
 from uwf_git.store.store import Store
@@ -73,6 +74,18 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
     workflow, nodes = found.workflow, {node.hash: node for node in found.closure}
     played = find_played(workflow, found.closure)
     bound = bind_roles(store, played, default=site.place.agent, directory=site.place.cwd)
+    offered = _find_agents(site, store)
+
+    def view_agent(role: str) -> dict[str, Any]:
+        agent = bound.agents.get(role)
+        if agent is None:
+            return {"agent": None, "agentId": None, "problem": None}
+        return {
+            "agent": agent["command"],
+            "agentId": _name(agent) if _name(agent) in offered else None,
+            "problem": _find_problem(site, store, agent, workflow.name, bound.typed),
+        }
+
     return {
         "name": workflow.name,
         "workflow": workflow.hash,
@@ -83,9 +96,7 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
                 "id": Exact(role),
                 "name": role,
                 "description": parse_role(nodes[played.roles[role]]).description,
-                "agent": bound.agents[role]["command"] if role in bound.agents else None,
-                "isTrusted": role in bound.agents
-                and _is_trusted(site, store, bound.agents[role], workflow.name, bound.typed),
+                **view_agent(role),
             }
             for role in played.roles
         ],
@@ -127,7 +138,7 @@ def start_new(site: Site, asked: Asked) -> Created:
         agents = _read_agents(site, store, body.get("agents"))
         _check_roles(found, agents)
         words = to_agent_words(agents)
-        _check_trusted(site, store, found, words)
+        _check_agents(site, store, found, words, is_driven=goes)
         request = StartRequest(
             found.workflow.name,
             take_text(body, "prompt") or None,
@@ -164,29 +175,48 @@ def _check_roles(found: FoundWorkflow, agents: dict[str, _Agent]) -> None:
             raise bad_body(f"agents/{name}", "the workflow has no such role")
 
 
-def _check_trusted(site: Site, store: Store, found: FoundWorkflow, words: tuple[str, ...]) -> None:
-    played = find_played(found.workflow, found.closure)
-    place = site.place
+def _check_agents(
+    site: Site, store: Store, found: FoundWorkflow, words: tuple[str, ...], *, is_driven: bool
+) -> None:
+    """Check that the agent of each role may run here; if it *is_driven*, that each role has one."""
+    played, place = find_played(found.workflow, found.closure), site.place
     bound = bind_roles(store, played, typed=words, default=place.agent, directory=place.cwd)
     own = [*_find_agents(site, store).values()]
-    for role, agent in bound.agents.items():
-        if not _is_trusted(site, store, agent, found.workflow.name, own):
-            extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
-            raise Refused(
-                f"role {role} would run a command that is not trusted here: "
-                f"{agent['command']}{extra}",
-                code="not-started-here",
-                hint="read it; if it may run here: `uwf agent trust --workflow "
-                f"{found.workflow.name}`; else "
-                "choose another agent for the role",
-                role=role,
-            )
+    name = found.workflow.name
+    problems = {
+        role: _find_problem(site, store, agent, name, own) for role, agent in bound.agents.items()
+    }
+    if is_driven:
+        problems |= {role: "it has no agent" for role in played.roles if role not in bound.agents}
+    wrong = {role: problem for role, problem in problems.items() if problem is not None}
+    if wrong:
+        told = "; ".join(f"role {role}: {problem}" for role, problem in wrong.items())
+        raise Refused(
+            f"no thread was made: {told}",
+            code="not-started-here",
+            hint="choose an agent for each of these roles; a command that you have read and that "
+            f"may run here is trusted by `uwf agent trust --workflow {name}`",
+            roles=[*wrong],
+            details=[
+                {"pointer": f"/agents/{role}", "message": problem}
+                for role, problem in wrong.items()
+            ],
+        )
 
 
-def _is_trusted(site: Site, store: Store, agent: _Agent, workflow: str, own: list[_Agent]) -> bool:
+def _find_problem(
+    site: Site, store: Store, agent: _Agent, workflow: str, own: list[_Agent]
+) -> str | None:
+    """Say why *agent* cannot play here; None if it can."""
+    command = agent["command"]
+    if command.startswith(PREFIX):
+        return f"{command} plays only in the program that has this function"
     if agent in own or agent == _PERSON:
-        return True
-    return may_run(store, agent, workflow=workflow, workdir=site.place.cwd)
+        return None
+    if may_run(store, agent, workflow=workflow, workdir=site.place.cwd):
+        return None
+    extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
+    return f"{command}{extra} is not trusted here"
 
 
 def _find_agents(site: Site, store: Store) -> dict[str, _Agent]:
@@ -197,6 +227,8 @@ def _find_agents(site: Site, store: Store) -> dict[str, _Agent]:
         for agent in trusted
         if agent is not None
         and isinstance(agent.get("command"), str)
+        and agent["command"] != PERSON
+        and not agent["command"].startswith(PREFIX)
         # A setting is trusted in its place only.
         and "setting" not in agent
         and is_trusted(store, agent, site.place.cwd)
