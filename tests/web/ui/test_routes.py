@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import branches
-from commands.world import DEMO, World, fails
+from commands.world import DEMO, World, fails, says
 from refusing import refuses
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
@@ -210,6 +210,18 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
         ask("POST", f"{path}/pause", {})
     with refuses("bad-body", match="a text is needed"):
         ask("POST", f"{path}/interrupt", {})
+
+
+def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> None:
+    ended = world.begun()
+    world.step(ended, says({"text": "a text"}))
+    world.step(ended, says({"ok": True}))
+    forked = ask("POST", f"/api/threads/{ended}/fork", {})["thread"]
+    assert ask("GET", f"/api/threads/{forked}")["next"] == "$END"
+
+    assert ask("POST", f"/api/threads/{forked}/run", {})["driver"] is None
+
+    assert ask("GET", f"/api/threads/{forked}")["status"] == "completed"
 
 
 def test_a_click_never_trusts(ask: Ask, world: World) -> None:

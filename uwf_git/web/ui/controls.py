@@ -17,6 +17,7 @@ from uwf_git.commands.turn.check_meta import list_field_problems
 from uwf_git.errors import UwfError
 from uwf_git.library.handle import TaskHandle
 from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import END
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.ui.answers import Asked, bad_body, check_names, take_text
@@ -137,7 +138,11 @@ def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
         return tell_drive(site, task, refused=told)
 
 
-def _drive(task: TaskHandle) -> dict[str, Any]:
+def _drive(task: TaskHandle) -> dict[str, Any] | None:
+    """Start a driver; a thread with no role left ends here, and needs none."""
+    if task.next == END:
+        task.step()
+        return None
     begun = task.run_in_background()
     return {"pid": begun.pid, "log": begun.log}
 

@@ -23,7 +23,7 @@ const CONTROLS = {
   kill: ["Kill…", "Ends the thread for good", "reason", false],
 };
 const DONE = {
-  run: "Goes on in the background",
+  run: "Ended",
   pause: "Paused",
   interrupt: "Interrupted",
   resume: "Resumed",
@@ -117,7 +117,8 @@ export class Controls {
   }
 
   describeButton(name, can, thread, chosen) {
-    const [title, about] = CONTROLS[name];
+    const isEnd = name === "run" && thread.next === "$END";
+    const [title, about] = isEnd ? ["End", "No role is left: ends the thread"] : CONTROLS[name];
     const isOff = !can || this.isSending !== "";
     return h(
       "button",
@@ -181,12 +182,8 @@ export class Controls {
   sent(name, result) {
     this.text = "";
     this.refused = result.refused ?? null;
-    say(
-      `${DONE[name]}${result.driver ? "; it goes on in the background" : ""}`.replace(
-        "Goes on in the background; it",
-        "It",
-      ),
-    );
+    const goesOn = result.driver ? "it goes on in the background" : "";
+    say(goesOn && name !== "run" ? `${DONE[name]}; ${goesOn}` : goesOn || DONE[name]);
     if (name !== "fork") return;
     carry(result.thread, result.refused);
     go(["t", result.thread]);
