@@ -7,6 +7,7 @@ from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.model.names import ThreadId
 
 
@@ -111,6 +112,22 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
     assert [each for each in tab.heard if "422" not in each] == []
 
 
+def test_question_is_shown_with_task_state_and_newest_steps(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    patch_thread(world.store, world.caller, thread, {"tone": "friendly"})
+    answer_elsewhere(world, thread, good=False)
+    world.step(thread)
+    tab.open(f"/t/{thread}/answer")
+    parts = tab.page.locator(".asked details")
+    expect(parts).to_have_count(4)
+    summaries = parts.locator("summary").all_text_contents()
+    assert [each.split(" ")[0] for each in summaries] == ["Task", "State", "2.", "1."]
+    assert parts.evaluate_all("all => all.map(each => each.open)") == [True, False, True, False]
+    expect(parts.nth(2)).to_contain_text("elsewhere")
+    parts.nth(3).locator("summary").click()
+    expect(parts.nth(3)).to_contain_text("a text")
+
+
 def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
     thread = ask(world)
     tab.open(f"/t/{thread}/answer")
@@ -158,7 +175,7 @@ def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: T
     answer_elsewhere(world, thread, good=False)
     world.step(thread)
     record(tab)
-    expect(tab.find("alert").first).to_contain_text(
+    expect(tab.page.locator(".notice.wait")).to_contain_text(
         re.compile("^Nothing was recorded. The thread moved on while you typed")
     )
     expect(tab.page.get_by_label("why")).to_have_value("It reads well.")

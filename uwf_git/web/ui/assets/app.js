@@ -72,7 +72,7 @@ function drawNow() {
   patch(document.getElementById("bar"), describeBar());
   patch(
     document.getElementById("main"),
-    page.refused ? describeRefused() : [page.stream.status === 0 && describeStopped(), view.describe()],
+    page.refused ? describeRefused() : [page.stream.status === 0 && describeSilence(), view.describe()],
   );
   view.drawn?.();
 }
@@ -107,12 +107,12 @@ function describeBar() {
   ];
 }
 
-function describeStopped() {
-  const again = `start \`uwf ui --port ${location.port}\` again, and open the address that it prints; what you typed is kept`;
+function describeSilence() {
+  const again = `if it has ended, start \`uwf ui --port ${location.port}\` again, and open the address that it prints; what you typed is kept`;
   return h(
     "div",
-    { key: "stopped" },
-    problem({ message: "the server of this page has stopped", hint: again }),
+    { key: "silence" },
+    problem({ message: "the server of this page does not answer", hint: again }),
   );
 }
 
