@@ -128,6 +128,18 @@ def test_question_is_shown_with_task_state_and_newest_steps(world: World, tab: T
     expect(parts.nth(3)).to_contain_text("a text")
 
 
+def test_title_is_the_label_of_a_field(world: World, tab: Tab) -> None:
+    titled = "why: {type: string, title: Your reason, minLength: 3}"
+    world.put(ASKED.replace("why: {type: string, minLength: 3}", titled))
+    thread = world.start("nobody", "judge=human", workflow="asked")
+    world.step(thread, says({"text": "a text"}))
+    world.step(thread)
+    tab.open(f"/t/{thread}/answer")
+    expect(tab.page.get_by_label("Your reason")).to_be_visible()
+    record(tab)
+    expect(tab.page.locator("#problems li").nth(1)).to_contain_text("Your reason: this is needed")
+
+
 def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
     thread = ask(world)
     tab.open(f"/t/{thread}/answer")

@@ -342,8 +342,8 @@ export class Answer {
   }
 
   readFields(schema) {
-    const { value, problems, places } = collect(schema, this.typed.fields);
-    this.problems.byPlace = problems;
+    const { value, problems, names, places } = collect(schema, this.typed.fields);
+    Object.assign(this.problems, { byPlace: problems, names });
     return { value: value ?? null, places };
   }
 

@@ -11,6 +11,7 @@ export class Problems {
 
   clear() {
     this.byPlace = {};
+    this.names = {};
     this.whole = [];
     this.refused = null;
   }
@@ -62,7 +63,7 @@ export class Problems {
           h(
             "li",
             { key: place },
-            h("a", { href: `#${idOf(place)}`, onclick: follow(place) }, nameOf(place)),
+            h("a", { href: `#${idOf(place)}`, onclick: follow(place) }, nameOf(place, this.names)),
             `: ${told}`,
           ),
         ),
@@ -72,14 +73,14 @@ export class Problems {
 }
 
 /** Return a place, or a pointer, as people read it: "findings 1 › file". */
-function nameOf(place) {
-  const parts = place
-    .split("/")
-    .slice(1)
-    .filter((part) => !part.startsWith("?"));
-  const join = (before, part) => {
-    if (/^\d+$/.test(part)) return `${before} ${Number(part) + 1}`;
-    return before ? `${before} › ${part}` : part;
-  };
-  return parts.reduce(join, "").replaceAll("~1", "/").replaceAll("~0", "~") || "answer";
+function nameOf(place, names = {}) {
+  let at = "";
+  let told = "";
+  for (const part of place.split("/").slice(1)) {
+    at += `/${part}`;
+    const name = names[at] ?? part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(part)) told += ` ${Number(part) + 1}`;
+    else if (!part.startsWith("?")) told += told ? ` › ${name}` : name;
+  }
+  return told || "answer";
 }
