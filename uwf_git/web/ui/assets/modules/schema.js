@@ -141,7 +141,8 @@ export function wantsOf(schema) {
   say("multipleOf", (n) => `a multiple of ${n}`);
   say("minItems", (n) => `at least ${n} items`);
   say("maxItems", (n) => `at most ${n} items`);
-  say("pattern", (text) => `matches ${text}`);
+  // A description says it in words.
+  if (!schema.description) say("pattern", (text) => `matches ${text}`);
   say("format", (text) => `format ${text}`);
   say("default", (value) => `${literal(value)} if you leave it empty`);
   if (schema.uniqueItems === true) told.push("no item twice");
