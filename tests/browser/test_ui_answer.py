@@ -86,6 +86,7 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
     thread = ask(world)
     tab.open(f"/t/{thread}/answer")
     tab.page.get_by_label("pages").fill("many")
+    tab.page.get_by_label("weight").fill("-1")
     record(tab)
     pages = tab.page.get_by_label("pages")
     expect(pages).to_have_attribute("aria-invalid", "true")
@@ -93,12 +94,14 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
         [
             "good: choose yes or no",
             re.compile("why: this is needed"),
+            re.compile("weight: -1 is less than"),
             "pages: type a whole number",
             "then: choose one",
         ]
     )
     fill_needed(tab)
     pages.fill("3")
+    tab.page.get_by_label("weight").fill("1")
     tab.page.get_by_label("why").fill("no")
     record(tab)
 

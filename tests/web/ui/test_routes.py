@@ -140,6 +140,8 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
         "/verdict",
         "/findings/0/line",
     ]
+    checked = ask("POST", f"/api/threads/{thread}/question", {"meta": {"verdict": "ok"}})
+    assert [each["pointer"] for each in checked["details"]] == ["/findings"]
     good = {"question": question, "meta": {"verdict": "ok", "findings": []}, "content": "Yes."}
     assert ask("POST", path, good)["driver"] is None
     with pytest.raises(HeadMoved):

@@ -88,6 +88,15 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     return task
 
 
+def check_answer(site: Site, asked: Asked) -> dict[str, Any]:
+    """Return what is wrong with the fields of an answer; nothing is recorded."""
+    check_names(asked.body, "meta")
+    place = site.place
+    thread = asked.params["thread"]
+    question = read_question(site.open(), place.caller, thread, default=place.agent)
+    return {"details": list_field_problems(question.schema, asked.body.get("meta"))}
+
+
 CONTROLS: Mapping[str, Control] = {
     "pause": _steer(TaskHandle.pause),
     "interrupt": _steer(TaskHandle.interrupt, needed=True),

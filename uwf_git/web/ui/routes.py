@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.inspect.overview import SHOWN, Wanted
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.web.ui.answers import Asked, Created, Picture, bad_body
-from uwf_git.web.ui.controls import CONTROLS, control_thread
+from uwf_git.web.ui.controls import CONTROLS, check_answer, control_thread
 from uwf_git.web.ui.creating import (
     draw_workflow,
     list_agents,
@@ -82,6 +82,7 @@ ROUTES: Sequence[Route] = (
     Route("GET", f"{_THREAD}/prompt", view_prompt),
     Route("GET", f"{_THREAD}/log", read_log, ("after",)),
     Route("GET", f"{_THREAD}/question", view_question),
+    Route("POST", f"{_THREAD}/question", check_answer),
     *(Route("POST", f"{_THREAD}/{verb}", control_thread(verb)) for verb in CONTROLS),
     Route("POST", "/api/threads", start_new),
     Route("GET", "/api/workflows", list_registered),

@@ -313,14 +313,18 @@ export class Answer {
 
   async submit(event, isJson) {
     event.preventDefault();
-    if (this.isSending) return;
+    if (this.isSending) return undefined;
     const { schema } = this.question.value;
     this.problems.clear();
     this.moved = "";
     const { value, places } = isJson ? this.readJson() : this.readFields(schema);
-    if (!this.problems.isEmpty) return this.showProblems();
     this.isSending = true;
     this.draw();
+    if (!this.problems.isEmpty) {
+      if (!isJson) await this.checkRest(value, places);
+      this.isSending = false;
+      return this.showProblems();
+    }
     try {
       const { question } = this.question.value;
       const result = await post(path("threads", this.id, "answer"), {
@@ -339,6 +343,16 @@ export class Answer {
       this.takeRefusal(error, places);
     }
     return undefined;
+  }
+
+  /** Have the server check the fields in which nothing was found here, so that all is told at once. */
+  async checkRest(meta, places) {
+    try {
+      const { details } = await post(path("threads", this.id, "question"), { meta });
+      this.problems.addAll(details, places);
+    } catch {
+      // What was found here is told; the rest is checked again with the answer.
+    }
   }
 
   readFields(schema) {
@@ -366,7 +380,7 @@ export class Answer {
         ? `Nothing was recorded. ${this.moved}`
         : `${error.message}. Nothing was recorded, and what you typed is kept.`;
     } else if (error.details.length > 0) {
-      for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
+      this.problems.addAll(error.details, places);
       this.showProblems();
       return;
     } else this.problems.refused = error;

@@ -25,11 +25,23 @@ export class Problems {
     return this.first === undefined && this.whole.length === 0;
   }
 
-  /** Add what the server said of the value at *pointer*; *places* tells the fields by pointer. */
-  add(pointer, message, places) {
+  /** Add what the server said of values; *places* tells the fields by pointer, in their order. */
+  addAll(details, places) {
+    // What was found here says more: the server does not see what was typed.
+    const known = new Set(Object.keys(this.byPlace));
+    for (const { pointer, message } of details) this.#add(pointer, message, places, known);
+    const inOrder = Object.values(places).filter((place) => this.byPlace[place]);
+    this.byPlace = {
+      ...Object.fromEntries(inOrder.map((place) => [place, this.byPlace[place]])),
+      ...this.byPlace,
+    };
+  }
+
+  #add(pointer, message, places, known) {
     let at = pointer;
     while (at !== "" && places[at] === undefined) at = at.slice(0, at.lastIndexOf("/"));
     const place = places[at];
+    if (known.has(place)) return;
     if (!place) {
       this.whole.push(pointer ? `${nameOf(pointer)}: ${message}` : message);
       return;
