@@ -2,6 +2,7 @@
 
 import re
 
+from browser.test_ui_looks import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, says
 from web.stories import tell_work
@@ -140,3 +141,27 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     agent.finish()
     expect(tab.text("waits for a person").first).to_be_visible()
     expect(tab.find("link", "Answer").first).to_be_visible()
+
+
+def test_state_limits_and_agents_are_changed(world: World, tab: Tab, axe: str) -> None:
+    thread = world.begun()
+    trust(world, "true")
+    tab.open(f"/t/{thread}")
+    tab.find("checkbox", "and go on").set_checked(False)
+    tab.page.get_by_label("Why, or a hint").fill("It is too cold.")
+    tab.text("Change state, limits or agents").click()
+    tab.page.get_by_label("Patch of the state").fill("{")
+    tab.find("button", "Patch").click()
+    expect(tab.text("this is no JSON")).to_be_visible()
+    assert find_faults(tab, axe) == []
+    tab.page.get_by_label("Patch of the state").fill('{"tone": "warm"}')
+    tab.find("button", "Patch").click()
+    expect(tab.text("It is too cold.").first).to_be_visible()
+    tab.page.get_by_label("Minutes of work").fill("1.5")
+    tab.page.get_by_label("Agent of writer").select_option(label="true")
+    tab.find("button", "Amend").click()
+    expect(tab.page.locator("#told")).to_contain_text("Amended")
+    present = world.snapshot(thread).get_present()
+    assert (present.state, present.limits) == ({"tone": "warm"}, {"maxExecutionTime": 90_000})
+    expect(tab.page.get_by_label("Minutes of work")).to_have_value("1.5")
+    assert tab.heard == []

@@ -17,7 +17,7 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.trust import trust_agents
+from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
 from uwf_git.web.ui.site import Site
@@ -190,7 +190,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     def can() -> set[str]:
         document = view_thread(site, Asked({"thread": thread}, {}, {}))
         assert set(document["can"]) <= set(CONTROLS)
-        return set(document["can"])
+        return set(document["can"]) - {"patch", "amend"}
 
     assert can() == {"pause", "kill", "fork", "run"}
     ask("POST", f"{path}/pause", {"reason": "wait"})
@@ -212,6 +212,48 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
         ask("POST", f"{path}/pause", {})
     with refuses("bad-body", match="a text is needed"):
         ask("POST", f"{path}/interrupt", {})
+
+
+def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
+    thread = world.begun()
+    path = f"/api/threads/{thread}"
+
+    ask("POST", f"{path}/patch", {"patch": {"tone": "warm"}, "reason": "too cold"})
+    ask("POST", f"{path}/amend", {"limits": {"maxSteps": 3, "maxCost": None}})
+
+    seen = ask("GET", path)
+    assert "warm" in seen["state"]["html"]
+    assert (seen["limitValues"], {"patch", "amend"} <= set(seen["can"])) == ({"maxSteps": 3}, True)
+    for verb, body, code in (
+        ("patch", {"patch": "x"}, "bad-body"),
+        ("patch", {}, "bad-patch"),
+        ("amend", {"limits": {"maxSteps": -1}}, "bad-limit"),
+        ("amend", {"limits": [1]}, "bad-body"),
+        ("amend", {}, "nothing-to-amend"),
+    ):
+        with refuses(code):
+            ask("POST", f"{path}/{verb}", body)
+
+
+def test_agent_is_changed_to_all_of_a_trusted_one_alone(ask: Ask, world: World) -> None:
+    world.put()
+    own = 'writer={"command": "nobody", "env": {"A": "b"}, "timeout": 60}'
+    thread = world.start(own, "checker=nobody", workflow="demo")
+    path = f"/api/threads/{thread}"
+    agent = {"command": "true", "env": {"C": "d"}}
+    trust_agents(world.store, [agent], world.caller.cwd)
+    rows = ask("GET", "/api/agents", thread=thread)["agents"]
+    offered = {each["command"]: each["id"] for each in rows}
+
+    ask("POST", f"{path}/amend", {"agents": {"writer": offered["true"]}})
+
+    snapshot = world.snapshot(thread)
+    assert snapshot.get_node(snapshot.get_present().binding["writer"]).payload == agent
+    trusted = [each.agent for each in list_trusted(world.store)]
+    assert {"command": "true", "env": {"A": "b", "C": "d"}} not in trusted
+    for agents in ({"writer": "touch marker"}, {"nobody": offered["true"]}):
+        with refuses("bad-body"):
+            ask("POST", f"{path}/amend", {"agents": agents})
 
 
 def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> None:

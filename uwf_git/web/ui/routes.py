@@ -10,12 +10,12 @@ from uwf_git.web.ui.answers import Asked, Created, Picture, bad_body
 from uwf_git.web.ui.controls import CONTROLS, check_answer, control_thread
 from uwf_git.web.ui.creating import (
     draw_workflow,
-    list_agents,
     list_registered,
     start_new,
     view_workflow,
 )
 from uwf_git.web.ui.drafts import begin_draft, draw_draft, put_draft, view_draft
+from uwf_git.web.ui.offered import list_agents
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.thread_view import (
     draw_thread,
@@ -88,7 +88,7 @@ ROUTES: Sequence[Route] = (
     Route("GET", "/api/workflows", list_registered),
     Route("GET", "/api/workflows/{name}", view_workflow),
     Route("GET", "/api/workflows/{name}/picture", draw_workflow),
-    Route("GET", "/api/agents", list_agents),
+    Route("GET", "/api/agents", list_agents, ("thread",)),
     Route("POST", "/api/drafts", begin_draft),
     Route("GET", "/api/drafts/{thread}", view_draft),
     Route("GET", "/api/drafts/{thread}/picture", draw_draft),
