@@ -4,9 +4,10 @@ import re
 
 from browser.test_ui_looks import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
-from commands.world import DEMO, World, fails, says
+from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_work
 
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
@@ -164,4 +165,29 @@ def test_state_limits_and_agents_are_changed(world: World, tab: Tab, axe: str) -
     present = world.snapshot(thread).get_present()
     assert (present.state, present.limits) == ({"tone": "warm"}, {"maxExecutionTime": 90_000})
     expect(tab.page.get_by_label("Minutes of work")).to_have_value("1.5")
+    assert tab.heard == []
+
+
+def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
+    world.put()
+    for number, dollars in enumerate((0.5, 20, 3)):
+        thread = world.start(prompt=f"Task {number}")
+        usage = {"costUsd": dollars}
+        world.step(thread, lambda _turn: replied({"text": "a"}, usage=usage))  # noqa: B023 - called at once
+    killed = world.start(prompt="Dropped")
+    kill_thread(world.store, world.caller, killed, reason="")
+    tab.open()
+    titles = tab.page.locator("a.row .task")
+    expect(titles).to_have_text(["Task 2", "Task 1", "Task 0"])
+    expect(tab.page.locator("a.row .spent").first).to_have_text("1.5 s · 3.00 USD")
+    tab.page.get_by_label("Order").select_option(label="Cost")
+    expect(titles).to_have_text(["Task 1", "Task 2", "Task 0"])
+    tab.page.get_by_label("Cost", exact=True).select_option(label="1.00 USD or more")
+    expect(titles).to_have_text(["Task 1", "Task 2"])
+    tab.page.get_by_label("Changed within").select_option(label="Last day")
+    expect(tab.text("No thread fits.")).to_be_visible()
+    tab.open("/")
+    expect(titles).to_have_count(3)
+    tab.page.get_by_label("Status").select_option(label="killed")
+    expect(titles).to_have_text(["Dropped"])
     assert tab.heard == []
