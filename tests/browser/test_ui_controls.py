@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from browser.test_ui_looks import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
 from commands.world import DEMO, World, fails, replied, says
@@ -191,3 +192,30 @@ def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
     tab.page.get_by_label("Status").select_option(label="killed")
     expect(titles).to_have_text(["Dropped"])
     assert tab.heard == []
+
+
+def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> None:
+    world.put()
+    agent = world.program("""echo '{"meta": {"text": "a", "ok": true}}'""")
+    trust(world, agent)
+    failed = [world.start(agent, prompt=f"Task {number}") for number in range(3)]
+    for thread in failed:
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+    untouched = world.start("gone", prompt="Other")
+    with pytest.raises(TurnFailed):
+        world.step(untouched, fails())
+    tab.open()
+    expect(tab.find("button", "Retry 4 failed…")).to_be_visible()
+    tab.page.get_by_label("Search threads").fill("Task")
+    tab.find("button", "Retry 3 failed…").click()
+    tab.find("button", "Retry").click()
+    expect(tab.page.locator("#told")).to_contain_text("3 threads may try again")
+    expect(tab.text("No thread fits.")).to_be_visible()
+    assert {world.snapshot(thread).record.status for thread in failed} == {"completed"}
+    # One that cannot go on is told by its name.
+    untrust_agents(world.store, command="gone")
+    tab.page.get_by_label("Search threads").fill("Other")
+    tab.find("button", "Retry 1 failed…").click()
+    tab.find("button", "Retry").click()
+    expect(tab.find("alert")).to_contain_text("Other: ")

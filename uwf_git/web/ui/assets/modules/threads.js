@@ -1,11 +1,11 @@
 // The list of threads: what needs a person, what runs, the rest; a hundred rows at a time.
 
-import { get, query } from "./api.js";
+import { get, path, post, query } from "./api.js";
 import { h } from "./dom.js";
 import { badge, cost, count, duration, plural, short, since } from "./format.js";
 import { Loader } from "./loader.js";
 import { go, link } from "./route.js";
-import { problem } from "./told.js";
+import { ask, problem, say, withCode } from "./told.js";
 
 const GROUPS = { needs: "Needs you", running: "Running", others: "Others", ended: "Ended" };
 const SHOWN = { active: "Active", ended: "Ended", all: "All" };
@@ -46,6 +46,8 @@ export class Threads {
     this.values = route.values;
     this.typed = route.values.search ?? "";
     this.timer = null;
+    this.refused = [];
+    this.isSending = false;
     this.rows = new Loader(
       () => get(`threads${query({ show: "active", ...this.values, sort: "" })}`),
       (error) => (error && refuse(error)) || draw(),
@@ -80,6 +82,7 @@ export class Threads {
       h("h1", { class: "unseen", key: "title", tabindex: "-1" }, "Threads"),
       this.describeFilter(),
       this.rows.error ? problem(this.rows.error) : null,
+      this.describeFailed(this.rows.value?.rows ?? []),
       this.rows.value
         ? this.describeRows(this.rows.value)
         : !this.rows.error && h("p", { class: "soft" }, "Loading…"),
@@ -169,6 +172,58 @@ export class Threads {
     }, TYPED_MS);
   }
 
+  /** Describe what retries all failed threads that are shown, and those that could not be. */
+  describeFailed(rows) {
+    const failed = rows.filter(mayRetry);
+    const told = this.refused.map(([row, error]) =>
+      h(
+        "p",
+        { key: row.thread },
+        h("a", { href: link(["t", row.thread]) }, row.title || short(row.thread)),
+        ": ",
+        withCode(error.message),
+      ),
+    );
+    return [
+      failed.length > 0 &&
+        h(
+          "div",
+          { class: "buttons", key: "failed" },
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-disabled": this.isSending ? "true" : null,
+              onclick: () => !this.isSending && this.retryAll(failed),
+            },
+            `Retry ${count(failed.length)} failed…`,
+          ),
+        ),
+      told.length > 0 && h("div", { class: "notice bad", role: "alert", key: "refused" }, told),
+    ];
+  }
+
+  async retryAll(failed) {
+    const number = plural(failed.length, "failed thread");
+    const about = "Each that is shown here may try again, and goes on in the background, all at once.";
+    if (!(await ask(`Retry ${number}?`, about, "Retry"))) return;
+    [this.isSending, this.refused] = [true, []];
+    this.draw();
+    let recorded = 0;
+    for (const row of failed) {
+      try {
+        const { refused } = await post(path("threads", row.thread, "retry"), { go: true });
+        recorded += 1;
+        if (refused) this.refused.push([row, refused]);
+      } catch (error) {
+        this.refused.push([row, error]);
+      }
+    }
+    this.isSending = false;
+    say(`${plural(recorded, "thread")} may try again`);
+    this.rows.load();
+  }
+
   describeRows({ rows, next, counts }) {
     if (rows.length === 0) return this.describeNone(counts);
     const order = ORDERS[this.values.sort]?.[1];
@@ -238,6 +293,10 @@ export class Threads {
     return h("div", { class: "empty", key: "none" }, told);
   }
 }
+
+// Of a split thread, the branches that failed.
+const mayRetry = ({ status, branches }) =>
+  status === "failed" || (status === "split" && branches?.failed > 0);
 
 function describeRow(row) {
   const branches = Object.entries(row.branches ?? {})
