@@ -7,6 +7,7 @@ from browser.ui import ASKED, Tab, expect
 from commands.world import World, says
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.model.names import ThreadId
 
 
@@ -85,6 +86,7 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
     thread = ask(world)
     tab.open(f"/t/{thread}/answer")
     tab.page.get_by_label("pages").fill("many")
+    tab.page.get_by_label("weight").fill("-1")
     record(tab)
     pages = tab.page.get_by_label("pages")
     expect(pages).to_have_attribute("aria-invalid", "true")
@@ -92,12 +94,14 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
         [
             "good: choose yes or no",
             re.compile("why: this is needed"),
+            re.compile("weight: -1 is less than"),
             "pages: type a whole number",
             "then: choose one",
         ]
     )
     fill_needed(tab)
     pages.fill("3")
+    tab.page.get_by_label("weight").fill("1")
     tab.page.get_by_label("why").fill("no")
     record(tab)
 
@@ -109,6 +113,34 @@ def test_problems_stand_at_their_fields(world: World, tab: Tab) -> None:
     assert re.search("too short|shorter|minLength|at least", told)
     assert world.snapshot(thread).record.depth == 1
     assert [each for each in tab.heard if "422" not in each] == []
+
+
+def test_question_is_shown_with_task_state_and_newest_steps(world: World, tab: Tab) -> None:
+    thread = ask(world)
+    patch_thread(world.store, world.caller, thread, {"tone": "friendly"})
+    answer_elsewhere(world, thread, good=False)
+    world.step(thread)
+    tab.open(f"/t/{thread}/answer")
+    parts = tab.page.locator(".asked details")
+    expect(parts).to_have_count(4)
+    summaries = parts.locator("summary").all_text_contents()
+    assert [each.split(" ")[0] for each in summaries] == ["Task", "State", "2.", "1."]
+    assert parts.evaluate_all("all => all.map(each => each.open)") == [True, False, True, False]
+    expect(parts.nth(2)).to_contain_text("elsewhere")
+    parts.nth(3).locator("summary").click()
+    expect(parts.nth(3)).to_contain_text("a text")
+
+
+def test_title_is_the_label_of_a_field(world: World, tab: Tab) -> None:
+    titled = "why: {type: string, title: Your reason, minLength: 3}"
+    world.put(ASKED.replace("why: {type: string, minLength: 3}", titled))
+    thread = world.start("nobody", "judge=human", workflow="asked")
+    world.step(thread, says({"text": "a text"}))
+    world.step(thread)
+    tab.open(f"/t/{thread}/answer")
+    expect(tab.page.get_by_label("Your reason")).to_be_visible()
+    record(tab)
+    expect(tab.page.locator("#problems li").nth(1)).to_contain_text("Your reason: this is needed")
 
 
 def test_what_was_typed_survives_a_reload(world: World, tab: Tab) -> None:
@@ -158,7 +190,7 @@ def test_lost_race_records_nothing_and_keeps_what_was_typed(world: World, tab: T
     answer_elsewhere(world, thread, good=False)
     world.step(thread)
     record(tab)
-    expect(tab.find("alert").first).to_contain_text(
+    expect(tab.page.locator(".notice.wait")).to_contain_text(
         re.compile("^Nothing was recorded. The thread moved on while you typed")
     )
     expect(tab.page.get_by_label("why")).to_have_value("It reads well.")

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+from browser.test_ui_looks import find_faults
 from browser.ui import Listener, Tab, end, expect, trust
-from commands.world import DEMO, World, fails, says
+from commands.world import DEMO, World, fails, replied, says
 from web.stories import tell_work
 
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
@@ -63,7 +66,7 @@ def test_click_trusts_no_command(world: World, tab: Tab) -> None:
     expect(tab.page.locator("#told")).to_contain_text("Resumed")
     expect(tab.find("alert")).to_contain_text("not trusted")
     tab.open("/new/demo")
-    expect(tab.page.get_by_label("writer")).to_contain_text("(not trusted here)")
+    expect(tab.page.get_by_label("writer")).to_contain_text("not trusted here")
     tab.page.get_by_label("Task").fill("Do it as well.")
     tab.find("button", "Start").click()
     expect(tab.find("alert")).to_contain_text("not trusted")
@@ -117,6 +120,8 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     agent = Listener(world)
     trust(world, "uwf-mock script.yaml")
     tab.open("/new")
+    tab.find("searchbox", "Search workflows").fill("until content")
+    expect(tab.page.locator(".workflows li")).to_have_count(1)
     tab.find("link", re.compile("^demo")).click()
     expect(tab.page.locator(".picture svg")).to_be_visible()
     tab.find("button", "Start").click()
@@ -128,6 +133,7 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     tab.find("button", "Start").click()
     # No agent was chosen.
     expect(tab.find("alert")).to_be_visible()
+    expect(tab.page.locator("select[aria-invalid]")).to_have_count(2)
     tab.page.reload()
     expect(tab.page.get_by_label("Task")).to_have_value("Write **this**")
     tab.page.get_by_label("writer").select_option(label=agent.command)
@@ -137,3 +143,79 @@ def test_new_thread_of_trusted_agents_only(world: World, tab: Tab) -> None:
     agent.finish()
     expect(tab.text("waits for a person").first).to_be_visible()
     expect(tab.find("link", "Answer").first).to_be_visible()
+
+
+def test_state_limits_and_agents_are_changed(world: World, tab: Tab, axe: str) -> None:
+    thread = world.begun()
+    trust(world, "true")
+    tab.open(f"/t/{thread}")
+    tab.find("checkbox", "and go on").set_checked(False)
+    tab.page.get_by_label("Why, or a hint").fill("It is too cold.")
+    tab.text("Change state, limits or agents").click()
+    tab.page.get_by_label("Patch of the state").fill("{")
+    tab.find("button", "Patch").click()
+    expect(tab.text("this is no JSON")).to_be_visible()
+    assert find_faults(tab, axe) == []
+    tab.page.get_by_label("Patch of the state").fill('{"tone": "warm"}')
+    tab.find("button", "Patch").click()
+    expect(tab.text("It is too cold.").first).to_be_visible()
+    tab.page.get_by_label("Minutes of work").fill("1.5")
+    tab.page.get_by_label("Agent of writer").select_option(label="true")
+    tab.find("button", "Amend").click()
+    expect(tab.page.locator("#told")).to_contain_text("Amended")
+    present = world.snapshot(thread).get_present()
+    assert (present.state, present.limits) == ({"tone": "warm"}, {"maxExecutionTime": 90_000})
+    expect(tab.page.get_by_label("Minutes of work")).to_have_value("1.5")
+    assert tab.heard == []
+
+
+def test_list_is_filtered_and_sorted(world: World, tab: Tab) -> None:
+    world.put()
+    for number, dollars in enumerate((0.5, 20, 3)):
+        thread = world.start(prompt=f"Task {number}")
+        usage = {"costUsd": dollars}
+        world.step(thread, lambda _turn: replied({"text": "a"}, usage=usage))  # noqa: B023 - called at once
+    killed = world.start(prompt="Dropped")
+    kill_thread(world.store, world.caller, killed, reason="")
+    tab.open()
+    titles = tab.page.locator("a.row .task")
+    expect(titles).to_have_text(["Task 2", "Task 1", "Task 0"])
+    expect(tab.page.locator("a.row .spent").first).to_have_text("1.5 s · 3.00 USD")
+    tab.page.get_by_label("Order").select_option(label="Cost")
+    expect(titles).to_have_text(["Task 1", "Task 2", "Task 0"])
+    tab.page.get_by_label("Cost", exact=True).select_option(label="1.00 USD or more")
+    expect(titles).to_have_text(["Task 1", "Task 2"])
+    tab.page.get_by_label("Changed within").select_option(label="Last day")
+    expect(tab.text("No thread fits.")).to_be_visible()
+    tab.open("/")
+    expect(titles).to_have_count(3)
+    tab.page.get_by_label("Status").select_option(label="killed")
+    expect(titles).to_have_text(["Dropped"])
+    assert tab.heard == []
+
+
+def test_failed_threads_that_are_shown_are_retried(world: World, tab: Tab) -> None:
+    world.put()
+    agent = world.program("""echo '{"meta": {"text": "a", "ok": true}}'""")
+    trust(world, agent)
+    failed = [world.start(agent, prompt=f"Task {number}") for number in range(3)]
+    for thread in failed:
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+    untouched = world.start("gone", prompt="Other")
+    with pytest.raises(TurnFailed):
+        world.step(untouched, fails())
+    tab.open()
+    expect(tab.find("button", "Retry 4 failed…")).to_be_visible()
+    tab.page.get_by_label("Search threads").fill("Task")
+    tab.find("button", "Retry 3 failed…").click()
+    tab.find("button", "Retry").click()
+    expect(tab.page.locator("#told")).to_contain_text("3 threads may try again")
+    expect(tab.text("No thread fits.")).to_be_visible()
+    assert {world.snapshot(thread).record.status for thread in failed} == {"completed"}
+    # One that cannot go on is told by its name.
+    untrust_agents(world.store, command="gone")
+    tab.page.get_by_label("Search threads").fill("Other")
+    tab.find("button", "Retry 1 failed…").click()
+    tab.find("button", "Retry").click()
+    expect(tab.find("alert")).to_contain_text("Other: ")

@@ -51,7 +51,7 @@ def test_tour_from_list_to_recorded_answer(world: World, tab: Tab) -> None:
     tab.page.keyboard.press("ArrowRight")
     assert tab.focused() == "button Check"
     expect(tab.find("tabpanel")).to_contain_text("git -C")
-    press_until(tab, "writer")
+    press_until(tab, "writer", key="Shift+Tab")
     tab.page.keyboard.press("ArrowDown")
     assert "judge" in tab.focused()
     tab.page.keyboard.press("Enter")

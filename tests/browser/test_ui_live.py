@@ -1,5 +1,6 @@
 """The page while threads are driven elsewhere: progress, logs, control, a new server, many tabs."""
 
+import os
 import re
 from typing import Any
 
@@ -88,6 +89,7 @@ def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, brows
     port = tab.server.port
     tab.server.stop()
     expect(tab.text("Not connected")).to_be_visible()
+    expect(tab.find("alert").first).to_contain_text(f"uwf ui --port {port}")
     with serve(world, port) as again:
         expect(tab.find("heading", "This page has no valid key")).to_be_visible(timeout=30_000)
         other = tab.page.context.new_page()
@@ -96,6 +98,18 @@ def test_server_that_starts_anew_wants_its_new_key(world: World, tab: Tab, brows
         # The first tab goes on by itself.
         expect(tab.find("heading", "Choose a workflow")).to_be_visible()
         other.close()
+
+
+def test_store_that_has_gone_is_not_live(world: World, tab: Tab) -> None:
+    world.begun()
+    tab.open()
+    expect(tab.text("Live")).to_be_visible()
+    os.rename(world.store.path, f"{world.store.path}.moved")
+    expect(tab.text("Store not readable")).to_be_visible()
+    expect(tab.find("alert")).to_contain_text("does not exist")
+    os.rename(f"{world.store.path}.moved", world.store.path)
+    expect(tab.text("Live")).to_be_visible()
+    expect(tab.find("alert")).to_have_count(0)
 
 
 def test_what_is_no_key_takes_the_place_of_none(world: World, tab: Tab) -> None:

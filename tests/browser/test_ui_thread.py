@@ -6,7 +6,7 @@ from browser.ui import Tab, expect
 from commands.flow_runs import script
 from commands.flows import finish, split_checks
 from commands.step.test_flows import CHECKS
-from commands.world import World, replied
+from commands.world import World, replied, says
 from web.stories import tell_work
 
 
@@ -77,3 +77,21 @@ def test_branches_that_cannot_be_joined_are_told_with_what_to_type(world: World,
         f"uwf thread patch {at.thread} '{{\"same\": 0}}'"
     )
     assert tab.heard == []
+
+
+def test_narrow_page_has_the_chosen_step_below_the_timeline_whose_numbers_stay_in_a_line(
+    world: World, tab: Tab
+) -> None:
+    thread = world.begun()
+    for ok in [*[False] * 50, True]:
+        world.step(thread, says({"text": "a text"}))
+        world.step(thread, says({"ok": ok}))
+    tab.page.set_viewport_size({"width": 400, "height": 800})
+    tab.open(f"/t/{thread}")
+    parts = [tab.page.locator(f".of-{each}") for each in ("picture", "timeline", "step", "about")]
+    expect(parts[2].locator(".facts")).to_be_visible()
+    tops = [each.bounding_box()["y"] for each in parts]
+    assert tops == sorted(tops)
+    rows = tab.page.locator(".timeline a.event", has_text=re.compile("^(9|102)[wc]"))
+    heights = {row.bounding_box()["height"] for row in rows.all()}
+    assert (rows.count(), len(heights)) == (2, 1)

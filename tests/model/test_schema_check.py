@@ -182,3 +182,11 @@ def test_type_of_another_language_is_told_what_was_meant(given: Any, told: str) 
 
     assert problem.path == "properties.type.type"
     assert problem.message.startswith(told)
+
+
+def test_described_pattern_is_told_in_the_words_of_its_description() -> None:
+    schema = {"pattern": "^[a-z]+@", "description": "an address, like ada@example.org"}
+
+    assert point_out(schema, "Ada")[0].message == (
+        "'Ada' does not fit: an address, like ada@example.org"
+    )

@@ -121,7 +121,10 @@ def _point(error: ValidationError) -> Iterator[tuple[str, str]]:
         if not _is_another(error, best):
             yield from (pointed for each in best for pointed in _point(each))
             return
-    yield place, _shorten(error.message)
+    schema: Any = error.schema
+    described = schema.get("description") if error.validator == "pattern" else None
+    told = f"{error.instance!r} does not fit: {described}" if described else error.message
+    yield place, _shorten(told)
 
 
 def _is_another(choice: ValidationError, found: list[ValidationError]) -> bool:

@@ -280,7 +280,7 @@ def test_row_of_a_thread_that_waits_for_a_person_has_the_question(world: World) 
     rows = list_thread_rows(world.store, ListRequest(statuses=frozenset({"waiting"})))
 
     assert [(row["thread"], row["waiting"], row["question"]) for row in rows] == [
-        (thread, {"role": "writer"}, "Write.")
+        (thread, {"role": "writer"}, "Writes.")
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, fails
+from commands.world import World, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting
 
@@ -125,3 +125,17 @@ def test_children_are_found_ended_or_not(world: World, overview: Overview) -> No
     assert [row["thread"] for row in overview.list_children(world.store, parent, until_ms=0)] == [
         two
     ]
+
+
+def test_rows_are_chosen_by_status_age_and_cost(world: World, overview: Overview) -> None:
+    cheap, dear = world.begun(), world.start()
+    world.step(cheap, lambda _turn: replied({"text": "a"}, usage={"costUsd": 0.5}))
+    world.step(dear, lambda _turn: replied({"text": "a"}, usage={"costUsd": 2}))
+
+    rows = overview.read(world.store, Wanted())["rows"]
+
+    assert [(row["costUsd"], row["workMs"]) for row in rows] == [(2, 1500), (0.5, 1500)]
+    assert listed(world, overview, least_cost=1) == [dear]
+    assert listed(world, overview, since_ms=rows[0]["updated"]) == [dear]
+    assert listed(world, overview, status="ready") == [dear, cheap]
+    assert listed(world, overview, status="failed") == []

@@ -45,7 +45,7 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
         "lastStep": {"hash": snapshot.record.node, "role": "writer", "said": "What was said."},
         "command": f"uwf thread answer {thread}",
     }
-    assert first_question_line(snapshot, snapshot.get_present()) == "Check."
+    assert first_question_line(snapshot, snapshot.get_present()) == "Checks."
 
 
 def test_first_question_of_a_thread_has_no_last_step(world: World) -> None:

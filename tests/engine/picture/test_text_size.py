@@ -10,6 +10,7 @@ LINES = st.text(st.characters(), max_size=200).map(one_line)
 def test_ideographs_are_as_wide_as_high() -> None:
     assert measure("登录", 10, "bold") == 20
     assert measure("登录", 10, "mono") == 20
+    assert measure("登录", 10, "plain") == 20
     assert columns("登录ab") == 6
 
 

@@ -1,6 +1,7 @@
 """What streams tell of a store."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -90,6 +91,23 @@ def test_a_log_that_grows_is_told(world: World) -> None:
         assert await _next(stream) == {"type": "log", "thread": "01J", "next": 1}
         numbers[thread] = 5
         assert await _next(stream) == {"type": "log", "thread": "01J", "next": 5}
+        await changes.close()
+
+    asyncio.run(watch())
+
+
+def test_a_store_that_goes_and_comes_back_is_told(world: World) -> None:
+    async def watch() -> None:
+        changes = Changes(world.store, dict)
+        stream = changes.follow(None)
+        await _next(stream)
+        os.rename(world.store.path, f"{world.store.path}.moved")
+        told = await _next(stream)
+        assert (told["type"], world.store.path in told["problem"]) == ("store", True)
+        late = changes.follow(None)
+        assert [(await _next(late))["type"], await _next(late)] == ["hello", told]
+        os.rename(f"{world.store.path}.moved", world.store.path)
+        assert await _next(stream) == {"type": "store", "problem": None}
         await changes.close()
 
     asyncio.run(watch())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import branches
-from commands.world import DEMO, World, fails
+from commands.world import DEMO, World, fails, says
 from refusing import refuses
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
@@ -17,7 +17,7 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.trust import trust_agents
+from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
 from uwf_git.web.ui.site import Site
@@ -140,6 +140,8 @@ def test_answer_is_checked_and_lost_once_another_was_faster(ask: Ask, world: Wor
         "/verdict",
         "/findings/0/line",
     ]
+    checked = ask("POST", f"/api/threads/{thread}/question", {"meta": {"verdict": "ok"}})
+    assert [each["pointer"] for each in checked["details"]] == ["/findings"]
     good = {"question": question, "meta": {"verdict": "ok", "findings": []}, "content": "Yes."}
     assert ask("POST", path, good)["driver"] is None
     with pytest.raises(HeadMoved):
@@ -188,7 +190,7 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
     def can() -> set[str]:
         document = view_thread(site, Asked({"thread": thread}, {}, {}))
         assert set(document["can"]) <= set(CONTROLS)
-        return set(document["can"])
+        return set(document["can"]) - {"patch", "amend"}
 
     assert can() == {"pause", "kill", "fork", "run"}
     ask("POST", f"{path}/pause", {"reason": "wait"})
@@ -212,6 +214,60 @@ def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
         ask("POST", f"{path}/interrupt", {})
 
 
+def test_state_and_limits_are_changed(ask: Ask, world: World) -> None:
+    thread = world.begun()
+    path = f"/api/threads/{thread}"
+
+    ask("POST", f"{path}/patch", {"patch": {"tone": "warm"}, "reason": "too cold"})
+    ask("POST", f"{path}/amend", {"limits": {"maxSteps": 3, "maxCost": None}})
+
+    seen = ask("GET", path)
+    assert "warm" in seen["state"]["html"]
+    assert (seen["limitValues"], {"patch", "amend"} <= set(seen["can"])) == ({"maxSteps": 3}, True)
+    for verb, body, code in (
+        ("patch", {"patch": "x"}, "bad-body"),
+        ("patch", {}, "bad-patch"),
+        ("amend", {"limits": {"maxSteps": -1}}, "bad-limit"),
+        ("amend", {"limits": [1]}, "bad-body"),
+        ("amend", {}, "nothing-to-amend"),
+    ):
+        with refuses(code):
+            ask("POST", f"{path}/{verb}", body)
+
+
+def test_agent_is_changed_to_all_of_a_trusted_one_alone(ask: Ask, world: World) -> None:
+    world.put()
+    own = 'writer={"command": "nobody", "env": {"A": "b"}, "timeout": 60}'
+    thread = world.start(own, "checker=nobody", workflow="demo")
+    path = f"/api/threads/{thread}"
+    agent = {"command": "true", "env": {"C": "d"}}
+    trust_agents(world.store, [agent], world.caller.cwd)
+    rows = ask("GET", "/api/agents", thread=thread)["agents"]
+    offered = {each["command"]: each["id"] for each in rows}
+
+    ask("POST", f"{path}/amend", {"agents": {"writer": offered["true"]}})
+
+    snapshot = world.snapshot(thread)
+    assert snapshot.get_node(snapshot.get_present().binding["writer"]).payload == agent
+    trusted = [each.agent for each in list_trusted(world.store)]
+    assert {"command": "true", "env": {"A": "b", "C": "d"}} not in trusted
+    for agents in ({"writer": "touch marker"}, {"nobody": offered["true"]}):
+        with refuses("bad-body"):
+            ask("POST", f"{path}/amend", {"agents": agents})
+
+
+def test_thread_with_no_role_left_ends_by_the_click(ask: Ask, world: World) -> None:
+    ended = world.begun()
+    world.step(ended, says({"text": "a text"}))
+    world.step(ended, says({"ok": True}))
+    forked = ask("POST", f"/api/threads/{ended}/fork", {})["thread"]
+    assert ask("GET", f"/api/threads/{forked}")["next"] == "$END"
+
+    assert ask("POST", f"/api/threads/{forked}/run", {})["driver"] is None
+
+    assert ask("GET", f"/api/threads/{forked}")["status"] == "completed"
+
+
 def test_a_click_never_trusts(ask: Ask, world: World) -> None:
     marker = world.place / "ran"
     bad = world.program(f"touch {marker}")
@@ -219,7 +275,7 @@ def test_a_click_never_trusts(ask: Ask, world: World) -> None:
     assert world.store.trust_file is not None
     os.unlink(world.store.trust_file)
     seen = ask("GET", "/api/workflows/demo")
-    assert [role["isTrusted"] for role in seen["roles"]] == [False, False]
+    assert [role["problem"] for role in seen["roles"]] == [f"{bad} is not trusted here"] * 2
     assert ask("GET", "/api/agents")["agents"][-1]["command"] == "human"
 
     with refuses("not-started-here") as refused:
@@ -245,6 +301,23 @@ def test_start_takes_what_is_trusted(ask: Ask, world: World) -> None:
     assert (seen["title"], seen["status"]) == ("Do it.", "ready")
     with pytest.raises(UwfError, match="the prompt is empty"):
         ask("POST", "/api/threads", {"workflow": "demo", "agents": chosen})
+
+
+def test_all_roles_that_nobody_can_play_are_named(ask: Ask, world: World) -> None:
+    listed: list[Any] = [{"command": "python:write"}, {"command": "human", "timeout": 60}]
+    trust_agents(world.store, listed, world.caller.cwd)
+    world.put(f"{DEMO}agentOverrides: {{writer: 'python:write'}}\n")
+    assert [each["command"] for each in ask("GET", "/api/agents")["agents"]] == ["human"]
+
+    with refuses("not-started-here") as refused:
+        ask("POST", "/api/threads", {"workflow": "demo", "prompt": "Do it.", "go": True})
+
+    details = refused.value.facts["details"]
+    assert [each["pointer"] for each in details] == ["/agents/writer", "/agents/checker"]
+    human = ask("GET", "/api/agents")["agents"][0]["id"]
+    world.put(f"{DEMO}defaultAgent: human\n")
+    seen = ask("GET", "/api/workflows/demo")["roles"]
+    assert [(each["agentId"], each["problem"]) for each in seen] == [(human, None)] * 2
 
 
 @pytest.mark.parametrize(

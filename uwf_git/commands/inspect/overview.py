@@ -16,6 +16,7 @@ from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import DAMAGED, IN_GROUP, Group, group_active, view_thread_row
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_words import first_line
+from uwf_git.model.limits import find_cost
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
@@ -44,6 +45,13 @@ class Wanted(NamedTuple):
     workflow: str | None = None
     search: str = ""
     """Words that all occur in a row."""
+
+    status: str | None = None
+    since_ms: int | None = None
+    """When a row changed at the earliest, in milliseconds since 1970."""
+
+    least_cost: float | None = None
+    """In US dollars."""
 
     after: str | None = None
     """The cursor of the rows before."""
@@ -177,7 +185,7 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "thread": row["thread"],
         "group": "ended" if is_ended else _find_group(row),
         "status": row["status"],
-        "title": _read_title(store, tip),
+        **_read_account(store, tip),
         "workflow": row.get("workflowName"),
         "depth": row.get("depth"),
         "said": row.get("said"),
@@ -194,11 +202,18 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
     }
 
 
-def _read_title(store: Store, tip: Oid) -> str | None:
+def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
+    """Return the title of a thread, and what it has cost so far."""
     try:
-        return first_line(str(read_snapshot(store, tip).get_start().payload["prompt"]))
+        snapshot = read_snapshot(store, tip)
+        present = snapshot.get_present()
+        return {
+            "title": first_line(str(snapshot.get_start().payload["prompt"])),
+            "costUsd": find_cost(present.usage),
+            "workMs": present.execution_ms,
+        }
     except StoreDamaged:
-        return None
+        return dict.fromkeys(("title", "costUsd", "workMs"))
 
 
 def _view_bad(ref: str) -> dict[str, Any]:
@@ -216,6 +231,12 @@ def _find_group(row: dict[str, Any]) -> Group:
 
 def _is_wanted(row: dict[str, Any], wanted: Wanted) -> bool:
     if wanted.workflow and row["workflow"] != wanted.workflow:
+        return False
+    if wanted.status and wanted.status != (row["branchStatus"] or row["status"]):
+        return False
+    if wanted.since_ms is not None and (row["updated"] or 0) < wanted.since_ms:
+        return False
+    if wanted.least_cost is not None and (row.get("costUsd") or 0) < wanted.least_cost:
         return False
     if not wanted.search:
         return True

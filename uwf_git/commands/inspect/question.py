@@ -80,14 +80,14 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
-    """Return the first line of the question to a person; None if the thread waits for none."""
+    """Return in a line what a person is asked for; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     workflow = parse_workflow(snapshot.get_node(present.workflow))
     role = find_role(snapshot, workflow, present.waiting.role)
     if role is None:
         return ""
-    return first_line(role.system_prompt) or first_line(role.description)
+    return first_line(role.description) or first_line(role.system_prompt)
 
 
 def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:

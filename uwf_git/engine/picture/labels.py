@@ -44,7 +44,9 @@ _KNOWN_BELOW = "\u0250"
 def measure(text: str, size: int, face: Face) -> int:
     """Return the width of *text* in pixels: at least what common fonts need."""
     hundredths = sum(map(_mono_width if face == "mono" else _sans_width, text))
-    return math.ceil(hundredths * size * (_PLAIN if face == "plain" else 1) / 100)
+    # An ideograph is as wide in either face.
+    is_thin = face == "plain" and not any(map(_is_ideograph, text))
+    return math.ceil(hundredths * size * (_PLAIN if is_thin else 1) / 100)
 
 
 def is_sure(text: str) -> bool:

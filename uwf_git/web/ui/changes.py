@@ -14,7 +14,7 @@ from uwf_git.commands.agent_run.running import stamp_work
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import Store
+from uwf_git.store.store import NotAStore, Store, find_git_dir
 from uwf_git.store.threads.watch import RefWatch
 from uwf_git.web.ui.workers import Workers
 
@@ -31,6 +31,14 @@ class _Change(NamedTuple):
     threads: frozenset[ThreadId]
 
 
+class _Known(NamedTuple):
+    """What a stream has told, or can tell."""
+
+    number: int
+    logs: dict[ThreadId, int]
+    problem: str | None
+
+
 class StoreLook:
     """Looks for what changed in a store since the last look; it reads no objects."""
 
@@ -41,7 +49,13 @@ class StoreLook:
         self._looks = 0
 
     def look(self) -> frozenset[ThreadId]:
-        """Return the threads that have another tip, have gone, or are worked on otherwise."""
+        """Return the threads that have another tip, have gone, or are worked on otherwise.
+
+        Raises:
+            NotAStore: the store has gone.
+        """
+        if find_git_dir(self._store.path) is None:
+            raise NotAStore(self._store.path, "does not exist")
         changed: set[ThreadId] = set()
         tips = self._watch.look()
         if tips is not None:
@@ -72,6 +86,7 @@ class Changes:
         self._number = 0
         self._seen: deque[_Change] = deque(maxlen=_MOST_CHANGES)
         self._logs: dict[ThreadId, int] = {}
+        self._problem: str | None = None
         self._changed = asyncio.Condition()
         self._open: list[object] = []
         self._watching: asyncio.Task[None] | None = None
@@ -97,28 +112,32 @@ class Changes:
             self._changed.notify_all()
         try:
             await self._look()
-            known = self._find_number(since)
+            number = self._find_number(since)
             # Before anything is told: what changes while it is sent comes after it.
-            at = self._number if known is None else known
+            told = _Known(self._number if number is None else number, {}, None)
             self._watch()
-            yield {"type": "hello", "at": self.at, "reset": known is None}
-            logs: dict[ThreadId, int] = {}
+            yield {"type": "hello", "at": self.at, "reset": number is None}
             while not self.is_over and me in self._open:
-                for line in self._tell(at, logs):
+                now = self._known
+                for line in self._tell(told):
                     yield line
-                at, logs = self._number, dict(self._logs)
-                if not await self._wait(me, at, logs):
+                told = now
+                if not await self._wait(me, told):
                     yield {"type": "beat"}
             yield {"type": "bye"}
         finally:
             if me in self._open:
                 self._open.remove(me)
 
-    async def _wait(self, me: object, at: int, logs: dict[ThreadId, int]) -> bool:
+    @property
+    def _known(self) -> _Known:
+        return _Known(self._number, self._logs, self._problem)
+
+    async def _wait(self, me: object, told: _Known) -> bool:
         """Wait until there is something to tell; return whether there is."""
 
         def has_news() -> bool:
-            return self.is_over or me not in self._open or at < self._number or logs != self._logs
+            return self.is_over or me not in self._open or told != self._known
 
         async with self._changed:
             try:
@@ -135,19 +154,22 @@ class Changes:
         first = self._number - len(self._seen)
         return int(number) if first <= int(number) <= self._number else None
 
-    def _tell(self, at: int, logs: dict[ThreadId, int]) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = []
+    def _tell(self, told: _Known) -> list[dict[str, Any]]:
+        """Return the lines of what is known beyond *told*."""
+        lines: list[dict[str, Any]] = []
         threads = frozenset(
-            thread for each in self._seen if each.number > at for thread in each.threads
+            thread for each in self._seen if each.number > told.number for thread in each.threads
         )
         if len(threads) > _MOST_TOLD:
-            told.append({"type": "threads", "at": self.at, "threads": [], "all": True})
+            lines.append({"type": "threads", "at": self.at, "threads": [], "all": True})
         elif threads:
-            told.append({"type": "threads", "at": self.at, "threads": sorted(threads)})
+            lines.append({"type": "threads", "at": self.at, "threads": sorted(threads)})
+        if self._problem != told.problem:
+            lines.append({"type": "store", "problem": self._problem})
         for thread, following in self._logs.items():
-            if logs.get(thread) != following:
-                told.append({"type": "log", "thread": thread, "next": following})
-        return told
+            if told.logs.get(thread) != following:
+                lines.append({"type": "log", "thread": thread, "next": following})
+        return lines
 
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():
@@ -156,21 +178,23 @@ class Changes:
     async def _keep_looking(self) -> None:
         while self._open and not self.is_over:
             await asyncio.sleep(_TICK_S)
-            try:
-                await self._look()
-            except (UwfError, OSError) as error:
-                # A broken packed-refs is told by what reads it; it may be mended.
-                debug("3V7KQ0TD", "the store cannot be watched", problem=str(error))
+            await self._look()
 
     async def _look(self) -> None:
-        threads, logs = await self._workers.run(
-            lambda: (self._store_look.look(), self._list_logs())
-        )
-        if not threads and logs == self._logs:
+        before = self._known
+        try:
+            threads, self._logs = await self._workers.run(
+                lambda: (self._store_look.look(), self._list_logs())
+            )
+            self._problem = None
+            if threads:
+                self._number += 1
+                self._seen.append(_Change(self._number, threads))
+        except (UwfError, OSError) as error:
+            # A store that was moved, or a broken packed-refs, may come back.
+            self._problem = str(error)
+            debug("3V7KQ0TD", "the store cannot be watched", problem=self._problem)
+        if self._known == before:
             return
-        if threads:
-            self._number += 1
-            self._seen.append(_Change(self._number, threads))
-        self._logs = logs
         async with self._changed:
             self._changed.notify_all()

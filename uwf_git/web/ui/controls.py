@@ -4,6 +4,7 @@ Nothing here trusts a command: a driver that would run one that is not trusted i
 `uwf thread run` is, with what to type.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,14 +14,21 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.commands.turn.check_meta import list_field_problems
 from uwf_git.errors import UwfError
 from uwf_git.library.handle import TaskHandle
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN
 from uwf_git.model.names import ThreadId
+from uwf_git.model.workflow import END, parse_workflow
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.ui.answers import Asked, bad_body, check_names, take_text
+from uwf_git.web.ui.offered import find_directory, read_agents
 from uwf_git.web.ui.site import Site
+
+_NO_SETTINGS = dict.fromkeys(BUILTIN[AGENT_CONFIG].payload["properties"])
 
 Body = Mapping[str, Any]
 Control = Callable[[Site, TaskHandle, Body], TaskHandle]
@@ -56,6 +64,41 @@ def run(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     return task
 
 
+def patch(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Change the state by a JSON merge patch."""
+    check_names(body, "patch", "reason", "go")
+    task.update_state(_take_object(body, "patch"), take_text(body, "reason"))
+    return task
+
+
+def _take_object(body: Body, name: str) -> dict[str, Any]:
+    value = body.get(name, {})
+    if not isinstance(value, dict):
+        raise bad_body(name, "an object is needed")
+    return value
+
+
+def amend(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
+    """Change limits, and agents among those that are offered where the thread runs."""
+    check_names(body, "limits", "agents", "reason", "go")
+    limits = _take_object(body, "limits")
+    thread = ThreadId(task.task_id)
+    with site.place.writing() as store:
+        snapshot = read_snapshot(store, get_head(store, thread).commit)
+        roles = read_played(snapshot, parse_workflow(snapshot.get_node(snapshot.record.workflow)))
+        directory = find_directory(site, store, thread)
+        agents = read_agents(site, store, body.get("agents"), roles.roles, directory)
+        words = tuple(
+            f"{role}={json.dumps(settings)}"
+            for role, agent in agents.items()
+            # What is trusted is all of an agent: first its other settings are removed.
+            for settings in ({**_NO_SETTINGS, "command": agent["command"]}, agent)
+        )
+        request = AmendRequest(thread, None, words, limits, take_text(body, "reason"))
+        amend_thread(store, site.place.caller, request)
+    return task
+
+
 def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     """Record a person's answer to the question that was shown.
 
@@ -87,6 +130,15 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
     return task
 
 
+def check_answer(site: Site, asked: Asked) -> dict[str, Any]:
+    """Return what is wrong with the fields of an answer; nothing is recorded."""
+    check_names(asked.body, "meta")
+    place = site.place
+    thread = asked.params["thread"]
+    question = read_question(site.open(), place.caller, thread, default=place.agent)
+    return {"details": list_field_problems(question.schema, asked.body.get("meta"))}
+
+
 CONTROLS: Mapping[str, Control] = {
     "pause": _steer(TaskHandle.pause),
     "interrupt": _steer(TaskHandle.interrupt, needed=True),
@@ -95,6 +147,8 @@ CONTROLS: Mapping[str, Control] = {
     "poke": _steer(TaskHandle.poke, "hint"),
     "kill": _steer(TaskHandle.cancel, may_go=False),
     "fork": fork,
+    "patch": patch,
+    "amend": amend,
     "answer": answer,
     "run": run,
 }
@@ -137,7 +191,11 @@ def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
         return tell_drive(site, task, refused=told)
 
 
-def _drive(task: TaskHandle) -> dict[str, Any]:
+def _drive(task: TaskHandle) -> dict[str, Any] | None:
+    """Start a driver; a thread with no role left ends here, and needs none."""
+    if task.next == END:
+        task.step()
+        return None
     begun = task.run_in_background()
     return {"pid": begun.pid, "log": begun.log}
 

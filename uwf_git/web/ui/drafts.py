@@ -17,7 +17,7 @@ from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.workflows.registry import SourceFiles, find_version, list_names, read_sources
 from uwf_git.web.ui.answers import Asked, Created, Picture, check_names, take_text
 from uwf_git.web.ui.controls import go_on
-from uwf_git.web.ui.creating import find_agent
+from uwf_git.web.ui.offered import find_agent
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.thread_view import draw
 

@@ -11,6 +11,7 @@ from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.story import add_up, find_problems
 from uwf_git.commands.inspect.thread_report import view_present
+from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.engine.form import list_questions
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.plan import Subject
@@ -20,6 +21,7 @@ from uwf_git.model.event_rules import may_follow
 from uwf_git.model.event_words import first_line
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.thread import ENDED
+from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head
 from uwf_git.store.threads.snapshot import read_snapshot
@@ -70,6 +72,8 @@ _OF_WORK = ("role", "agent", "since", "lastOutput")
 
 
 def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
+    snapshot = read_snapshot(store, head.commit)
+    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     shown = view_present(store, head.thread, site.mask)
     told = show_thread(store, head.thread)
     running = told.get("running")
@@ -86,7 +90,9 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
         "updated": shown["lastUpdateTime"],
         "ended": shown.get("endTime"),
         "limits": shown["limits"],
+        "limitValues": told["limits"],
         "agents": shown["agents"],
+        "roles": [*read_played(snapshot, workflow).roles],
         "prompt": _view_text(store, shown["prompt"]),
         "state": {"html": Html(render_value(shown["state"]))},
         **{name: shown.get(name) for name in ("reason", "by", "hint", "error", "waiting")},
@@ -154,6 +160,8 @@ def _list_controls(
         "poke": may_follow("poke", status) and snapshot.record.depth > 0 and not is_running,
         "kill": True,
         "fork": True,
+        "patch": may_follow("patch", status),
+        "amend": may_follow("amend", status),
         "answer": waits_for_person,
         # Of branches that all need somebody, none can go on.
         "run": not is_running and (status == "ready" or (status == "split" and goes_on)),

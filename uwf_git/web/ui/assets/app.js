@@ -14,7 +14,14 @@ import { problem } from "./modules/told.js";
 
 const TICK_MS = 5000;
 
-const page = { about: null, isLive: true, refused: null, view: null, viewKey: "" };
+const page = {
+  about: null,
+  stream: { isLive: true },
+  storeProblem: null,
+  refused: null,
+  view: null,
+  viewKey: "",
+};
 
 /** Show the view of the address. A view that goes on showing the same is told only the rest of it. */
 function show() {
@@ -63,13 +70,18 @@ function drawNow() {
   const view = page.view;
   document.title = `${view.title()} · uwf`;
   patch(document.getElementById("bar"), describeBar());
-  patch(document.getElementById("main"), page.refused ? describeRefused() : view.describe());
+  patch(
+    document.getElementById("main"),
+    page.refused ? describeRefused() : [page.stream.status === 0 && describeSilence(), view.describe()],
+  );
   view.drawn?.();
 }
 
 function describeBar() {
   const [name] = readRoute().parts;
   const here = (is) => (is ? "page" : null);
+  const isConnected = page.stream.isLive;
+  const isLive = isConnected && !page.storeProblem;
   return [
     h("a", { class: "name", href: link([]), "aria-label": "uwf: all threads" }, "uwf"),
     h(
@@ -89,10 +101,19 @@ function describeBar() {
     h("span", { class: "store soft small", title: page.about?.store }, page.about?.store),
     h(
       "span",
-      { class: `live small soft${page.isLive ? "" : " off"}` },
-      page.isLive ? "Live" : "Not connected",
+      { class: `live small soft${isLive ? "" : " off"}`, title: page.storeProblem },
+      isLive ? "Live" : isConnected ? "Store not readable" : "Not connected",
     ),
   ];
+}
+
+function describeSilence() {
+  const again = `if it has ended, start \`uwf ui --port ${location.port}\` again, and open the address that it prints; what you typed is kept`;
+  return h(
+    "div",
+    { key: "silence" },
+    problem({ message: "the server of this page does not answer", hint: again }),
+  );
 }
 
 function describeRefused() {
@@ -113,10 +134,17 @@ function describeRefused() {
 
 function hear(message) {
   if (message.type === "state") {
-    const was = page.isLive;
-    page.isLive = message.isLive;
+    page.stream = message;
     if (message.status === 401) get("about").catch(refuse);
-    if (was !== page.isLive) draw();
+    draw();
+    return;
+  }
+  // What follows a hello tells it again.
+  if (message.type === "hello") page.storeProblem = null;
+  if (message.type === "store") {
+    page.storeProblem = message.problem;
+    draw();
+    page.view.hear?.({ type: "hello", reset: true });
   } else if (!page.refused) page.view.hear?.(message);
 }
 

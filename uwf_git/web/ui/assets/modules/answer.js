@@ -12,10 +12,11 @@ import { describeSend } from "./panels.js";
 import { Problems } from "./problems.js";
 import { go, link } from "./route.js";
 import { collect, kindOf, parseJson, resolve, typeValue } from "./schema.js";
-import { findEntry, linkOf } from "./timeline.js";
+import { linkOf, newestSteps } from "./timeline.js";
 import { command, problem, say } from "./told.js";
 import { clear, complete, isTyped, readTyped, typeField } from "./typed.js";
 
+const MOST_STEPS = 4;
 // Nobody is asked, or the thread is gone.
 const NOBODY = new Set([404, 422]);
 const ABOUT_CONTENT = "Markdown for those who come after you; the fields above decide.";
@@ -42,13 +43,12 @@ export class Answer {
     this.before.load();
   }
 
-  /** Read what was done last: it is what the answer is about. */
+  /** Read what the answer is about: the task, the state, and what was done last, newest first. */
   async readBefore() {
-    const { entries } = await get(path("threads", this.id));
-    const entry = findEntry(entries, "", "");
-    return entry?.event === "start" || !entry
-      ? null
-      : get(path("threads", this.id, "entries", entry.commit));
+    const thread = await get(path("threads", this.id));
+    const read = (entry) => get(path("threads", this.id, "entries", entry.commit));
+    const steps = await Promise.all(newestSteps(thread.entries, MOST_STEPS).map(read));
+    return { thread, steps };
   }
 
   title() {
@@ -119,11 +119,11 @@ export class Answer {
       { class: "form", key: "none" },
       h("h1", { tabindex: "-1" }, "No answer is needed now"),
       problem(error),
-      isTyped(this.typed) && this.describeBefore(readTyped(this.typed)),
+      isTyped(this.typed) && this.describeTyped(readTyped(this.typed)),
     );
   }
 
-  describeBefore(text) {
+  describeTyped(text) {
     const drop = () => {
       delete this.typed.before;
       if (this.question.error) forget(this.kept);
@@ -154,7 +154,7 @@ export class Answer {
           "div",
           { class: "body" },
           h("div", { html: question.html, key: "asked" }),
-          this.describeLast(),
+          this.describeBefore(),
         ),
       ),
       h(
@@ -186,30 +186,35 @@ export class Answer {
         this.describeText("content", "Text", ABOUT_CONTENT, "3"),
         this.describeText("note", "Note", ABOUT_NOTE, "1"),
         describeSend(this, "Record the answer", "and go on"),
-        this.typed.before && this.describeBefore(this.typed.before),
+        this.typed.before && this.describeTyped(this.typed.before),
       ),
     );
   }
 
-  describeLast() {
-    const { value } = this.before;
-    if (!value) return null;
-    const shown = value.parts.filter((part) => part.name === "meta" || part.name === "content");
+  describeBefore() {
+    if (!this.before.value) return null;
+    const { thread, steps } = this.before.value;
+    const { hint, error, prompt, state } = thread;
     return h(
       "div",
       { class: "before", key: "before" },
-      h(
-        "h3",
-        null,
-        h("a", { href: linkOf(this.id, value.entry) }, value.entry.title),
-        h("span", { class: "soft" }, ", just before"),
-      ),
-      shown.map((part) =>
-        h("div", {
-          key: part.name,
-          class: part.name === "content" ? "content" : null,
-          html: part.html,
-        }),
+      hint && h("p", null, h("strong", null, "A hint: "), hint),
+      error && h("p", null, h("strong", null, "The last attempt failed: "), error.message),
+      h("details", { key: "task", open: true }, h("summary", null, "Task"), foreign(prompt)),
+      state?.html && h("details", { key: "state" }, h("summary", null, "State"), foreign(state)),
+      steps.map(({ entry, parts }, number) =>
+        h(
+          "details",
+          { key: entry.commit, open: number === 0 },
+          h(
+            "summary",
+            null,
+            entry.title,
+            h("span", { class: "soft" }, number === 0 ? ", just before" : ` ${entry.summary ?? ""}`),
+          ),
+          parts.filter((part) => part.name === "meta" || part.name === "content").map(foreign),
+          h("a", { class: "small", href: linkOf(this.id, entry) }, "All of this step"),
+        ),
       ),
     );
   }
@@ -308,14 +313,18 @@ export class Answer {
 
   async submit(event, isJson) {
     event.preventDefault();
-    if (this.isSending) return;
+    if (this.isSending) return undefined;
     const { schema } = this.question.value;
     this.problems.clear();
     this.moved = "";
     const { value, places } = isJson ? this.readJson() : this.readFields(schema);
-    if (!this.problems.isEmpty) return this.showProblems();
     this.isSending = true;
     this.draw();
+    if (!this.problems.isEmpty) {
+      if (!isJson) await this.checkRest(value, places);
+      this.isSending = false;
+      return this.showProblems();
+    }
     try {
       const { question } = this.question.value;
       const result = await post(path("threads", this.id, "answer"), {
@@ -336,9 +345,19 @@ export class Answer {
     return undefined;
   }
 
+  /** Have the server check the fields in which nothing was found here, so that all is told at once. */
+  async checkRest(meta, places) {
+    try {
+      const { details } = await post(path("threads", this.id, "question"), { meta });
+      this.problems.addAll(details, places);
+    } catch {
+      // What was found here is told; the rest is checked again with the answer.
+    }
+  }
+
   readFields(schema) {
-    const { value, problems, places } = collect(schema, this.typed.fields);
-    this.problems.byPlace = problems;
+    const { value, problems, names, places } = collect(schema, this.typed.fields);
+    Object.assign(this.problems, { byPlace: problems, names });
     return { value: value ?? null, places };
   }
 
@@ -361,7 +380,7 @@ export class Answer {
         ? `Nothing was recorded. ${this.moved}`
         : `${error.message}. Nothing was recorded, and what you typed is kept.`;
     } else if (error.details.length > 0) {
-      for (const { pointer, message } of error.details) this.problems.add(pointer, message, places);
+      this.problems.addAll(error.details, places);
       this.showProblems();
       return;
     } else this.problems.refused = error;
@@ -374,6 +393,16 @@ export class Answer {
     this.draw();
     if (first === undefined) requestAnimationFrame(() => document.getElementById("json")?.focus());
   }
+}
+
+/** Describe a text that the server made; what it left out is in git. */
+function foreign({ name, html, isCut, command: all }) {
+  return h(
+    "div",
+    { key: name, class: "content" },
+    h("div", { html }),
+    isCut && h("p", { class: "aside" }, "All of it: ", h("code", null, all)),
+  );
 }
 
 function submitByKey(event) {

@@ -1,6 +1,7 @@
 // The controls of a thread. They record only; "and go on" starts a drive in the background.
 
 import { path, post } from "./api.js";
+import { Change } from "./change.js";
 import { h } from "./dom.js";
 import { short } from "./format.js";
 import { go, link } from "./route.js";
@@ -23,7 +24,7 @@ const CONTROLS = {
   kill: ["Kill…", "Ends the thread for good", "reason", false],
 };
 const DONE = {
-  run: "Goes on in the background",
+  run: "Ended",
   pause: "Paused",
   interrupt: "Interrupted",
   resume: "Resumed",
@@ -31,6 +32,8 @@ const DONE = {
   poke: "Poked",
   fork: "Forked",
   kill: "Killed",
+  patch: "Patched",
+  amend: "Amended",
 };
 const GO = "uwf-go-on";
 const carried = new Map();
@@ -50,10 +53,12 @@ export class Controls {
     carried.delete(thread);
     this.isSending = "";
     this.goesOn = localStorage.getItem(GO) !== "no";
+    this.change = new Change(thread, draw, (name, body) => this.post(name, body, this.mayRun));
   }
 
   describe(thread, chosen) {
     const can = thread.can ?? [];
+    this.mayRun = can.includes("run");
     // One that holds the focus stays until the focus leaves it.
     const held = document.activeElement?.dataset?.control;
     const shown = Object.keys(CONTROLS).filter((name) => can.includes(name) || name === held);
@@ -113,11 +118,13 @@ export class Controls {
             ),
           ),
         ),
+      can.includes("amend") && this.change.describe(thread),
     );
   }
 
   describeButton(name, can, thread, chosen) {
-    const [title, about] = CONTROLS[name];
+    const isEnd = name === "run" && thread.next === "$END";
+    const [title, about] = isEnd ? ["End", "No role is left: ends the thread"] : CONTROLS[name];
     const isOff = !can || this.isSending !== "";
     return h(
       "button",
@@ -159,34 +166,39 @@ export class Controls {
       ))
     )
       return undefined;
+    await this.post(name, name === "fork" ? commitOf(thread, chosen) : {}, mayGoOn, field);
+    return undefined;
+  }
+
+  /** Send what a control records, with the text that stands beside them; tell whether it went well. */
+  async post(name, more, mayGoOn, field = "reason") {
+    const text = this.text.trim();
     const body = {
+      ...more,
       ...(field && text ? { [field]: text } : {}),
       ...(mayGoOn && this.goesOn ? { go: true } : {}),
     };
-    if (name === "fork") Object.assign(body, commitOf(thread, chosen));
     this.isSending = name;
     this.refused = null;
     this.draw();
+    let isRecorded = false;
     try {
       this.sent(name, await post(path("threads", this.thread, name), body));
+      isRecorded = true;
     } catch (error) {
       this.refused = error;
     }
     this.isSending = "";
     this.done();
     this.draw();
-    return undefined;
+    return isRecorded;
   }
 
   sent(name, result) {
     this.text = "";
     this.refused = result.refused ?? null;
-    say(
-      `${DONE[name]}${result.driver ? "; it goes on in the background" : ""}`.replace(
-        "Goes on in the background; it",
-        "It",
-      ),
-    );
+    const goesOn = result.driver ? "it goes on in the background" : "";
+    say(goesOn && name !== "run" ? `${DONE[name]}; ${goesOn}` : goesOn || DONE[name]);
     if (name !== "fork") return;
     carry(result.thread, result.refused);
     go(["t", result.thread]);

@@ -8,6 +8,7 @@ import {
   itemsOf,
   kindOf,
   literal,
+  nameOf,
   resolve,
   wantsOf,
 } from "./schema.js";
@@ -44,19 +45,23 @@ function describePart(form, part) {
 }
 
 function describeObject(form, part) {
+  const fields = describeProperties(form, part);
+  return part.place === ""
+    ? h("div", { class: "fields", key: "/" }, fields)
+    : group(form, part, fields);
+}
+
+function describeProperties(form, part) {
   const required = part.schema.required ?? [];
-  const fields = Object.entries(part.schema.properties).map(([name, below]) =>
+  return Object.entries(part.schema.properties).map(([name, below]) =>
     describePart(form, {
       schema: resolve(form.root, below),
       place: add(part.place, name),
-      name,
+      name: nameOf(name, below),
       isRequired: required.includes(name),
       depth: part.depth + 1,
     }),
   );
-  return part.place === ""
-    ? h("div", { class: "fields", key: "/" }, fields)
-    : group(form, part, fields);
 }
 
 function group(form, part, inside) {
@@ -152,20 +157,11 @@ function describeChoice(form, part) {
 function describeInner(form, part) {
   const kind = kindOf(form.root, part.schema, part.depth);
   if (kind !== "object") return describePart(form, { ...part, name: "value" });
-  const required = part.schema.required ?? [];
   return h(
     "div",
     { class: "fields chosen", key: part.place, id: idOf(part.place), tabindex: "-1" },
     problem(form, part.place),
-    Object.entries(part.schema.properties).map(([name, below]) =>
-      describePart(form, {
-        schema: resolve(form.root, below),
-        place: add(part.place, name),
-        name,
-        isRequired: required.includes(name),
-        depth: part.depth + 1,
-      }),
-    ),
+    describeProperties(form, part),
   );
 }
 

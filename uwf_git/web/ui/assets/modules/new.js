@@ -3,6 +3,7 @@
 import { get, getText, path, post } from "./api.js";
 import { carry } from "./controls.js";
 import { h } from "./dom.js";
+import { plural } from "./format.js";
 import { forget, keep, recall } from "./kept.js";
 import { Loader } from "./loader.js";
 import { describePicture, describeSend } from "./panels.js";
@@ -22,6 +23,7 @@ export class New {
     this.picture = new Loader(() => getText(path("workflows", this.name, "picture")), draw);
     this.refused = null;
     this.wrong = {};
+    this.search = "";
     this.isSending = false;
     this.workflows.load();
     this.agents.load();
@@ -75,11 +77,41 @@ export class New {
             h("code", null, "uwf workflow put FILE"),
             " registers one.",
           ),
-        value && h("ul", { class: "threads workflows" }, value.workflows.map(describeWorkflow)),
+        value && this.describeWorkflows(value.workflows),
         !value && !error && h("p", { class: "soft" }, "Loading…"),
       ),
       this.describeWish(),
     );
+  }
+
+  describeWorkflows(workflows) {
+    const words = this.search.toLowerCase().split(/\s+/);
+    const found = workflows.filter((each) => {
+      const text = `${each.name} ${each.description ?? ""}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    return [
+      h(
+        "div",
+        { class: "filter", role: "search", key: "filter" },
+        h("input", {
+          type: "search",
+          class: "search",
+          "aria-label": "Search workflows",
+          placeholder: "Search: name, description",
+          value: this.search,
+          autocomplete: "off",
+          spellcheck: "false",
+          oninput: (event) => {
+            this.search = event.target.value;
+            this.draw();
+          },
+        }),
+        h("span", { class: "soft small", role: "status" }, plural(found.length, "workflow")),
+      ),
+      found.length > 0 &&
+        h("ul", { class: "threads workflows", key: "found" }, found.map(describeWorkflow)),
+    ];
   }
 
   describeWish() {
@@ -87,6 +119,8 @@ export class New {
       event.preventDefault();
       const { wish, writer } = this.typed;
       if (!wish.trim()) this.need("wish", "say what the workflow should do");
+      else if (!writer && this.agents.value?.default === null)
+        this.need("writer", "choose who writes it");
       else
         this.send("drafts", { wish, ...(writer ? { agent: writer } : {}) }, (made) =>
           this.drafted(made),
@@ -193,17 +227,19 @@ export class New {
   }
 
   describeRole(role) {
-    const own = role.agent ? `${role.agent}${role.isTrusted ? "" : " (not trusted here)"}` : "";
     const set = (id) => this.set({ agents: { ...this.typed.agents, [role.id]: id } });
     return this.describePick(`agent ${role.id}`, role.name, this.typed.agents[role.id] ?? "", set, {
-      own,
+      own: role.problem ?? role.agent,
+      ownId: role.agentId,
       about: role.description,
     });
   }
 
-  describePick(name, label, chosen, set, { own = "", about = "" } = {}) {
-    const agents = this.agents.value?.agents ?? [];
-    const fallback = agents.find((each) => each.id === this.agents.value?.default);
+  describePick(name, label, chosen, set, { own, ownId, about } = {}) {
+    const all = this.agents.value?.agents ?? [];
+    const fallback = all.find((each) => each.id === this.agents.value?.default);
+    // What plays without a choice is no choice.
+    const agents = all.filter((each) => each.id !== (own ? ownId : fallback?.id));
     const none = own || (fallback ? `${fallback.command} (the default)` : "choose…");
     const id = `pick-${encodeURIComponent(name)}`;
     const wrong = this.wrong[name];
@@ -262,7 +298,7 @@ export class New {
   need(name, told) {
     this.wrong = { [name]: told };
     this.draw();
-    document.getElementById(name)?.focus();
+    (document.getElementById(name) ?? document.getElementById(`pick-${name}`))?.focus();
   }
 
   start(workflow) {

@@ -11,6 +11,7 @@ export class Problems {
 
   clear() {
     this.byPlace = {};
+    this.names = {};
     this.whole = [];
     this.refused = null;
   }
@@ -24,11 +25,23 @@ export class Problems {
     return this.first === undefined && this.whole.length === 0;
   }
 
-  /** Add what the server said of the value at *pointer*; *places* tells the fields by pointer. */
-  add(pointer, message, places) {
+  /** Add what the server said of values; *places* tells the fields by pointer, in their order. */
+  addAll(details, places) {
+    // What was found here says more: the server does not see what was typed.
+    const known = new Set(Object.keys(this.byPlace));
+    for (const { pointer, message } of details) this.#add(pointer, message, places, known);
+    const inOrder = Object.values(places).filter((place) => this.byPlace[place]);
+    this.byPlace = {
+      ...Object.fromEntries(inOrder.map((place) => [place, this.byPlace[place]])),
+      ...this.byPlace,
+    };
+  }
+
+  #add(pointer, message, places, known) {
     let at = pointer;
     while (at !== "" && places[at] === undefined) at = at.slice(0, at.lastIndexOf("/"));
     const place = places[at];
+    if (known.has(place)) return;
     if (!place) {
       this.whole.push(pointer ? `${nameOf(pointer)}: ${message}` : message);
       return;
@@ -62,7 +75,7 @@ export class Problems {
           h(
             "li",
             { key: place },
-            h("a", { href: `#${idOf(place)}`, onclick: follow(place) }, nameOf(place)),
+            h("a", { href: `#${idOf(place)}`, onclick: follow(place) }, nameOf(place, this.names)),
             `: ${told}`,
           ),
         ),
@@ -72,14 +85,14 @@ export class Problems {
 }
 
 /** Return a place, or a pointer, as people read it: "findings 1 › file". */
-function nameOf(place) {
-  const parts = place
-    .split("/")
-    .slice(1)
-    .filter((part) => !part.startsWith("?"));
-  const join = (before, part) => {
-    if (/^\d+$/.test(part)) return `${before} ${Number(part) + 1}`;
-    return before ? `${before} › ${part}` : part;
-  };
-  return parts.reduce(join, "").replaceAll("~1", "/").replaceAll("~0", "~") || "answer";
+function nameOf(place, names = {}) {
+  let at = "";
+  let told = "";
+  for (const part of place.split("/").slice(1)) {
+    at += `/${part}`;
+    const name = names[at] ?? part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(part)) told += ` ${Number(part) + 1}`;
+    else if (!part.startsWith("?")) told += told ? ` › ${name}` : name;
+  }
+  return told || "answer";
 }

@@ -105,6 +105,9 @@ export function choicesOf(root, schema) {
   return choices.map((choice) => resolve(root, choice));
 }
 
+/** Return what people call the field *name*: its own title, not that of a schema it refers to. */
+export const nameOf = (name, below) => (typeof below?.title === "string" && below.title) || name;
+
 /** Return the name of an alternative, for people. */
 export function choiceName(root, shape, number) {
   if (shape.title || shape.description) return shape.title ?? shape.description;
@@ -138,7 +141,8 @@ export function wantsOf(schema) {
   say("multipleOf", (n) => `a multiple of ${n}`);
   say("minItems", (n) => `at least ${n} items`);
   say("maxItems", (n) => `at most ${n} items`);
-  say("pattern", (text) => `matches ${text}`);
+  // A description says it in words.
+  if (!schema.description) say("pattern", (text) => `matches ${text}`);
   say("format", (text) => `format ${text}`);
   say("default", (value) => `${literal(value)} if you leave it empty`);
   if (schema.uniqueItems === true) told.push("no item twice");
@@ -171,11 +175,11 @@ function checkExact(_name, value, context) {
 }
 
 /**
- * Return the value of what was typed: `value` (undefined: nothing was), `problems` by place, and
- * `places` by JSON pointer.
+ * Return the value of what was typed: `value` (undefined: nothing was), `problems` and `names` by
+ * place, and `places` by JSON pointer.
  */
 export function collect(root, typed) {
-  const found = { root, typed, problems: {}, places: {} };
+  const found = { root, typed, problems: {}, names: {}, places: {} };
   const value = read(found, {
     schema: resolve(root, root),
     place: "",
@@ -183,7 +187,7 @@ export function collect(root, typed) {
     isRequired: true,
     depth: 0,
   });
-  return { value, problems: found.problems, places: found.places };
+  return { value, problems: found.problems, names: found.names, places: found.places };
 }
 
 function read(found, part) {
@@ -240,9 +244,11 @@ function readObject(found, part) {
   let isGiven = part.isRequired;
   for (const [name, below] of Object.entries(part.schema.properties)) {
     const schema = resolve(found.root, below);
+    const place = add(part.place, name);
+    found.names[place] = nameOf(name, below);
     const one = read(inner, {
       schema,
-      place: add(part.place, name),
+      place,
       pointer: add(part.pointer, name),
       isRequired: required.includes(name),
       depth: part.depth + 1,
@@ -336,7 +342,7 @@ function writeChoice(into, schema, place, value, depth) {
     const inner = add(place, `?${number}`);
     const trial = { root: into.root, typed: {} };
     write(trial, shape, inner, value, depth);
-    const found = { root: into.root, typed: trial.typed, problems: {}, places: {} };
+    const found = { root: into.root, typed: trial.typed, problems: {}, names: {}, places: {} };
     const back = read(found, { schema: shape, place: inner, pointer: "", isRequired: true, depth });
     if (Object.keys(found.problems).length === 0 && isEqual(back, value)) {
       Object.assign(into.typed, trial.typed, { [`${place}?`]: String(number) });

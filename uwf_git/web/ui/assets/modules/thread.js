@@ -36,7 +36,7 @@ export class Thread {
   move({ parts }) {
     [, , this.kind = "", this.at = ""] = parts;
     this.update();
-    // Where the parts stand under each other, the chosen one is above the timeline.
+    // Where the parts stand under each other, the chosen one is below the timeline.
     if (this.wasSeen && matchMedia("(max-width: 900px)").matches) {
       document.querySelector(".of-step")?.scrollIntoView({ block: "start" });
     }
@@ -101,12 +101,12 @@ export class Thread {
       h(
         "div",
         { class: "thread", key: "parts" },
-        this.describeChosen(thread),
+        describePicture(this.picture, { place: "of-picture" }),
         this.describeTimeline(thread),
+        this.describeChosen(thread),
         h(
           "div",
           { class: "beside", key: "beside" },
-          describePicture(this.picture, { place: "of-picture" }),
           describeChildren(thread),
           describeAbout(thread),
         ),

@@ -1,15 +1,44 @@
 // The list of threads: what needs a person, what runs, the rest; a hundred rows at a time.
 
-import { get, query } from "./api.js";
+import { get, path, post, query } from "./api.js";
 import { h } from "./dom.js";
-import { badge, count, plural, short, since } from "./format.js";
+import { badge, cost, count, duration, plural, short, since } from "./format.js";
 import { Loader } from "./loader.js";
 import { go, link } from "./route.js";
-import { problem } from "./told.js";
+import { ask, problem, say, withCode } from "./told.js";
 
 const GROUPS = { needs: "Needs you", running: "Running", others: "Others", ended: "Ended" };
 const SHOWN = { active: "Active", ended: "Ended", all: "All" };
 const TYPED_MS = 250;
+const STATUSES = [
+  "ready",
+  "running",
+  "waiting",
+  "paused",
+  "failed",
+  "split",
+  "damaged",
+  "completed",
+  "killed",
+];
+const ENDED = new Set(["completed", "killed"]);
+const DAY_MS = 86_400_000;
+const AGES = [
+  ["", "Any age"],
+  [String(DAY_MS / 24), "Last hour"],
+  [String(DAY_MS), "Last day"],
+  [String(7 * DAY_MS), "Last 7 days"],
+  [String(30 * DAY_MS), "Last 30 days"],
+];
+const COSTS = ["0.1", "1", "10", "100"];
+/** Of each order: its name, and what the rows that are shown are sorted by, the largest first. */
+const ORDERS = {
+  changed: ["Changed last", (row) => row.updated ?? 0],
+  unchanged: ["Unchanged longest", (row) => -(row.updated ?? 0)],
+  cost: ["Cost", (row) => row.costUsd ?? 0],
+  work: ["Time of work", (row) => row.workMs ?? 0],
+  steps: ["Steps", (row) => row.depth ?? 0],
+};
 
 export class Threads {
   constructor({ draw, route, refuse }) {
@@ -17,8 +46,10 @@ export class Threads {
     this.values = route.values;
     this.typed = route.values.search ?? "";
     this.timer = null;
+    this.refused = [];
+    this.isSending = false;
     this.rows = new Loader(
-      () => get(`threads${query({ show: "active", ...this.values })}`),
+      () => get(`threads${query({ show: "active", ...this.values, sort: "" })}`),
       (error) => (error && refuse(error)) || draw(),
     );
     this.rows.load();
@@ -51,6 +82,7 @@ export class Threads {
       h("h1", { class: "unseen", key: "title", tabindex: "-1" }, "Threads"),
       this.describeFilter(),
       this.rows.error ? problem(this.rows.error) : null,
+      this.describeFailed(this.rows.value?.rows ?? []),
       this.rows.value
         ? this.describeRows(this.rows.value)
         : !this.rows.error && h("p", { class: "soft" }, "Loading…"),
@@ -89,25 +121,46 @@ export class Threads {
           ),
         ),
       ),
-      h(
-        "select",
-        {
-          "aria-label": "Workflow",
-          value: workflow,
-          onchange: (event) => go([], { ...this.values, workflow: event.target.value, after: "" }),
-        },
-        h("option", { value: "", key: "" }, "All workflows"),
-        shown.map((name) => h("option", { value: name, key: name }, name)),
-      ),
+      this.describeSelect("workflow", "Workflow", [
+        ["", "All workflows"],
+        ...shown.map((name) => [name, name]),
+      ]),
+      this.describeSelect("status", "Status", [
+        ["", "Any status"],
+        ...STATUSES.map((name) => [name, name]),
+      ]),
+      this.describeSelect("within", "Changed within", AGES),
+      this.describeSelect("cost", "Cost", [
+        ["", "Any cost"],
+        ...COSTS.map((least) => [least, `${cost(Number(least))} or more`]),
+      ]),
+      this.describeSelect("sort", "Order", [
+        ["", "Newest first"],
+        ...Object.entries(ORDERS).map(([name, [told]]) => [name, told]),
+      ]),
       h("span", { class: "soft small", role: "status" }, this.tellMatching()),
     );
   }
 
+  /** Describe a choice that stands in the address as *name*. */
+  describeSelect(name, label, options) {
+    const choose = ({ target: { value } }) => {
+      const show = name === "status" && ENDED.has(value) ? { show: "all" } : {};
+      go([], { ...this.values, ...show, [name]: value, after: "" });
+    };
+    return h(
+      "select",
+      { key: name, "aria-label": label, value: this.values[name] ?? "", onchange: choose },
+      options.map(([value, told]) => h("option", { value, key: value }, told)),
+    );
+  }
+
   tellMatching() {
-    const { rows, matching } = this.rows.value ?? { rows: [] };
-    if (matching === null || matching === undefined)
-      return rows.length ? plural(rows.length, "thread") : "";
-    return plural(matching, "thread");
+    const { rows, matching, next } = this.rows.value ?? { rows: [] };
+    const number = matching ?? rows.length;
+    // In another order than that of the pages, a page is sorted by itself.
+    const sorted = this.values.sort && (next || this.values.after) ? ", sorted by the page" : "";
+    return number ? `${plural(number, "thread")}${sorted}` : "";
   }
 
   type(text) {
@@ -119,13 +172,68 @@ export class Threads {
     }, TYPED_MS);
   }
 
+  /** Describe what retries all failed threads that are shown, and those that could not be. */
+  describeFailed(rows) {
+    const failed = rows.filter(mayRetry);
+    const told = this.refused.map(([row, error]) =>
+      h(
+        "p",
+        { key: row.thread },
+        h("a", { href: link(["t", row.thread]) }, row.title || short(row.thread)),
+        ": ",
+        withCode(error.message),
+      ),
+    );
+    return [
+      failed.length > 0 &&
+        h(
+          "div",
+          { class: "buttons", key: "failed" },
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-disabled": this.isSending ? "true" : null,
+              onclick: () => !this.isSending && this.retryAll(failed),
+            },
+            `Retry ${count(failed.length)} failed…`,
+          ),
+        ),
+      told.length > 0 && h("div", { class: "notice bad", role: "alert", key: "refused" }, told),
+    ];
+  }
+
+  async retryAll(failed) {
+    const number = plural(failed.length, "failed thread");
+    const about = "Each that is shown here may try again, and goes on in the background, all at once.";
+    if (!(await ask(`Retry ${number}?`, about, "Retry"))) return;
+    [this.isSending, this.refused] = [true, []];
+    this.draw();
+    let recorded = 0;
+    for (const row of failed) {
+      try {
+        const { refused } = await post(path("threads", row.thread, "retry"), { go: true });
+        recorded += 1;
+        if (refused) this.refused.push([row, refused]);
+      } catch (error) {
+        this.refused.push([row, error]);
+      }
+    }
+    this.isSending = false;
+    say(`${plural(recorded, "thread")} may try again`);
+    this.rows.load();
+  }
+
   describeRows({ rows, next, counts }) {
     if (rows.length === 0) return this.describeNone(counts);
+    const order = ORDERS[this.values.sort]?.[1];
+    const sorted = order ? rows.toSorted((a, b) => order(b) - order(a)) : rows;
     const groups = Object.keys(GROUPS).map((group) => [
       group,
-      rows.filter((row) => row.group === group),
+      sorted.filter((row) => row.group === group),
     ]);
-    const isFiltered = Boolean(this.values.search || this.values.workflow);
+    const { search, workflow, status, within, cost: least } = this.values;
+    const isFiltered = Boolean(search || workflow || status || within || least);
     return h(
       "div",
       { key: "rows", onkeydown: walkRows },
@@ -186,6 +294,10 @@ export class Threads {
   }
 }
 
+// Of a split thread, the branches that failed.
+const mayRetry = ({ status, branches }) =>
+  status === "failed" || (status === "split" && branches?.failed > 0);
+
 function describeRow(row) {
   const branches = Object.entries(row.branches ?? {})
     .map(([status, number]) => `${number} ${status}`)
@@ -206,6 +318,11 @@ function describeRow(row) {
         branches ? `${branches} · ${last}` : last,
       ),
       h("span", { class: "steps number" }, plural(row.depth ?? 0, "step")),
+      h(
+        "span",
+        { class: "spent number" },
+        [row.workMs > 0 && duration(row.workMs), cost(row.costUsd)].filter(Boolean).join(" · "),
+      ),
       since(row.since ?? row.updated, { class: "since number" }),
     ),
   );

@@ -39,6 +39,12 @@ export function findEntry(entries, kind, at) {
   return newest((entry) => STEPS.has(entry.event) || entry.event === "attempt") ?? entries.at(-1);
 }
 
+/** Return the newest *most* steps that hold, newest first. */
+export function newestSteps(entries, most) {
+  const isStep = ({ event, takenBack }) => STEPS.has(event) && !takenBack;
+  return entries.filter(isStep).slice(-most).reverse();
+}
+
 /** Return the address of an entry. */
 export function linkOf(thread, entry) {
   return STEPS.has(entry.event) && !entry.takenBack

@@ -1,0 +1,110 @@
+"""The agents that the page offers in a directory, and takes: by an id, never a typed command.
+
+They are what is trusted there, the default agent of the user in the server's own directory, and a
+person. A function that plays in another program is none.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection
+from typing import Any
+
+from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
+from uwf_git.library.players import PREFIX
+from uwf_git.model.names import ThreadId
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import resolve_thread
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
+from uwf_git.web.ui.answers import Asked, bad_body
+from uwf_git.web.ui.site import Site
+
+Agent = dict[str, Any]
+"""An AgentConfig payload."""
+
+PERSON_AGENT: Agent = {"command": PERSON}
+
+
+def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
+    """List the agents that may run where a thread does, else where a new one would."""
+    store, directory = site.open(), site.place.cwd
+    if "thread" in asked.query:
+        directory = find_directory(site, store, resolve_thread(store, asked.query["thread"]))
+    default = _find_default(site, store, directory)
+    rows = [
+        {
+            "id": name,
+            "command": agent["command"],
+            "settings": ", ".join(
+                f"{key} {json.dumps(value)}" for key, value in agent.items() if key != "command"
+            ),
+        }
+        for name, agent in find_agents(site, store, directory).items()
+    ]
+    return {"agents": rows, "default": None if default is None else name_agent(default)}
+
+
+def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
+    """Return where the agents of *thread* run."""
+    return find_workdir(store, thread) or site.place.cwd
+
+
+def find_agent(site: Site, store: Store, name: str, field: str) -> Agent:
+    """Return the agent of this id, for a new thread."""
+    return _find_one(find_agents(site, store, site.place.cwd), name, field)
+
+
+def read_agents(
+    site: Site, store: Store, given: Any, roles: Collection[str], directory: str
+) -> dict[str, Agent]:
+    """Return the agents that *given* names for *roles* by their ids."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise bad_body("agents", "an object of agent ids is needed, by role")
+    for role in given:
+        # As a word of `--agent` another name may be a command.
+        if role not in roles:
+            raise bad_body(f"agents/{role}", "the workflow has no such role")
+    agents = find_agents(site, store, directory)
+    return {role: _find_one(agents, name, f"agents/{role}") for role, name in given.items()}
+
+
+def _find_one(agents: dict[str, Agent], name: str, field: str) -> Agent:
+    if name not in agents:
+        raise bad_body(field, "no agent that is trusted here has this id")
+    return agents[name]
+
+
+def find_agents(site: Site, store: Store, directory: str) -> dict[str, Agent]:
+    """Return the agents that may run in *directory*, by id."""
+    agents = [
+        agent
+        for each in list_trusted(store)
+        if (agent := each.agent) is not None
+        and isinstance(agent.get("command"), str)
+        and agent["command"] != PERSON
+        and not agent["command"].startswith(PREFIX)
+        # A setting is trusted in its place only.
+        and "setting" not in agent
+        and is_trusted(store, agent, directory)
+    ]
+    default = _find_default(site, store, directory)
+    agents += [] if default is None else [default]
+    return {name_agent(agent): agent for agent in (*agents, PERSON_AGENT)}
+
+
+def _find_default(site: Site, store: Store, directory: str) -> Agent | None:
+    """Return the default agent, if it may run: the user's own, or a trusted one of the store."""
+    command = site.place.agent or store.config.get(CONFIG_NAME)
+    if not command:
+        return None
+    agent = {"command": command}
+    is_own = bool(site.place.agent) or not is_set_by_store(store, CONFIG_NAME)
+    may_run = is_own and directory == site.place.cwd
+    return agent if may_run or is_trusted(store, agent, directory) else None
+
+
+def name_agent(agent: Agent) -> str:
+    """Return the id of *agent*."""
+    return hashlib.sha256(json.dumps(agent, sort_keys=True).encode()).hexdigest()[:16]
