@@ -86,6 +86,7 @@ def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
     assert runtime.list() == (second, first)
     assert runtime.list(TaskFilter(ended=True)) == (third, second, first)
     assert runtime.list(TaskFilter(statuses={"paused"})) == (second,)
+    assert runtime.list(status="paused") == runtime.list(TaskFilter(status="paused")) == (second,)
     assert runtime.list(TaskFilter(ended=True, offset=1, limit=1)) == (second,)
     with pytest.raises(UwfError, match="there is no workflow other"):
         runtime.list(TaskFilter(workflow="other"))

@@ -6,7 +6,7 @@ Source: seed 004, TaskRuntime and TaskFilter.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.commands.admin.init import init_store
@@ -68,6 +68,9 @@ class TaskFilter:
 
     The words of seed 004 count too: ``pending`` is ready, ``cancelled`` is killed.
     """
+
+    status: str | None = None
+    """The same for one status."""
 
     after: int | None = None
     """Only those that changed at this time or later, in milliseconds since 1970."""
@@ -225,9 +228,13 @@ class TaskRuntime:
         """
         return TaskHandle(self._place, resolve_or_begin(self._place.open(), task_id).thread)
 
-    def list(self, wanted: TaskFilter | None = None) -> tuple[TaskHandle, ...]:
-        """List the tasks that *wanted* selects, newest first."""
-        rows = list_thread_rows(self._place.open(), build_list_request(wanted or TaskFilter()))
+    def list(
+        self, wanted: TaskFilter | None = None, *, status: str | None = None
+    ) -> tuple[TaskHandle, ...]:
+        """List the tasks that *wanted* selects, newest first; with *status* those of that one."""
+        wanted = wanted or TaskFilter()
+        asked = wanted if status is None else replace(wanted, status=status)
+        rows = list_thread_rows(self._place.open(), build_list_request(asked))
         return tuple(TaskHandle(self._place, row["thread"]) for row in rows)
 
     def events(
@@ -307,7 +314,8 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     """
     check_number("TaskFilter(offset=…)", wanted.offset, least=0)
     check_number("TaskFilter(limit=…)", wanted.limit, least=0)
-    unknown = sorted(set(wanted.statuses) - _STATUSES)
+    statuses = {*wanted.statuses, *([] if wanted.status is None else [wanted.status])}
+    unknown = sorted(statuses - _STATUSES)
     if unknown:
         raise WrongArgument(
             "TaskFilter(statuses=…)",
@@ -316,7 +324,7 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     return ListRequest(
         archived=wanted.ended,
         workflow=wanted.workflow,
-        statuses=frozenset(wanted.statuses),
+        statuses=frozenset(statuses),
         after_ms=wanted.after,
         before_ms=wanted.before,
         # More than any store has; islice takes no larger numbers.
