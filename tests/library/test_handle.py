@@ -113,6 +113,13 @@ def test_paused_task_goes_on_when_it_is_resumed(task: TaskHandle) -> None:
     assert task.run().stopped == "end"
 
 
+def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> None:
+    seen = [(step.role, step.depth, task.query().depth) for step in task.stream(until="checker")]
+
+    assert seen == [("writer", 1, 1), ("checker", 2, 2)]
+    assert [step.role for step in task.stream()] == ["writer", "checker", None]
+
+
 def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:
     task.interrupt("stop")
 

@@ -205,6 +205,23 @@ class TaskHandle:
             )
             return build_task_run(store, driven)
 
+    def stream(
+        self, *, until: str | None = None, agent: AgentsByRole | str | None = None
+    ) -> Iterator[TaskStep]:
+        """Take steps until ``run`` would stop, and yield each before the next one is begun.
+
+        The branches of a task that has split take theirs one after another.
+
+        Raises:
+            Refused, Conflict, KeyboardInterrupt: as ``run`` does.
+        """
+        while True:
+            taken: list[TaskStep] = []
+            run = self.run(until=until, agent=agent, max_steps=1, on_step=taken.append)
+            yield from taken
+            if run.stopped != "max-steps" or not taken:
+                return
+
     def run_in_background(
         self, *, until: str | None = None, max_steps: int | None = None, wait: bool = False
     ) -> BackgroundRun:
