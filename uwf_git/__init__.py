@@ -13,6 +13,7 @@ A task is what the command line calls a thread: `uwf thread show`, `git log`, pu
 on it. Errors are ``UwfError``s: ``Refused`` (the state does not allow it), ``BadUsage``,
 ``AgentFailed``, ``Conflict`` (another process was faster; trying again is safe), ``StoreDamaged``,
 or ``StoreFailed``. An argument of a wrong type is a ``BadUsage`` that is a ``TypeError`` as well.
+`pydoc uwf_git.TaskRuntime` and `pydoc uwf_git.TaskHandle` list what can be done with them.
 
 Importing the package imports nothing else; a name is loaded on first access.
 """

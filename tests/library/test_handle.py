@@ -89,8 +89,7 @@ def test_failed_task_is_not_run_and_its_step_is_tried_again(failed: TaskHandle) 
     status = failed.query()
 
     assert (status.status, status.error) == ("failed", "exit status 1")
-    with pytest.raises(Refused, match="has failed"):
-        failed.run()
+    assert (failed.run().stopped, failed.run().steps) == ("failed", 0)
     assert failed.step().status == "ready"
 
 
@@ -106,13 +105,19 @@ def test_failed_task_is_retried_with_the_hint(failed: TaskHandle) -> None:
 def test_paused_task_goes_on_when_it_is_resumed(task: TaskHandle) -> None:
     task.pause("to be read")
     assert (task.status, task.query().document["reason"]) == ("paused", "to be read")
-    with pytest.raises(Refused, match="is paused"):
-        task.run()
+    assert (task.run().stopped, task.run().steps) == ("paused", 0)
     with pytest.raises(Refused, match="is paused already"):
         task.pause()
     task.resume("it was read")
 
     assert task.run().stopped == "end"
+
+
+def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> None:
+    seen = [(step.role, step.depth, task.query().depth) for step in task.stream(until="checker")]
+
+    assert seen == [("writer", 1, 1), ("checker", 2, 2)]
+    assert [step.role for step in task.stream()] == ["writer", "checker", None]
 
 
 def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:

@@ -1,5 +1,8 @@
 import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier, Timer
 
 import pytest
 from commands.world import DEMO
@@ -21,6 +24,11 @@ from uwf_git.library.runtime import build_list_request
 from uwf_git.store.discover import default_path
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
+
+SPLITS = """\
+name: splits
+root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+"""
 
 
 def test_named_store_is_used_and_never_made_by_accident(store: str, tmp_path: Path) -> None:
@@ -86,9 +94,42 @@ def test_list_selects_tasks_newest_first(runtime: TaskRuntime) -> None:
     assert runtime.list() == (second, first)
     assert runtime.list(TaskFilter(ended=True)) == (third, second, first)
     assert runtime.list(TaskFilter(statuses={"paused"})) == (second,)
+    assert runtime.list(status="paused") == runtime.list(TaskFilter(status="paused")) == (second,)
     assert runtime.list(TaskFilter(ended=True, offset=1, limit=1)) == (second,)
     with pytest.raises(UwfError, match="there is no workflow other"):
         runtime.list(TaskFilter(workflow="other"))
+
+
+def test_several_tasks_run_at_once_and_tell_in_order_how_each_stopped(
+    runtime: TaskRuntime,
+) -> None:
+    met = Barrier(2)
+    players = {**PLAYERS, "writer": lambda _context: {"text": str(met.wait(20))}}
+    together = TaskRuntime(runtime.path, players=players)
+    tasks = [together.start(DEMO, "x"), together.start(DEMO, "y"), together.start(DEMO, "z")]
+    tasks[1].pause()
+
+    runs = together.run_all(tasks, jobs=2)
+
+    assert [(run.task_id, run.stopped) for run in runs] == [
+        (each.task_id, stopped)
+        for each, stopped in zip(tasks, ("end", "paused", "end"), strict=True)
+    ]
+
+
+def test_ctrl_c_ends_all_agents_of_several_tasks(
+    runtime: TaskRuntime, program: Callable[..., str]
+) -> None:
+    agent = program("sleep 60")
+    plain = TaskRuntime(runtime.path)
+    tasks = [plain.start(text, "x", agents=agent) for text in (DEMO, SPLITS)]
+    Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        runtime.run_all(tasks)
+
+    errors = [tasks[0].error, *(each.error for each in tasks[1].query().branches)]
+    assert errors == ["it was interrupted"] * 3
 
 
 def test_damaged_task_is_in_the_list_and_a_query_says_why(

@@ -82,6 +82,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
         done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
         if done or not futures:
             return done
+        check_cancelled()
 
 
 # Process groups: signal all of one, and wait until it has ended.

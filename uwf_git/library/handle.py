@@ -182,13 +182,15 @@ class TaskHandle:
 
         The run stops at the end, at a person's turn, when the task is paused or cancelled, when an
         agent has used up its retries, at a limit, after *max_steps*, and after a step of the role
-        *until*. With *wait* it sleeps until the usage limits that agents hit are over. *on_step*
-        is called after each step, one call at a time; an exception from it ends the run.
+        *until*; a task that stands there already takes no step. With *wait* it sleeps until the
+        usage limits that agents hit are over. *on_step* is called after each step, one call at a
+        time; an exception from it ends the run.
         *agent* plays this run: a command, or as the *agents* of ``start``. At most *jobs* branches
         are at work at once; each calls its players and *on_step* in a Python thread of its own.
 
         Raises:
-            Refused: no step can be taken, or there is no role *until*.
+            Refused: the task has ended, no trusted agent plays the role, or there is no role
+                *until*.
             Conflict: another process works on the task.
             KeyboardInterrupt: Ctrl-C; the attempt is recorded, and another run continues.
         """
@@ -198,10 +200,27 @@ class TaskHandle:
             driven = drive_thread(
                 store,
                 self._place.caller,
-                DriveRequest(request, max_steps, until, wait),
+                DriveRequest(request, max_steps, until, wait, may_do_nothing=True),
                 watcher=build_watcher(self._place, store, on_step),
             )
             return build_task_run(store, driven)
+
+    def stream(
+        self, *, until: str | None = None, agent: AgentsByRole | str | None = None
+    ) -> Iterator[TaskStep]:
+        """Take steps until ``run`` would stop, and yield each before the next one is begun.
+
+        The branches of a task that has split take theirs one after another.
+
+        Raises:
+            Refused, Conflict, KeyboardInterrupt: as ``run`` does.
+        """
+        while True:
+            taken: list[TaskStep] = []
+            run = self.run(until=until, agent=agent, max_steps=1, on_step=taken.append)
+            yield from taken
+            if run.stopped != "max-steps" or not taken:
+                return
 
     def run_in_background(
         self, *, until: str | None = None, max_steps: int | None = None, wait: bool = False

@@ -5,10 +5,12 @@ Source: seed 004, TaskRuntime and TaskFilter.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from uwf_git.agents.group import cancellable, wait_for_one
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
@@ -68,6 +70,9 @@ class TaskFilter:
 
     The words of seed 004 count too: ``pending`` is ready, ``cancelled`` is killed.
     """
+
+    status: str | None = None
+    """The same for one status."""
 
     after: int | None = None
     """Only those that changed at this time or later, in milliseconds since 1970."""
@@ -225,9 +230,13 @@ class TaskRuntime:
         """
         return TaskHandle(self._place, resolve_or_begin(self._place.open(), task_id).thread)
 
-    def list(self, wanted: TaskFilter | None = None) -> tuple[TaskHandle, ...]:
-        """List the tasks that *wanted* selects, newest first."""
-        rows = list_thread_rows(self._place.open(), build_list_request(wanted or TaskFilter()))
+    def list(
+        self, wanted: TaskFilter | None = None, *, status: str | None = None
+    ) -> tuple[TaskHandle, ...]:
+        """List the tasks that *wanted* selects, newest first; with *status* those of that one."""
+        wanted = wanted or TaskFilter()
+        asked = wanted if status is None else replace(wanted, status=status)
+        rows = list_thread_rows(self._place.open(), build_list_request(asked))
         return tuple(TaskHandle(self._place, row["thread"]) for row in rows)
 
     def events(
@@ -262,6 +271,38 @@ class TaskRuntime:
         """Take steps of a task until there is a reason to stop; see ``TaskHandle.run``."""
         task = self.task(task_id)
         return task.run(until=until, max_steps=max_steps, on_step=on_step, jobs=jobs)
+
+    def run_all(
+        self, tasks: Iterable[TaskHandle], *, jobs: int = 8, on_step: OnStep | None = None
+    ) -> tuple[TaskRun, ...]:
+        """Run *tasks* as ``TaskHandle.run`` does, *jobs* at a time, and return their runs in order.
+
+        Each calls its players and *on_step* in a Python thread of its own.
+
+        Raises:
+            UwfError: the first one that a run raised, once all have stopped.
+            KeyboardInterrupt: Ctrl-C; the attempts are recorded.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (with logging behind it)
+
+        check_number("TaskRuntime.run_all(jobs=…)", jobs, least=1)
+        cancelled = Event()
+
+        def run(task: TaskHandle) -> TaskRun:
+            with cancellable(cancelled):
+                return task.run(on_step=on_step)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(run, task) for task in tasks]
+            pending = set(futures)
+            try:
+                while pending:
+                    pending -= wait_for_one(pending)
+            except KeyboardInterrupt:
+                cancelled.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+        return tuple(future.result() for future in futures)
 
     def wait(self, task_id: str, timeout_s: float | None = None) -> TaskStatus:
         """Wait until no process works on a task; see ``TaskHandle.wait``."""
@@ -307,7 +348,8 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     """
     check_number("TaskFilter(offset=…)", wanted.offset, least=0)
     check_number("TaskFilter(limit=…)", wanted.limit, least=0)
-    unknown = sorted(set(wanted.statuses) - _STATUSES)
+    statuses = {*wanted.statuses, *([] if wanted.status is None else [wanted.status])}
+    unknown = sorted(statuses - _STATUSES)
     if unknown:
         raise WrongArgument(
             "TaskFilter(statuses=…)",
@@ -316,7 +358,7 @@ def build_list_request(wanted: TaskFilter) -> ListRequest:
     return ListRequest(
         archived=wanted.ended,
         workflow=wanted.workflow,
-        statuses=frozenset(wanted.statuses),
+        statuses=frozenset(statuses),
         after_ms=wanted.after,
         before_ms=wanted.before,
         # More than any store has; islice takes no larger numbers.

@@ -206,7 +206,7 @@ _SIGNS = {
     "killed": ("bad", "✗"),
     "waiting": ("wait", "?"),
     "paused": ("wait", "‖"),
-    "split": ("soft", "⑂"),
+    "split": ("soft", "⇉"),
     "damaged": ("bad", "✗"),
     "unreadable": ("bad", "✗"),
 }

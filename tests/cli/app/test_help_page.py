@@ -1,5 +1,6 @@
 import click
 
+from uwf_git.cli import run
 from uwf_git.cli.app.help_page import (
     EXIT_STATUS,
     write_all_exits,
@@ -7,6 +8,7 @@ from uwf_git.cli.app.help_page import (
     write_examples,
 )
 from uwf_git.cli.app.options import shared_options
+from uwf_git.cli.thread import amend, start
 from uwf_git.errors import (
     AgentFailed,
     BadUsage,
@@ -68,3 +70,13 @@ def test_page_without_examples_has_no_heading_for_them() -> None:
     write_examples(formatter, [])
 
     assert formatter.getvalue() == ""
+
+
+def test_limits_are_a_group_of_their_own() -> None:
+    for verb in (run.command, start.start_command, amend.command):
+        with click.Context(verb, info_name="uwf") as context:
+            page = verb.get_help(context)
+        others, limits = page.split("\nLimits:\n")
+        assert "--max-cost" in limits.partition("\n\n")[0]
+        assert "--agent" in others
+        assert "--max-" not in others.partition("\nOptions:\n")[2]

@@ -1,6 +1,10 @@
+from pathlib import Path
+
+import uwf_git
 from uwf_git.cli.output.screen import Painted, Screen, Styled, screen_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.model.thread import STATUSES
+from uwf_git.web.entries import badge
 
 
 def test_each_status_has_a_mark_of_its_own_in_ascii_too() -> None:
@@ -8,6 +12,13 @@ def test_each_status_has_a_mark_of_its_own_in_ascii_too() -> None:
         marks = [screen.mark(status).text for status in (*STATUSES, "running", "damaged", "new")]
         assert len(set(marks)) == len(marks)
     assert all(Screen(is_utf8=False).mark(status).text.isascii() for status in STATUSES)
+
+
+def test_a_split_has_one_mark_on_terminal_report_and_page() -> None:
+    sign = Screen().mark("split").text
+    page = Path(uwf_git.__file__).parent / "web/ui/assets/modules/format.js"
+    assert sign in badge("split")
+    assert f'split: ["now", "{sign}"]' in page.read_text(encoding="utf-8")
 
 
 def test_colour_is_only_where_it_is_wanted() -> None:

@@ -47,6 +47,24 @@ def test_a_step_tells_what_each_branch_did(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["status"] == "completed"
 
 
+def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:
+    thread = split(uwf, "echo done")
+    environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "60"}
+    screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
+    uwf("thread", "patch", thread, '{"a": 1}', "-m", "word " * 20)
+
+    told = uwf("thread", "show", thread, **screen).out
+    stepped = uwf("thread", "step", thread, **screen).out
+
+    assert "word\n          word " in told
+    assert "⇉ split" in stepped
+    ids = [re.search(rf"{role} ([0-9A-Z]+) ready", told) for role in ("reviewer", "tester")]
+    assert all(each is not None and len(each[1]) < 26 for each in ids)
+    begun = [uwf.json("thread", "show", each[1])["thread"] for each in ids if each is not None]
+    assert len(set(begun)) == 2
+    assert not any(each in stepped for each in begun)
+
+
 def begun_branches(uwf: Uwf, thread: str) -> tuple[Store, list[ThreadId]]:
     """Begin the branches of a thread; return their store, and them."""
     store = open_store(str(uwf.session.repo), environ=uwf.session.environ)

@@ -69,6 +69,13 @@ def test_fields_and_a_text_are_asked_for() -> None:
     assert "----- Your answer as reviewer -----" in me.shown
 
 
+def test_the_last_question_is_asked_again_until_it_is_answered() -> None:
+    me = Answers("y", "", "", "Fine.", ".", "hm", "yes please", "")
+
+    assert ask(me).content == "Fine."
+    assert me.shown.count("Your answer as") == 1
+
+
 def test_edited_text_is_the_text() -> None:
     me = Answers("y", "", "", ":e", "")
 

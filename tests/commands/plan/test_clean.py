@@ -90,7 +90,7 @@ def test_no_link_is_followed(store: Store, project: Path, tmp_path: Path, caller
         clean_plans(store, caller, str(project), with_plans=True)
     (project / "docs/plans").unlink()
     (project / "docs/plans").symlink_to(tmp_path / "elsewhere")
-    with refuses("plan-dir-outside"):
+    with refuses("behind-link"):
         clean_plans(store, caller, str(project), with_plans=True)
     os.rename(project / ".state", project / ".old")
     (project / ".state").symlink_to(tmp_path / "elsewhere")

@@ -28,6 +28,7 @@ from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.receive.rules import check_received
 from uwf_git.commands.remote.descendants import with_branches
+from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
@@ -213,6 +214,28 @@ def test_three_clones_work_on_six_branches_and_one_joins(
     assert b.push(thread).failure() is None
     assert git("fsck", "--strict", "--no-dangling", cwd=hub) == ""
     assert verify(open_store(str(hub)), []).troubles == ()
+
+
+def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    site.push()
+    b = another(world, str(hub), name="b")
+    kill_thread(b.world.store, b.world.caller, at.children[0], reason="theirs")
+    for each in (site, b):
+        run_to_end(each, at.thread)
+    assert b.push().failure() is None
+    fetched = site.fetch()
+    hints = {divergence_hint(each) for each in fetched.of("diverged")}
+    assert len(hints) == 2
+    assert all(f"`uwf thread fork {at.thread} " in hint for hint in hints)
+
+    fork_thread(world.store, world.caller, ForkRequest(at.thread), thread=world.new_id())
+
+    assert site.fetch().failure() is None
+    assert site.push().failure() is None
+    assert refs_of(hub) == refs_of(site.path)
 
 
 def test_two_clones_that_finish_one_branch_agree_after_a_fork(

@@ -86,7 +86,7 @@ def test_a_diverged_push_names_the_command_that_helps(
     assert isinstance(failure, PushDiverged)
     here, there = site.find(f"threads/{thread}"), other.find(f"threads/{thread}")
     assert f"here at {here}, at origin at {there}" in failure.message
-    assert f"uwf thread fork {thread} --at {here}" in (failure.hint or "")
+    assert "`uwf fetch origin`" in (failure.hint or "")
 
 
 def test_a_thread_that_is_not_whole_stays_and_the_others_go(

@@ -241,3 +241,26 @@ def test_mixed_forms_are_reported() -> None:
     assert (20, "moderator.graph[3].to", "unknown key 'to'; there is from, transitions") in (
         problems_of(text)
     )
+
+
+@pytest.mark.parametrize(
+    ("condition", "named"),
+    [
+        ("meta.okay = false and depth < 6", "okay"),
+        ("$not(meta.OK)", "OK"),
+        ("state.meta.x or history[meta.x] or steps[meta.x] or 'meta.x' = meta.ok", None),
+    ],
+)
+def test_warning_of_a_member_that_no_answer_has(condition: str, named: str | None) -> None:
+    found = read(spoiled("meta.ok = false", f'"{condition}"')).warnings
+    assert [(each.line, each.path) for each in found] == [
+        (17, "moderator.graph[2].transitions[0]") for _ in range(named is not None)
+    ]
+    assert all(repr(named) in each.message for each in found)
+
+
+def test_warning_of_a_role_that_nobody_may_follow() -> None:
+    found = read(f'{SOUND.rstrip()}\n          when: "meta.ok = true"\n').warnings
+    assert [(each.line, each.path) for each in found] == [(19, "moderator.graph[2].transitions[1]")]
+    open_schema = spoiled("properties: {ok: {type: boolean}}", "additionalProperties: true")
+    assert not read(open_schema).warnings

@@ -33,11 +33,17 @@ _IN_BRIEF: Mapping[int, str] = {
 def write_options(
     formatter: click.HelpFormatter, ctx: click.Context, params: Sequence[click.Parameter]
 ) -> None:
-    """Write the options of *params* with their help; newer versions of click help arguments too."""
-    options = [param for param in params if isinstance(param, click.Option)]
-    records = [each for option in options if (each := option.get_help_record(ctx)) is not None]
-    if records:
-        with formatter.section("Options"):
+    """Write the options of *params* with their help, the limits of a thread as one group."""
+    from uwf_git.model.limits import LIMITS  # noqa: PLC0415 (only help needs it)
+
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for param in params:
+        # Newer versions of click have help of arguments too.
+        record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+        if record is not None:
+            groups.setdefault("Limits" if param.name in LIMITS else "Options", []).append(record)
+    for title, records in groups.items():
+        with formatter.section(title):
             formatter.write_dl(records)
 
 

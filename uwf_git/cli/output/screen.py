@@ -27,7 +27,7 @@ _MARKS: Mapping[str, tuple[str, str, Style | None]] = {
     "failed": ("✗", "!", "red"),
     "completed": ("✓", "+", "green"),
     "killed": ("×", "x", "magenta"),  # noqa: RUF001 (it is no letter)
-    "split": ("▶", ">", "cyan"),
+    "split": ("⇉", ">", "cyan"),
     "damaged": ("!", "#", "red"),
     "unreadable": ("!", "#", "red"),
 }

@@ -86,7 +86,8 @@ def _not_an_answer(name: str, problem: str) -> Refused:
 def command(session: Session, thread: str, *, head: str | None, message: str, **given: Any) -> None:
     """Answer as the role that a thread waits for.
 
-    At a terminal each field is asked for and checked, then a text. An answer that does not fit the
+    At a terminal each field is asked for and checked, then a text, and whether to hand them in:
+    Enter or y does, n asks for each again and keeps what you said. An answer that does not fit the
     role is refused with every problem, and nothing is recorded. You are the author of its commit.
 
     A thread need not wait yet: it is enough that the next role is bound to `human`.

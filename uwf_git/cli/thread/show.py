@@ -1,6 +1,6 @@
 """`uwf thread show`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -14,9 +14,11 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
+from uwf_git.engine.picture.labels import columns, wrap
 from uwf_git.model.event_words import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
+from uwf_git.store.threads.naming import read_short_ids
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000
@@ -54,7 +56,9 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
         told = {**document, "visits": _tell_visits(document, failed)}
         status = document.get("branchStatus", document["status"])
-        return _paint(_text(told, screen, stop.advice.text), status, screen)
+        branches = _list_ids(document.get("branches", []))
+        shorten = read_short_ids(store, branches).shorten if session.is_screen else str
+        return _paint(_text(told, screen, stop.advice.text, shorten), status, screen)
 
     emit(session, shown.document, text=render)
 
@@ -77,7 +81,12 @@ def _paint(text: str, status: str, screen: Screen) -> str:
     return Painted(f"{before}{title}{shown}{newline}{rest}")
 
 
-def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
+def _text(
+    document: dict[str, Any],
+    screen: Screen,
+    advice: str = "",
+    shorten: Callable[[str], str] = str,
+) -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
     steps = document["steps"] if "steps" in document else [document["step"]]
     facts = {
@@ -104,7 +113,7 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
     lines = [f"{name:10}{_short(value)}" for name, value in facts.items() if value is not None]
     if "diverged" in document:
         lines.append(f"{'diverged':10}{_diverged(document)}")
-    lines += _family(document)
+    lines += _family(document, shorten)
     if "try" in document:
         lines.append(f"{'try':10}{describe_try(document['try'])}")
     for branch in document.get("givenUp", ()):
@@ -112,13 +121,31 @@ def _text(document: dict[str, Any], screen: Screen, advice: str = "") -> str:
         lines.append(f"{'given up':10}{told}")
     if document["error"]:
         lines.append(f"{'error':10}{_tell_error(document)}")
-    lines += _steps(steps, first=document["depth"] - len(steps) + 1)
-    lines += _branches_steps(document.get("branches", []), "")
+    lines = _fit(lines, screen, indent=10)
+    taken = _steps(steps, first=document["depth"] - len(steps) + 1)
+    lines += _fit([*taken, *_branches_steps(document.get("branches", []), "")], screen, indent=3)
     if "question" in document:
         lines += ["", *_question(document["question"])]
     if advice:
         lines += ["", f"next: {advice}"]
     return "\n".join(lines)
+
+
+def _fit(lines: Iterable[str], screen: Screen, *, indent: int) -> list[str]:
+    """Return *lines*; those too long for the screen in lines below their first *indent*.
+
+    They are broken between words. A path that fills a line stays whole, so that it can be copied.
+    """
+    width = screen.width
+    return [line if width is None else _break(line, width, indent) for line in lines]
+
+
+def _break(line: str, width: int, indent: int) -> str:
+    words = line[indent:].split()
+    room = width - indent
+    if columns(line) <= width or max(map(columns, words), default=0) > room:
+        return line
+    return line[:indent] + ("\n" + " " * indent).join(wrap(line[indent:], room))
 
 
 def _steps(
@@ -172,14 +199,15 @@ def _parent(document: dict[str, Any]) -> str | None:
     return f"{parent} ({how or 'an agent of it started this thread'})"
 
 
-def _family(document: dict[str, Any]) -> list[str]:
+def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str]:
     """Return a line for each branch, and for what holds the thread up."""
-    lines = [f"{'branch':10}{line}" for line in _branches(document.get("branches", []), "")]
+    branches = _branches(document.get("branches", []), "", shorten)
+    lines = [f"{'branch':10}{line}" for line in branches]
     lines += describe_work(document)
     for held in document.get("heldBy", []):
         what = _HELD.get(held["status"], held["status"])
         is_own = held["status"] == "limit" or held["thread"] == document["thread"]
-        who = "" if is_own else f"{held['thread']}, "
+        who = "" if is_own else f"{shorten(held['thread'])}, "
         told = f": {_short(held['error'])}" if "error" in held else ""
         lines.append(f"{'held by':10}{who}{what}{told}")
         if "hint" in held:
@@ -198,12 +226,20 @@ def describe_work(document: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _branches(rows: list[dict[str, Any]], around: str) -> Iterator[str]:
+def _list_ids(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield row["thread"]
+        yield from _list_ids(row.get("branches", []))
+
+
+def _branches(
+    rows: list[dict[str, Any]], around: str, shorten: Callable[[str], str]
+) -> Iterator[str]:
     for row in rows:
         number = f"{around}{row['number']}"
         said = f": {_short(row['said'])}" if row.get("said") else ""
-        yield f"{number} {row['label']} {row['thread']} {row['status']}{said}"
-        yield from _branches(row.get("branches", []), f"{number}.")
+        yield f"{number} {row['label']} {shorten(row['thread'])} {row['status']}{said}"
+        yield from _branches(row.get("branches", []), f"{number}.", shorten)
 
 
 def _tell_visits(document: dict[str, Any], failed: Mapping[str, int]) -> str:

@@ -69,7 +69,7 @@ workdir_option = click.option(
 @verb(
     "uwf thread start solve-issue -p 'Fix the login bug of issue 42'",
     "uwf thread start solve-issue --prompt-file issue.md --agent developer=uwf-cursor",
-    """uwf thread start develop -p x --agent 'coder={"command": "dev", "protocol": "flags"}'""",
+    """uwf thread start develop -p x --agent 'developer={"command": "dev", "protocol": "flags"}'""",
     "uwf thread start solve-issue -p x --agent developer=@developer.yaml",
     exits={1: "there is no such workflow or role"},
 )

@@ -10,6 +10,7 @@ from uwf_git.cli.app.agent_options import agents_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
 from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import Painted
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
@@ -19,6 +20,7 @@ from uwf_git.commands.step.branches import BranchStep, check_branches
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.model.text import one_line
 from uwf_git.store.store import Store
 
 # What `step` and `poke` share: the options of a step, and taking it while forwarding its log.
@@ -119,12 +121,18 @@ def emit_step(
         document["branches"] = [_view_branch(each) for each in stepped.branches]
 
     def render(_document: dict[str, object]) -> str:
-        return describe_result(session, store, stepped)
+        lines = [_describe_branch(session, store, each) for each in stepped.branches]
+        return Painted("\n".join([*lines, describe_result(session, store, stepped)]))
 
-    is_line = session.is_screen and not stepped.branches
-    emit(session, document, text=render if is_line else None)
+    emit(session, document, text=render if session.is_screen else None)
     tell_stop(session, stop, is_called=is_called)
     check_branches(stepped)
+
+
+def _describe_branch(session: Session, store: Store, branch: BranchStep) -> str:
+    if branch.result is not None:
+        return describe_result(session, store, branch.result)
+    return branch.thread if branch.error is None else one_line(branch.error.message)
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:

@@ -25,9 +25,10 @@ from uwf_git.commands.workflow.build import (
 from uwf_git.commands.workflow.find import find_used
 from uwf_git.errors import Refused
 from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
+from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.text import one_line
-from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES
+from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml
 
 MOST_BYTES = 64 * MAX_SOURCE_BYTES
 """More than a workflow may have, so that its own limit refuses first."""
@@ -77,7 +78,11 @@ def put_file(session: Session, file: Input, *, workdir: str | None = None) -> Pu
     source = file.read_bytes(limit_bytes=MOST_BYTES)
     path = None if file.path == "-" else os.path.join(session.cwd, file.path)
     store = session.open_store(create=True)
-    put = put_workflow(store, caller_of(session), source, path=path, workdir=workdir)
+    try:
+        put = put_workflow(store, caller_of(session), source, path=path, workdir=workdir)
+    except (BadYaml, InvalidWorkflow) as error:
+        error.message = error.message if path is None else f"{file.name}: {error.message}"
+        raise
     warnings = in_file(put.warnings, file.name)
     note_warnings(warnings)
     return put._replace(warnings=tuple(warnings))

@@ -362,8 +362,11 @@ def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit)
         meta = fill_form(asker, role.output_schema, check=check, before=meta)
         content = _ask_text(asker, content, edit)
         asker.say(f"\n{json.dumps(meta, ensure_ascii=False, indent=2)}\n")
-        line = asker.read_line("Hand this in? [Y/n] ")
-        if line is not None and line.strip().lower() in ("", "y", "yes"):
+        word = "?"
+        while word not in ("", "y", "yes", "n", "no"):
+            line = asker.read_line("Hand this in? [Y/n] ")
+            word = "n" if line is None else line.strip().lower()
+        if word not in ("n", "no"):
             return FilledForm(meta, content)
 
 

@@ -73,6 +73,9 @@ class DriveRequest(NamedTuple):
     is_over: Callable[[], bool] = _never
     """Of a branch: begin no more steps."""
 
+    may_do_nothing: bool = False
+    """Return also why not even one step can be taken; if False, that is an error."""
+
 
 class Driven(NamedTuple):
     """A thread after a drive."""
@@ -114,7 +117,7 @@ def drive_thread(
     Raises:
         ThreadBusy: another process drives it or takes a step.
         TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
-        LimitReached, ThreadNotReady: not even one step can be taken.
+        LimitReached, ThreadNotReady: not even one step can be taken, and it may not do nothing.
     """
     with hold_drive(store, caller, request, watcher=watcher) as drive:
         return drive.run()
@@ -362,8 +365,8 @@ class Drive:
     def _stopped_unless_first(
         self, stopped: StoppedBy, error: LimitReached | ThreadNotReady
     ) -> Driven:
-        """Stop the drive; before its first step, raise *error* as a step does."""
-        if not self.has_begun:
+        """Stop the drive; before its first step, raise *error* if it may not do nothing."""
+        if not (self.has_begun or self.request.may_do_nothing):
             raise error
         return self.stop(stopped)
 

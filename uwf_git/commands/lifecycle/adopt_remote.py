@@ -9,6 +9,7 @@ from functools import partial
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.arrivals import first_finding
+from uwf_git.commands.remote.descendants import list_joined
 from uwf_git.commands.remote.reconcile import check_no_work_waits
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.errors import Conflict, StoreDamaged
@@ -21,6 +22,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
 from uwf_git.store.threads.local_files import forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
+from uwf_git.store.threads.snapshot import read_snapshot
 
 
 def adopt_remote_history(
@@ -28,9 +30,18 @@ def adopt_remote_history(
 ) -> str | None:
     """Move *thread* from *kept*, which another thread has in its history, to a remote's head.
 
+    The branches that *kept* has joined go on as they are at the remote too.
+
     Returns:
         The remote whose history it adopted; None if it has diverged from no remote, or is busy.
     """
+    follows = _adopt(store, caller, thread, kept)
+    for end in list_joined(store, kept) if follows else ():
+        _adopt(store, caller, read_snapshot(store, end).record.thread, end)
+    return follows
+
+
+def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | None:
     for remote, sides in _diverged(store, thread, kept):
         there = sides.there_archived or sides.there_active
         if there is None:

@@ -285,8 +285,10 @@ def clean_plans(
         require_rest(store, found.record.thread)
     files = [settings.state_file, _find_status_file(found, settings)]
     if with_plans:
-        plans = find_plans(workdir, find_plan_dir(found, settings)).plans
-        files += [plan.file for plan in plans]
+        plan_dir = find_plan_dir(found, settings)
+        if not os.path.isabs(plan_dir):
+            _check_no_link(workdir, plan_dir)
+        files += [plan.file for plan in find_plans(workdir, plan_dir).plans]
     there = [path for path in dict.fromkeys(files) if _is_plain_file(workdir, path)]
     ended = None
     if store is not None and found is not None and found.record.status not in ENDED:
@@ -311,9 +313,7 @@ def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
     return str(named) if is_named else settings.status_file
 
 
-def _is_plain_file(workdir: str, path: str) -> bool:
-    """Check whether *path* is a regular file there; a link is none."""
-    folder = os.path.dirname(path)
+def _check_no_link(workdir: str, folder: str) -> None:
     root = os.path.realpath(workdir)
     if os.path.realpath(os.path.join(root, folder)) != os.path.normpath(os.path.join(root, folder)):
         raise Refused(
@@ -322,7 +322,12 @@ def _is_plain_file(workdir: str, path: str) -> bool:
             hint="remove its files by hand, if they are yours",
             folder=folder,
         )
+
+
+def _is_plain_file(workdir: str, path: str) -> bool:
+    """Check whether *path* is a regular file there; a link is none."""
+    _check_no_link(workdir, os.path.dirname(path))
     try:
-        return stat.S_ISREG(os.lstat(os.path.join(root, path)).st_mode)
+        return stat.S_ISREG(os.lstat(os.path.join(workdir, path)).st_mode)
     except OSError:
         return False

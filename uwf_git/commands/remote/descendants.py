@@ -1,10 +1,11 @@
-"""The branches of threads, and theirs: what goes along when a thread is pushed."""
+"""The branches of threads, and theirs: what goes along with a thread that is pushed or forked."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history
@@ -31,3 +32,16 @@ def _list_branches(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
         for snapshot in walk_history(store, head.commit):
             split = snapshot.get_present().split if snapshot.record.event == "split" else None
             yield from () if split is None else (child.thread for child in split.children)
+
+
+def list_joined(store: Store, commit: Oid) -> set[Oid]:
+    """List the ends of the branches that the history of *commit* has joined, and of theirs."""
+    found: set[Oid] = set()
+    waiting = [commit]
+    while waiting:
+        with suppress(StoreDamaged):
+            for snapshot in walk_history(store, waiting.pop()):
+                joined = snapshot.commit.parents[1:] if snapshot.record.event == "join" else ()
+                found.update(joined)
+                waiting += joined
+    return found

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals, judge_together
+from uwf_git.commands.remote.descendants import list_joined
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
     reconcile_thread,
@@ -225,6 +226,9 @@ def divergence_hint(reconciled: Reconciled) -> str:
             f"take theirs with `git update-ref {reconciled.ref} {reconciled.tracked} "
             f"{reconciled.local}` in the store, then put yours again on top"
         )
+    outer = reconciled.joined_by
+    if outer is not None:
+        return divergence_hint(outer) + ", with the branches that it joined"
     return (
         f"both are kept; `uwf thread fork {name} --at {reconciled.local}` makes yours a thread of "
         "its own, and this one follows the remote"
@@ -385,9 +389,23 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
         for name in received.there.workflows
     ]
     forget_refused(store, remote, reconciled)
+    joined = _find_joined(store, reconciled)
+    reconciled = [each._replace(joined_by=joined.get(each.local)) for each in reconciled]
     changed = [each for each in reconciled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
     return Fetched(remote, changed, busy, received.ignored, unchanged)
+
+
+def _find_joined(store: Store, reconciled: list[Reconciled]) -> dict[Oid | None, Reconciled]:
+    """Map the ends of branches to the outermost thread that has diverged and has joined them."""
+    diverged = [
+        (list_joined(store, each.local), each)
+        for each in reconciled
+        if each.event == "diverged" and each.local is not None
+    ]
+    # The outermost has joined the most, and comes last.
+    diverged.sort(key=lambda pair: len(pair[0]))
+    return {end: each for ends, each in diverged for end in ends}
 
 
 def _create_threads(store: Store, arrivals: Iterable[Arrival]) -> list[Arrival]:

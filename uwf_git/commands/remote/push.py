@@ -77,12 +77,10 @@ class PushDiverged(Conflict):
     def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
         first = left[0]
         refs = [each.ref for each in left]
-        _refs, kind, name = first.ref.split("/", 2)
-        fork = f"`uwf thread fork {name} --at {first.here}` makes yours a thread of its own"
         super().__init__(
             f"{name_some(refs, most=_MOST_NAMED)}: here at {first.here}, at {remote.name} at "
             f"{first.there}; neither goes on from the other",
-            hint=fork if kind != "workflows" else f"`uwf fetch {remote.name}` says what to do",
+            hint=f"`uwf fetch {remote.name}` says what to do",
             remote=remote.name,
             refs=refs,
             local=first.here,

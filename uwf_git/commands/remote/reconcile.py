@@ -65,6 +65,9 @@ class Reconciled(NamedTuple):
     finding: Finding | None = None
     """Why it was refused."""
 
+    joined_by: "Reconciled | None" = None
+    """The outermost thread that has diverged as well, and has joined this one here."""
+
 
 def reconcile_thread(
     store: Store, remote: Remote, thread: ThreadId, *, passed: Container[Arrival] = ()

@@ -1,9 +1,11 @@
 """The moderator's graph in a workflow file, and whether it leads to every role and to the end."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from uwf_git.model.definition.definition import RoleDefinition
 from uwf_git.model.definition.findings import (
     DocumentPath,
     Findings,
@@ -23,6 +25,10 @@ from uwf_git.model.workflow import END, START, Transition
 CheckCondition = Callable[[str], str | None]
 
 _CONDITION_KEYS = ("condition", "when")
+_MEMBER = re.compile(r"(?<![\w.$\['\"])meta\.(\w+)")
+"""A member of the meta of the step just done; behind a bracket it may be another one's."""
+
+_PLAIN_SCHEMA = {"$schema", "title", "description", "type", "properties", "required"}
 _EMPTY = "the condition is empty; leave it out if it always holds"
 
 
@@ -39,6 +45,9 @@ class GraphReading:
 
     is_understood: bool = True
     """True if every name could be read, so that its routes can be checked."""
+
+    ways: dict[str, list[DocumentPath]] = field(default_factory=dict)
+    """The places of the transitions of each name."""
 
 
 def read_graph(
@@ -167,6 +176,7 @@ class _GraphReader:
             settled.add(source)
         if to is not None:
             self.reading.entries[source].append(Transition(to=to, condition=condition))
+            self.reading.ways.setdefault(source, []).append(path)
 
     def _read_name(self, path: DocumentPath, fields: dict[str, Any], key: str) -> str | None:
         """Return the role or sentinel under *key*, or the one that was probably meant."""
@@ -229,6 +239,35 @@ def check_routes(findings: Findings, reading: GraphReading, *, roles: Sequence[s
         if role not in reached:
             findings.add(("roles", role), "no path from $START leads to this role")
     _check_ends(findings, reading, ways=ways, reached=[name for name in roles if name in reached])
+
+
+def warn_of_conditions(
+    findings: Findings, reading: GraphReading, roles: Mapping[str, RoleDefinition]
+) -> None:
+    """Warn of fields that no answer of the role has, and of roles that none may follow."""
+    for source, transitions in reading.entries.items():
+        known = _known_members(roles.get(source))
+        for path, transition in zip(reading.ways.get(source, ()), transitions, strict=True):
+            condition = transition.condition or ""
+            for named in _MEMBER.findall(condition):
+                # In `history` it is the meta of any step.
+                if known and named not in known and "history" not in condition:
+                    message = f"the outputSchema of {source} has no {shown(named)}"
+                    findings.warn(path, f"{message}; {suggestion(named, known)}")
+        if transitions and transitions[-1].condition is not None:
+            findings.warn(
+                reading.ways[source][-1],
+                f"if no condition of {source} holds, the thread stops with an error; the last "
+                "transition needs none",
+            )
+
+
+def _known_members(role: RoleDefinition | None) -> list[str]:
+    """List the members that the meta of *role* may have; empty if it may have others."""
+    schema = None if role is None else role.output_schema
+    if not isinstance(schema, dict) or not schema.keys() <= _PLAIN_SCHEMA:
+        return []
+    return list(schema.get("properties", ()))
 
 
 def _check_ends(

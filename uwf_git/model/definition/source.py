@@ -19,7 +19,12 @@ from uwf_git.model.definition.findings import (
     yaml_kind,
 )
 from uwf_git.model.definition.flow import LANGUAGES, FlowFile, read_flow, read_language
-from uwf_git.model.definition.graph import CheckCondition, check_routes, read_graph
+from uwf_git.model.definition.graph import (
+    CheckCondition,
+    check_routes,
+    read_graph,
+    warn_of_conditions,
+)
 from uwf_git.model.definition.roles import CheckSchema, RolesFile, read_roles
 from uwf_git.model.limits import LIMITS, find_limit_problem
 from uwf_git.model.workflow import Graph
@@ -117,7 +122,7 @@ def read_definition(
         roles |= {agent: role for agent, role in added.items() if agent not in role_names}
         role_names += [agent for agent in added if agent not in role_names]
     else:
-        graph = _read_graph(findings, fields, role_names, check_condition)
+        graph = _read_graph(findings, fields, roles, role_names, check_condition)
     definition = Definition(
         name=name,
         description=findings.read_optional_text((), fields, "description") or "",
@@ -184,6 +189,7 @@ def _check_version(findings: Findings, value: Any) -> None:
 def _read_graph(
     findings: Findings,
     fields: Mapping[str, Any],
+    roles: Mapping[str, RoleDefinition],
     role_names: list[str],
     check_condition: CheckCondition,
 ) -> Graph:
@@ -192,6 +198,7 @@ def _read_graph(
     )
     if role_names and reading.is_understood:
         check_routes(findings, reading, roles=role_names)
+    warn_of_conditions(findings, reading, roles)
     return {name: tuple(ways) for name, ways in reading.entries.items()}
 
 

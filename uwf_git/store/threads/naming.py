@@ -37,9 +37,9 @@ class ShortIds:
         return thread[: max(alike + 1, TIME_SYMBOLS)]
 
 
-def read_short_ids(store: Store) -> ShortIds:
-    """Return the short ids of all threads of *store*."""
-    return ShortIds(_list_all(store))
+def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
+    """Return the short ids of all threads of *store*, and of branches that may have *not_begun*."""
+    return ShortIds({*_list_all(store), *not_begun})
 
 
 def find_newest(store: Store, text: str) -> ThreadId | None:
