@@ -88,13 +88,14 @@ THREAD = LazyGroup(
     examples=["uwf thread start solve-issue -p 'Fix the login bug'"],
     sections={
         "Start": ("start", "step", "run", "wait"),
-        "Look": ("list", "show", "read", "logs", "diff", "graph", "report", "context"),
+        "Look": ("list", "show", "read", "files", "logs", "diff", "graph", "report", "context"),
         "Steer": (
             "answer",
             "pause",
             "resume",
             "retry",
             "poke",
+            "restore",
             "patch",
             "amend",
             "append",

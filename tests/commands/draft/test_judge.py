@@ -173,10 +173,7 @@ moderator:
       transitions: [{to: writer, condition: meta.don = false and depth < 4}, {to: $END}]
 """
 
-    problem = (
-        "a condition after writer reads meta.don of writer, which its outputSchema does not have"
-    )
-    assert told(graph) == [(3, f"{problem}; did you mean 'done'?")]
+    assert told(graph) == [(10, "the outputSchema of writer has no 'don'; did you mean 'done'?")]
     assert judged(graph.replace("meta.don ", "meta.done ")).roles == ("writer",) * 4
 
 

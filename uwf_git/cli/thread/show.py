@@ -14,7 +14,6 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.engine.picture.labels import columns, wrap
 from uwf_git.model.event_words import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
@@ -141,6 +140,8 @@ def _fit(lines: Iterable[str], screen: Screen, *, indent: int) -> list[str]:
 
 
 def _break(line: str, width: int, indent: int) -> str:
+    from uwf_git.engine.picture.labels import columns, wrap  # noqa: PLC0415 (only at a terminal)
+
     words = line[indent:].split()
     room = width - indent
     if columns(line) <= width or max(map(columns, words), default=0) > room:

@@ -84,7 +84,6 @@ def _list_runners(value: Mapping[str, Any]) -> Iterator[tuple[DocumentPath, Mapp
 
 _OF_ENGINE = ("iteration", "error", "errors", "output", "outputs")
 _OF_BRANCH = "parallel_"
-_META = re.compile(r"(?<![.\w])meta\.([A-Za-z_]\w*)")
 _HISTORY = re.compile(
     r"""\brole\s*=\s*["']([^"']+)["']\s*\](?:\[[^\]]*\])?\.meta\.([A-Za-z_]\w*)"""
 )
@@ -110,8 +109,8 @@ def find_path(place: str, root: DocumentPath) -> DocumentPath:
 def _check_graph(findings: Findings, definition: Definition) -> None:
     for source, ways in definition.graph.items():
         conditions = [way.condition or "" for way in ways]
-        asked = [(source, field) for each in conditions for field in _META.findall(each)]
-        asked += [found for each in conditions for found in _HISTORY.findall(each)]
+        # A member of the role's own meta is a warning of the validator.
+        asked = [found for each in conditions for found in _HISTORY.findall(each)]
         for name, field in dict.fromkeys(asked):
             role = definition.roles.get(name)
             known = None if role is None else _list_fields(role.output_schema)

@@ -187,7 +187,9 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
     if not snapshot.record.depth:
         return {"step": None}
     step = view_step(snapshot, newest)
-    files = find_newest_step(snapshot).record.files
+    # Mostly it is the tip itself.
+    taken = snapshot if snapshot.record.event == "step" else find_newest_step(snapshot)
+    files = taken.record.files
     if files is not None:
         from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
 
