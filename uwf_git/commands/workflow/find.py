@@ -6,6 +6,7 @@ import shlex
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
@@ -385,7 +386,14 @@ def _of_local_hash(store: Store, cwd: str, prefix: str) -> FoundWorkflow | None:
 
 
 def _of_hash(store: Store, text: str, prefix: str) -> FoundWorkflow:
-    if not is_node_hash(prefix):
+    if is_node_hash(prefix):
+        for name in list_names(store):
+            # Most threads begin with the newest version of a name; a damaged one is another's.
+            with suppress(StoreDamaged):
+                version = find_version(store, name)
+                if version is not None and version.workflow == prefix:
+                    return _of_version(store, version)
+    else:
         versions = {
             version.workflow: version
             for version in list_versions(store)
