@@ -20,6 +20,7 @@ from bench.crowd import measure_crowd  # noqa: E402 - as above
 from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
 from bench.drivers import measure_drivers  # noqa: E402 - as above
+from bench.files import measure_files  # noqa: E402 - as above
 from bench.kit import measure_kit  # noqa: E402 - as above
 from bench.library import measure_library  # noqa: E402 - as above
 from bench.look import measure_look  # noqa: E402 - as above
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "depth": measure_depth,
     "read": measure_read,
     "library": measure_library,
+    "files": measure_files,
     "look": measure_look,
     "crowd": measure_crowd,
     "drivers": measure_drivers,

@@ -136,17 +136,21 @@ def reopen_store(world: World, path: str, *, fsync: bool) -> Store:
     return open_store(path, environ=world.environ)
 
 
-def begin_thread(world: World, store: Store, workflow: str) -> Thread:
-    """Start a thread of a workflow that the store has."""
+def begin_thread(
+    world: World, store: Store, workflow: str, *, agent: str | None = None, cwd: str | None = None
+) -> Thread:
+    """Start a thread of a workflow that the store has, by default with the agent of the world."""
     thread = ThreadId(f"01J{next(_counted):023}")
-    start_thread(
-        store, world.caller, StartRequest(workflow, "Go on.", (world.agent,)), thread=thread
-    )
-    return Thread(store, world.caller, thread)
+    caller = world.caller if cwd is None else world.caller._replace(cwd=cwd)
+    request = StartRequest(workflow, "Go on.", (agent or world.agent,))
+    start_thread(store, caller, request, thread=thread)
+    return Thread(store, caller, thread)
 
 
-def begin_endless(world: World, store: Store) -> Thread:
-    """Start a thread that can be stepped for ever.
+def begin_endless(
+    world: World, store: Store, *, agent: str | None = None, cwd: str | None = None
+) -> Thread:
+    """Start a thread that can be stepped for ever; *agent* and *cwd* are as above.
 
     No file can say such a workflow, for every one must lead to an end; so it is made of nodes.
     """
@@ -171,7 +175,7 @@ def begin_endless(world: World, store: Store) -> Thread:
     add_version(
         store, None, added=(ENDLESS, node, closure), source=SourceFiles(b""), signing=signing
     )
-    return begin_thread(world, store, ENDLESS)
+    return begin_thread(world, store, ENDLESS, agent=agent, cwd=cwd)
 
 
 def play_once(turn: Turn) -> Played:
