@@ -39,10 +39,12 @@ from uwf_git.library.values import (
     BackgroundRun,
     OnStep,
     TaskEvent,
+    TaskFiles,
     TaskRun,
     TaskState,
     TaskStatus,
     TaskStep,
+    build_task_files,
     build_task_run,
     build_task_step,
     build_watcher,
@@ -416,6 +418,31 @@ class TaskHandle:
         with self._place.writing() as store:
             fork_thread(store, self._place.caller, request, thread=thread)
         return TaskHandle(self._place, thread)
+
+    def files(self, step: int | str | None = None) -> TaskFiles:
+        """Return what *step* changed in the project: its number, its hash or a commit.
+
+        None: all that changed since the first step. ``Refused``: no such step, or nothing recorded.
+        """
+        from uwf_git.commands.control.files import find_files  # noqa: PLC0415 (few ask for files)
+
+        named = None if step is None else str(step)
+        store = self._place.open()
+        return build_task_files(find_files(store, self._place.environ, self.task_id, named))
+
+    def restore(self, step: int | str, *, before: bool = False) -> TaskFiles:
+        """Make the project's files as they were after *step*, or *before* it; return what changed.
+
+        What is there is recorded first: restoring ``before`` of the result undoes this. All files
+        change or none. ``Conflict``: a file that is in no commit is in the way, or an agent works.
+        """
+        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (few ask for files)
+
+        with self._place.writing() as store:
+            restored = restore_files(
+                store, self._place.caller, self.task_id, str(step), is_before=before
+            )
+        return build_task_files(restored.files)
 
     @contextmanager
     def _stepping(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from uwf_git.commands.drive.drive_thread import Driven, StoppedBy, Watcher
 from uwf_git.commands.events.commit_events import EventOptions
@@ -27,6 +27,9 @@ from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.control.files import FilesAt
 
 _PAUSE_S = 0.2
 
@@ -260,6 +263,26 @@ class TaskStep:
     said: str
     """What happened, in one line."""
 
+    files: str | None = None
+    """The commits of the project's files before and after the step, ``<before>..<after>``; None if
+    it changed none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFiles:
+    """The files of the project that changed between two commits of `refs/uwf/work/<task>`."""
+
+    repository: str
+    """The work tree of the project."""
+
+    before: str
+    after: str
+    changed: Mapping[str, tuple[int | None, int | None]]
+    """Path → lines added, lines removed; None for a binary file."""
+
+    left_out: tuple[str, ...] = ()
+    """What is not recorded, each with its reason."""
+
 
 OnStep = Callable[[TaskStep], None]
 """Called after each step of a run."""
@@ -295,14 +318,30 @@ class BackgroundRun:
 
 def build_task_step(store: Store, stepped: ThreadResult) -> TaskStep:
     """Convert a ThreadResult of a thread in *store*."""
+    tip = read_snapshot(store, stepped.commit)
     return TaskStep(
         task_id=stepped.thread,
         status=stepped.status,
         role=stepped.role,
-        next=find_next_move(read_snapshot(store, stepped.commit)).role,
+        next=find_next_move(tip).role,
         head=stepped.head,
         depth=stepped.depth,
         said=stepped.said,
+        files=tip.record.files,
+    )
+
+
+def build_task_files(found: "FilesAt") -> TaskFiles:
+    """Convert what is recorded of the files of a thread."""
+    from uwf_git.commands.control.files import view_files  # noqa: PLC0415 (few ask for files)
+
+    document = view_files(found)
+    return TaskFiles(
+        repository=document["repository"],
+        before=found.before,
+        after=found.after,
+        changed={row["path"]: (row["added"], row["removed"]) for row in document["changed"]},
+        left_out=tuple(document["leftOut"]),
     )
 
 
