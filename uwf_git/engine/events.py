@@ -293,6 +293,8 @@ def _node(node: Node) -> dict[str, Any]:
 def _exit_payload(happened: TransitionFacts, turn: TurnStarted) -> dict[str, Any]:
     payload = _node(turn.node)
     payload["durationMs"] = max(0, happened.time_ms - turn.started_ms)
+    if happened.record.files is not None:
+        payload["files"] = happened.record.files
     return payload | _end_payload(happened._replace(more=_NOTHING))
 
 

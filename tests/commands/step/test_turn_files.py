@@ -8,6 +8,7 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World, replied
 
 from uwf_git.commands.after import warn_of_files
+from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
@@ -79,6 +80,9 @@ def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
     commit = world.snapshot(thread).commit.oid
     assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.value.hint)
     assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
+    events = read_events(world.store, commit, EventOptions())
+    [told] = [event["payload"] for event in events if event["type"] == "node:exit"]
+    assert told["files"] == "..".join(files_of(world, thread))
 
 
 def test_what_an_agent_committed_is_kept(world: World, git: Git) -> None:
