@@ -95,3 +95,21 @@ def test_narrow_page_has_the_chosen_step_below_the_timeline_whose_numbers_stay_i
     rows = tab.page.locator(".timeline a.event", has_text=re.compile("^(9|102)[wc]"))
     heights = {row.bounding_box()["height"] for row in rows.all()}
     assert (rows.count(), len(heights)) == (2, 1)
+
+
+def test_a_wide_split_is_one_box_and_whole_at_full_size(world: World, tab: Tab) -> None:
+    nodes = "\n".join(f"    - {{type: agent, agentId: left, id: left-{n}}}" for n in range(13))
+    source = f"name: many\nroles: {{}}\nroot:\n  type: parallel\n  nodes:\n{nodes}\n"
+    thread = world.begun(source)
+    world.step(thread, says({}))
+    tab.open(f"/t/{thread}")
+    picture = tab.page.locator(".picture svg")
+    expect(picture).to_contain_text("13 \N{MULTIPLICATION SIGN} left")
+    narrow = picture.bounding_box()["width"]
+    tab.find("button", "Full size").click()
+    expect(picture).to_contain_text("left-7")
+    expect(picture).not_to_contain_text("13 \N{MULTIPLICATION SIGN} left")
+    assert picture.bounding_box()["width"] > 2 * narrow
+    tab.find("button", "Full size").click()
+    expect(picture).to_contain_text("13 \N{MULTIPLICATION SIGN} left")
+    assert tab.heard == []

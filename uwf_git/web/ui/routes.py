@@ -99,7 +99,7 @@ ROUTES: Sequence[Route] = (
     Route("GET", "/api/threads", list_threads, FILTERS),
     Route("GET", _THREAD, view_thread),
     Route("GET", f"{_THREAD}/entries/{{commit}}", view_entry),
-    Route("GET", f"{_THREAD}/picture", draw_thread),
+    Route("GET", f"{_THREAD}/picture", draw_thread, ("whole",)),
     Route("GET", f"{_THREAD}/prompt", view_prompt),
     Route("GET", f"{_THREAD}/log", read_log, ("after",)),
     Route("GET", f"{_THREAD}/question", view_question),

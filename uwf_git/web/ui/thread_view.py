@@ -281,11 +281,12 @@ def view_question(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def draw_thread(site: Site, asked: Asked) -> Picture:
-    """Return the picture of a thread."""
-    return draw(site, picture_thread(site.open(), asked.params["thread"]))
+    """Return the picture of a thread; with `whole` in the query, no branches are folded."""
+    subject = picture_thread(site.open(), asked.params["thread"])
+    return draw(site, subject, is_whole="whole" in asked.query)
 
 
-def draw(site: Site, subject: Subject) -> Picture:
+def draw(site: Site, subject: Subject, *, is_whole: bool = False) -> Picture:
     """Return the picture of *subject*, masked, for the inside of a page."""
-    svg = render_svg(lay_out(make_plan(subject)), stands_alone=False)
+    svg = render_svg(lay_out(make_plan(subject, is_whole=is_whole)), stands_alone=False)
     return Picture(site.mask(svg))

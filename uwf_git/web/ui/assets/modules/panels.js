@@ -2,20 +2,33 @@
 
 import { h } from "./dom.js";
 
-/** Describe the panel of a picture, whose Loader is *picture*; *none* says why there is none yet. */
+/**
+ * Describe the panel of a picture, whose Loader is *picture*; *none* says why there is none yet.
+ * *toggle()*, if given, changes whether it *isWhole*: at full size, and no branches folded.
+ */
 export function describePicture(
   picture,
-  { title = "Workflow", of = "workflow", none, place } = {},
+  { title = "Workflow", of = "workflow", none, place, isWhole = false, toggle } = {},
 ) {
   const { value, error } = picture;
   return h(
     "section",
     {
-      class: place ? `panel ${place}` : "panel",
+      class: ["panel", place, isWhole && "whole"].filter(Boolean).join(" "),
       key: "picture",
       "aria-labelledby": "picture-title",
     },
-    h("div", { class: "title" }, h("h2", { id: "picture-title" }, title)),
+    h(
+      "div",
+      { class: "title" },
+      h("h2", { id: "picture-title" }, title),
+      toggle &&
+        h(
+          "button",
+          { type: "button", class: "quiet", "aria-pressed": String(isWhole), onclick: toggle },
+          "Full size",
+        ),
+    ),
     value
       ? h("div", {
           class: "picture",

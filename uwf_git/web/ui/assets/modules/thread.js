@@ -19,7 +19,11 @@ export class Thread {
     this.draw = draw;
     const done = (error) => (error && refuse(error)) || this.update();
     this.thread = new Loader(async () => complete(await get(path("threads", id))), done);
-    this.picture = new Loader(() => getText(path("threads", id, "picture")), draw);
+    this.isWhole = false;
+    this.picture = new Loader(
+      () => getText(path("threads", id, "picture") + (this.isWhole ? "?whole=1" : "")),
+      draw,
+    );
     this.entry = new Entry(id, draw);
     this.log = new LogView(id, draw);
     this.controls = new Controls(id, draw, () => this.thread.load());
@@ -101,7 +105,15 @@ export class Thread {
       h(
         "div",
         { class: "thread", key: "parts" },
-        describePicture(this.picture, { place: "of-picture" }),
+        describePicture(this.picture, {
+          place: "of-picture",
+          isWhole: this.isWhole,
+          toggle: () => {
+            this.isWhole = !this.isWhole;
+            this.picture.load();
+            this.draw();
+          },
+        }),
         this.describeTimeline(thread),
         this.describeChosen(thread),
         h(
