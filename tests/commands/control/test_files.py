@@ -22,7 +22,9 @@ from uwf_git.commands.control.files import (
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
 from uwf_git.commands.verify.verify import verify
+from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
+from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.lock import lock_thread
 
@@ -107,11 +109,11 @@ def test_the_files_of_then_are_opened_in_a_work_tree(
 ) -> None:
     found = find_files(world.store, world.caller.environ, thread, "1")
     into = tmp_path / "then"
-    open_files(found, found.after, str(into), name="then")
+    open_files(found, found.after, str(into))
     assert read_all(into)["new"] == "one\n"
     assert git("status", "--short", cwd=into) == "?? new\n"
     with refuses("path-in-use"):
-        open_files(found, found.after, str(into), name="then")
+        open_files(found, found.after, str(into))
 
 
 def test_a_fork_goes_on_with_the_files_of_then(
@@ -170,3 +172,99 @@ def test_readers_count_what_each_step_changed(world: World, thread: ThreadId) ->
     os.rename(world.place / ".git", world.place / "gone")
     assert "changed" not in show_thread(world.store, thread)["step"]["files"]
     assert "changed files" in read_thread(world.store, thread)
+
+
+def test_a_repository_inside_is_never_removed_by_a_restore(world: World, git: Git) -> None:
+    begin_project(world, git)
+    inner = world.place / "sub"
+    git("init", "--quiet", str(inner), cwd=world.place)
+    git("commit", "--quiet", "--allow-empty", "-m", "inner", cwd=inner)
+    git("add", "sub", cwd=world.place)
+    git("commit", "--quiet", "-m", "sub", cwd=world.place)
+    thread = world.begun()
+
+    def replace(place: Path) -> None:
+        inner.rename(place.parent / "kept")
+        inner.write_text("a file now\n")
+
+    world.step(thread, edits(replace))
+    inner.unlink()
+    (world.place.parent / "kept").rename(inner)
+    (inner / "precious").touch()
+    with pytest.raises(NotRestored):
+        restore_files(world.store, world.caller, thread, "1")
+    assert (inner / ".git").is_dir()
+    assert (inner / "precious").exists()
+
+
+def test_each_work_tree_of_then_is_its_own(
+    world: World, git: Git, thread: ThreadId, tmp_path: Path
+) -> None:
+    found = find_files(world.store, world.caller.environ, thread, "1")
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    open_files(found, found.after, first)
+    git("commit", "--quiet", "--allow-empty", "-m", "work", cwd=first)
+    head = git("rev-parse", "HEAD", cwd=first)
+    open_files(found, found.after, second)
+    assert git("rev-parse", "HEAD", cwd=first) == head
+
+
+def test_a_step_that_changed_nothing_has_the_files_of_then(
+    world: World, git: Git, thread: ThreadId
+) -> None:
+    (world.place / "mine").write_text("by the user\n")
+    world.step(thread, says({"ok": False}))
+    restore_files(world.store, world.caller, thread, "4", is_before=True)
+    assert (world.place / "mine").exists()
+
+
+def test_a_folder_that_became_a_link_comes_back(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+
+    def link(place: Path) -> None:
+        (place / "part").rename(place / "moved")
+        (place / "part").symlink_to("moved")
+
+    world.step(thread, edits(link))
+    restore_files(world.store, world.caller, thread, "1", is_before=True)
+    assert not (world.place / "part").is_symlink()
+    assert (world.place / "part" / "deep").read_text() == "deep\n"
+
+
+def test_half_a_restore_says_so_and_how_to_undo_it(
+    world: World, git: Git, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RepositoryGit.run_guarded
+
+    def half(self: RepositoryGit, *words: str) -> None:
+        (world.place / "new").write_text("one\n")
+        raise ProgramFailed("git", "is out of room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RepositoryGit, "run_guarded", half)
+        with refuses("restored-in-part") as caught:
+            restore_files(world.store, world.caller, thread, "1")
+    assert RepositoryGit.run_guarded is run
+    restore_files(world.store, world.caller, thread, str(caught.value.facts["undo"]))
+    assert (world.place / "new").read_text() == "two\n"
+
+
+def test_a_fork_trusts_no_filter_that_an_agent_planted(
+    world: World, git: Git, tmp_path: Path
+) -> None:
+    begin_project(world, git)
+    ran = tmp_path / "ran"
+    thread = world.begun()
+
+    def plant(place: Path) -> None:
+        git("config", "filter.evil.clean", f"touch {ran}; cat", cwd=place)
+        (place / ".gitattributes").write_text("* filter=evil\n")
+
+    world.step(thread, edits(plant))
+    new = world.new_id()
+    request, into = ForkRequest(thread, "1"), str(tmp_path / "fork")
+    fork_with_files(world.store, world.caller, request, thread=new, into=into)
+    world.step(new, edits(lambda place: (place / "new").write_text("x")))
+    assert files_of(world, new)
+    assert not ran.exists()

@@ -1,5 +1,6 @@
 """What the chain of a thread's files has, and what is left out of it."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -144,3 +145,48 @@ def test_ids_of_more_than_40_digits_are_refused(world: World, git: Git) -> None:
     git("commit", "--quiet", "-m", "one", cwd=world.place)
     with pytest.raises(ProgramFailed, match="40 digits"):
         open_chain(world, world.begun()).record("now", AFTER, None)
+
+
+def test_staged_secrets_links_to_keys_and_pipes_are_left_out(
+    world: World, git: Git, chain: Chain
+) -> None:
+    place = world.place
+    (place / ".env").write_text("A=1")
+    git("add", "--force", ".env", cwd=place)
+    (place / "link").symlink_to("s3cret-word")
+    (place / "named-s3cret-word").touch()
+    (place / "notes").unlink()
+    os.mkfifo(place / "notes")
+    commit = chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
+    told = left_out(chain, commit)
+    assert told.keys() >= {".env", "link", "notes"}
+    assert "s3cret" not in chain.git.ask("log", "-p", "--stat", commit)
+    assert ".env" not in list_tree(chain, commit)
+
+
+def test_a_file_that_had_a_key_stays_out_where_the_key_is_not_known(
+    world: World, chain: Chain
+) -> None:
+    (world.place / "conf").write_text("s3cret-word")
+    chain.record("now", AFTER, lambda content: b"s3cret-word" in content)
+    (world.place / "other").touch()
+    commit = chain.record("later", AFTER, None)
+    assert "other" in list_tree(chain, commit)
+    assert "conf" not in list_tree(chain, commit)
+
+
+def test_a_spoilt_index_is_made_anew(world: World, chain: Chain) -> None:
+    chain.record("now", AFTER, None)
+    Path(chain.index).write_bytes(b"garbage")
+    (world.place / "new").touch()
+    assert "new" in list_tree(chain, chain.record("again", AFTER, None))
+
+
+def test_a_ref_that_leads_to_a_branch_of_the_user_leaves_that(
+    world: World, git: Git, chain: Chain
+) -> None:
+    head = git("rev-parse", "main", cwd=world.place)
+    git("symbolic-ref", chain.ref, "refs/heads/main", cwd=world.place)
+    (world.place / "new").touch()
+    chain.record("now", AFTER, None)
+    assert git("rev-parse", "main", cwd=world.place) == head

@@ -1,6 +1,7 @@
 """`uwf thread files` and `uwf thread restore`."""
 
 import os
+from functools import partial
 from typing import Any
 
 import click
@@ -21,7 +22,7 @@ from uwf_git.commands.control.files import (
 )
 from uwf_git.errors import BadUsage
 from uwf_git.model.event_words import describe_files
-from uwf_git.model.text import visible_block
+from uwf_git.model.text import visible_block, visible_line
 
 _STYLES: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -73,7 +74,7 @@ def files_command(
     if into is not None:
         commit = found.choose(is_before=before)
         path = os.path.normpath(os.path.join(session.cwd, into))
-        document["path"] = open_files(found, commit, path, name=f"uwf-{commit}")
+        document["path"] = open_files(found, commit, path)
     emit(session, document, text=_text)
 
 
@@ -98,18 +99,18 @@ def restore_command(session: Session, thread: str, step: str, *, before: bool) -
     """
     store = session.open_store()
     restored = restore_files(store, caller_of(session), thread, step, is_before=before)
-    emit(session, view_files(restored.files), text=_text)
+    emit(session, view_files(restored.files), text=partial(_text, left_out="not as it was"))
     undo = f"uwf thread restore {restored.files.thread} {restored.undo}"
     note(f"next: `{undo}` undoes this")
 
 
-def _text(document: dict[str, Any]) -> str:
+def _text(document: dict[str, Any], *, left_out: str = "left out") -> str:
     changed = document["changed"]
     added, removed = (sum(row[name] or 0 for row in changed) for name in ("added", "removed"))
     counts = {"changed": len(changed), "added": added, "removed": removed}
     lines = [describe_files(counts) if changed else "no file changed"]
-    lines += [f"   {_count(row)}  {row['path']}" for row in changed]
-    lines += [f"   left out: {each}" for each in document["leftOut"]]
+    lines += [f"   {_count(row)}  {visible_line(row['path'])}" for row in changed]
+    lines += [f"   {left_out}: {each}" for each in document["leftOut"]]
     if "path" in document:
         lines.append(f"work tree: {document['path']}")
     return "\n".join(lines)

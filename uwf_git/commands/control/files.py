@@ -7,9 +7,12 @@ merge (`git read-tree -m -u`) refuses as a whole where a file in its way is in n
 
 import os
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.fork import (
@@ -19,7 +22,8 @@ from uwf_git.commands.lifecycle.fork import (
     find_point,
     fork_thread,
 )
-from uwf_git.commands.worktree.chain import Chain, HasKey, find_chain, find_head_then
+from uwf_git.commands.step.turn_files import judge_by
+from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
 from uwf_git.commands.worktree.repository import add_worktree, git_of
 from uwf_git.engine.masking import find_secrets
@@ -87,7 +91,7 @@ def find_files(
         )
     if step is not None and is_oid(step) and chain.has(step):
         return FilesAt(head.thread, None, step, step, chain)
-    number, before, after = _find_range(store, head, step)
+    number, before, after = _find_range(store, head, step, chain)
     found = FilesAt(head.thread, number, before, after, chain)
     if not all(chain.git.run("cat-file", "-e", each).status == 0 for each in {before, after}):
         ref = f"{chain.ref}:{chain.ref}"
@@ -100,7 +104,9 @@ def find_files(
     return found
 
 
-def _find_range(store: Store, head: Head, step: str | None) -> tuple[int | None, str, str]:
+def _find_range(
+    store: Store, head: Head, step: str | None, chain: Chain
+) -> tuple[int | None, str, str]:
     point = None if step is None else find_fork_point(store, head, step)
     commits = list(walk_history(store, head.commit, through_forks=True))
     place = next((n for n, each in enumerate(commits) if point and each.commit == point.commit), -1)
@@ -119,12 +125,15 @@ def _find_range(store: Store, head: Head, step: str | None) -> tuple[int | None,
     if point is None:
         return None, ranges[-1][1][0], ranges[0][1][1]
     number = point.record.depth
-    for n, (before, after) in ranges:
-        if n >= place:
-            # A step that changed nothing has what the one before it left.
-            return number, before if n == place else after, after
-    first = ranges[-1][1][0]
-    return number, first, first
+    own = [each for n, each in ranges if n == place]
+    if own:
+        before, after = own[0]
+        return number, before, after
+    # A step that changed nothing has the files of then, which the user may have edited before.
+    made = chain.list_made()
+    then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
+    left = next(then, ranges[-1][1][0])
+    return number, left, left
 
 
 def _no_files(thread: ThreadId, problem: str, hint: str) -> FilesNotHere:
@@ -135,7 +144,9 @@ def _no_files(thread: ThreadId, problem: str, hint: str) -> FilesNotHere:
 
 def view_files(found: FilesAt) -> dict[str, Any]:
     """Return the document of what changed between the two commits."""
-    told = found.chain.git.ask("diff", *_PLAIN, "--numstat", "-z", found.before, found.after)
+    told = found.chain.git.ask(
+        "diff", *_PLAIN, "--no-renames", "--numstat", "-z", found.before, found.after
+    )
     rows = (row.split("\t", 2) for row in told.split("\0") if row)
     _, tip = found.chain.read_tips(found.after)
     return {
@@ -152,7 +163,8 @@ def view_files(found: FilesAt) -> dict[str, Any]:
     }
 
 
-_PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv")
+# Nothing that a user's settings would start or add.
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--no-color")
 
 
 def _count(text: str) -> int | None:
@@ -162,10 +174,10 @@ def _count(text: str) -> int | None:
 
 def read_patch(found: FilesAt) -> str:
     """Return what changed between the two commits, as `git diff` has it."""
-    return found.chain.git.ask("diff", "--no-ext-diff", "--no-textconv", found.before, found.after)
+    return found.chain.git.ask("diff", *_PLAIN, found.before, found.after)
 
 
-def open_files(found: FilesAt, commit: str, path: str, *, name: str) -> str:
+def open_files(found: FilesAt, commit: str, path: str) -> str:
     """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*.
 
     Raises:
@@ -180,13 +192,20 @@ def open_files(found: FilesAt, commit: str, path: str, *, name: str) -> str:
             path=path,
         )
     git = found.chain.git
-    message = git.ask("cat-file", "commit", commit)
-    head = find_head_then(message) or commit
+    _, tip = found.chain.read_tips(commit)
+    head = (tip.head if tip is not None and tip.is_made else None) or commit
     repository = find_common_dir(git.place.git_dir)
+    names = (f"uwf-{found.thread}-{number}" for number in count())
+    name = next(n for n in names if not os.path.lexists(os.path.join(repository, "worktrees", n)))
     own = add_worktree(repository, path, name=name, head=head)
     there = git_of(git.environ, own, worktree=path, kept=git.place.kept)
-    there.run_guarded("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
-    there.ask("read-tree", head)
+    try:
+        there.run_guarded("read-tree", "--reset", "-u", "--no-recurse-submodules", commit)
+        there.ask("read-tree", head)
+    except BaseException:
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
+        raise
     return path
 
 
@@ -228,18 +247,25 @@ def restore_files(
         found = find_files(store, caller.environ, thread, step)
         chain = found.chain
         _check_alone(store, thread, chain.worktree)
-        has_key = _find_key(caller.environ)
+        has_key = judge_by(Secrets(find_secrets(caller.environ)))
         told = f"{'before' if is_before else 'after'} step {step}"
-        undo = chain.record(f"before a restore of the files {told}", head.commit, has_key)
+        title = f"before a restore of the files {told}"
+        undo = chain.record(title, head.commit, has_key, is_bounded=False)
         target = found.choose(is_before=is_before)
         in_way = list(_list_in_way(chain, undo, target))
         if in_way:
             raise _not_restored(chain, undo, f"in the way is {name_some(in_way, most=_SHOWN)}")
+        words = ("-m", "-u", "--no-recurse-submodules", "--no-sparse-checkout")
         try:
-            chain.git.run_guarded("read-tree", "-m", "-u", "--no-recurse-submodules", undo, target)
+            chain.git.run_guarded("read-tree", *words, undo, target)
         except ProgramFailed as error:
-            raise _not_restored(chain, undo, error.message) from error
-        now = chain.record(f"restored the files {told}", head.commit, has_key)
+            title = "after a restore that failed"
+            left = chain.record(title, head.commit, has_key, is_bounded=False)
+            if left == undo:
+                raise _not_restored(chain, undo, error.message) from error
+            raise _restored_in_part(chain, undo, error.message) from error
+        title = f"restored the files {told}"
+        now = chain.record(title, head.commit, has_key, is_bounded=False)
         return Restored(FilesAt(thread, found.step, undo, now, chain), undo)
 
 
@@ -252,15 +278,18 @@ def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
     told = iter(chain.git.ask("diff-tree", "-r", *words, now, then).split("\0"))
     changes = list(zip(told, told, strict=False))
     gone = {path for how, path in changes if how == "D"}
-    for path in (path for how, path in changes if how == "A"):
+    for how, path in changes:
         for each in (path[:end] for end, sign in enumerate(f"{path}/") if sign == "/"):
             whole = os.path.join(chain.worktree, each)
-            if each != path and os.path.isdir(whole) and not os.path.islink(whole):
+            is_folder = os.path.isdir(whole) and not os.path.islink(whole)
+            # Where a file is another, only what was a repository inside is a folder.
+            if how not in {"A", "T"} or (how == "T" and each == path and not is_folder):
+                break
+            if each != path and (is_folder or not os.path.lexists(whole)):
                 continue
-            for found in _list_files(whole):
-                name = os.path.relpath(found, chain.worktree)
-                if name not in gone:
-                    yield name
+            found = (os.path.relpath(file, chain.worktree) for file in _list_files(whole))
+            yield from (name for name in found if name not in gone)
+            break
 
 
 def _list_files(path: str) -> Iterator[str]:
@@ -284,9 +313,16 @@ def _not_restored(chain: Chain, undo: str, problem: str) -> NotRestored:
     )
 
 
-def _find_key(environ: Mapping[str, str]) -> HasKey:
-    known = [secret.encode() for secret in find_secrets(environ)]
-    return (lambda content: any(secret in content for secret in known)) if known else None
+def _restored_in_part(chain: Chain, undo: str, problem: str) -> Conflict:
+    again = f"uwf thread restore {chain.thread} {undo}"
+    return Conflict(
+        f"the files of thread {chain.thread} were restored only in part: {problem}",
+        code="restored-in-part",
+        hint=f"mend that and restore again; `{again}` brings back what was there before",
+        thread=chain.thread,
+        path=chain.worktree,
+        undo=undo,
+    )
 
 
 def _check_alone(store: Store, thread: ThreadId, worktree: str) -> None:
@@ -327,11 +363,11 @@ def fork_with_files(
         )
     workdir = find_workdir(store, head.thread) or found.chain.worktree
     prefix = os.path.relpath(os.path.realpath(workdir), found.chain.worktree)
-    open_files(found, found.after, path, name=thread)
+    open_files(found, found.after, path)
     inside = os.path.normpath(os.path.join(path, prefix))
     os.makedirs(inside, exist_ok=True)
     forked = fork_thread(store, caller, request._replace(workdir=inside), thread=thread)
     chain = find_chain(store, thread, caller.environ)
     if chain is not None and found.chain.has(found.after):
-        chain.git.ask("update-ref", chain.ref, found.after, "")
+        chain.git.ask("update-ref", "--no-deref", chain.ref, found.after, "")
     return forked, path

@@ -22,7 +22,7 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
-from uwf_git.store.threads.history import list_preserved, release, walk_history
+from uwf_git.store.threads.history import find_settings, list_preserved, release, walk_history
 from uwf_git.store.threads.local_files import give_workdir
 from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
@@ -218,7 +218,8 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     point = find_point(store, head, request)
     source = find_source(store, read_snapshot(store, head.commit))
     workdir = request.workdir or source or caller.cwd
-    give_workdir(store, thread, existing_directory(workdir, caller.cwd))
+    known = find_settings(store, head.thread)
+    give_workdir(store, thread, existing_directory(workdir, caller.cwd), known=known)
     commit = record_next(store, point, _build(point, thread, request), caller.signing(store))
     create_head(store, thread, commit)
     release(store, head.thread, point.commit.oid)

@@ -44,10 +44,11 @@ def _record(turn: Turn, when: str, *, since: str | None = None) -> str | None:
         return None
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
     secrets = read_secrets(turn.run_dir, agent_environ(turn))
-    return chain.record(title, turn.started_after, _judge_by(secrets), since=since)
+    return chain.record(title, turn.started_after, judge_by(secrets), since=since)
 
 
-def _judge_by(secrets: Secrets) -> HasKey:
+def judge_by(secrets: Secrets) -> HasKey:
+    """Return how a content is judged that may have one of *secrets* in it."""
     if not secrets.known and secrets.others is None:
         return None
     return lambda content: mask_bytes(content, secrets.find_in(content)) != content

@@ -13,18 +13,20 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from stat import S_ISREG
+from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.worktree.repository import Git, commit_tree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
+from uwf_git.model.text import visible_line
 from uwf_git.project_paths import is_in_repository
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size
 from uwf_git.store.git.fenced import Place, find_place
 from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import find_settings
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
@@ -42,10 +44,15 @@ _HEAD = "Uwf-Head: "
 HasKey: TypeAlias = Callable[[bytes], bool] | None
 """Whether the content of a file has a key of the agent's environment in it; None: there is none."""
 
+_HIDDEN = "not told"
+_KEY = "it has a key of the environment in it"
 _NAMES_OF_SECRETS = (
-    *(".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "id_ecdsa*"),
-    *(".netrc", ".pypirc", ".npmrc", ".git-credentials", "credentials.json", "secrets.json"),
+    *(".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks"),
+    *("*.keystore", "id_rsa*", "id_dsa*", "id_ed25519*", "id_ecdsa*", "*.tfvars", ".htpasswd"),
+    *(".dockercfg", ".netrc", ".pypirc", ".npmrc", ".git-credentials"),
+    *("credentials.json", "secrets.json"),
 )
+_FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
 _EXAMPLES = (".example", ".sample", ".template", ".pub")
 _OID_DIGITS = 40
 
@@ -92,21 +99,40 @@ class Chain:
         self.index = files_index(store, thread)
         self._size = files_size(store, thread)
         self.git = Git(environ, place._replace(index_file=self.index))
+        inside = os.path.relpath(os.path.realpath(store.path), self.worktree)
+        # git lists nothing of its own directory.
+        is_outside = inside.split(os.sep)[0] in {os.pardir, ".git"}
+        self._store = "" if is_outside else inside + os.sep
         self._most_bytes = _read_most(store.config)
 
-    def record(self, title: str, after: str, has_key: HasKey, *, since: str | None = None) -> str:
+    def record(
+        self,
+        title: str,
+        after: str,
+        has_key: HasKey,
+        *,
+        since: str | None = None,
+        is_bounded: bool = True,
+    ) -> str:
         """Return the commit of the files as they are; a new one if the newest is not it.
 
         Without a chain, that is HEAD while the files are as HEAD has them, and HEAD is what it was
         *since* then. *after* is the commit of the thread after which the turn began.
 
         Raises:
-            ProgramFailed: git is missing, or failed; or the files are too many.
+            ProgramFailed: git is missing, or failed; or the files are too many, if *is_bounded*.
         """
-        self._begin_index()
         head, tip = self.read_tips()
-        changes = self._look(has_key)
-        self._check_bound(changes.size)
+        try:
+            self._begin_index(head, has_key)
+            changes = self._look(has_key, tip)
+        except ProgramFailed:
+            # An agent may have spoilt the index.
+            remove_file(self.index)
+            self._begin_index(head, has_key)
+            changes = self._look(has_key, tip)
+        if is_bounded:
+            self._check_bound(changes.size)
         # First, since below a folder that became a link nothing can be named.
         self._stage("--force-remove", changes.gone)
         self._stage("--add", changes.changed, "--remove", "--replace")
@@ -125,7 +151,9 @@ class Chain:
         moved = head if head is not None and (tip is None or tip.head != head) else None
         parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
         commit = commit_tree(self.git, tree, tuple(parents), message)
-        self.git.ask("update-ref", self.ref, commit, "" if tip is None else tip.commit)
+        # An agent may have made the ref lead to a branch of the user.
+        old = "" if tip is None else tip.commit
+        self.git.ask("update-ref", "--no-deref", self.ref, commit, old)
         return commit
 
     def has(self, commit: str) -> bool:
@@ -133,6 +161,13 @@ class Chain:
         words = ("merge-base", "--is-ancestor", commit, self.ref)
         _, tip = self.read_tips(commit)
         return tip is not None and tip.is_made and not self.git.run(*words).status
+
+    def list_made(self) -> dict[str, str]:
+        """Return the newest commit of the chain in each turn, by where in the thread it began."""
+        told = "%H %(trailers:key=Uwf-After,valueonly,separator=)"
+        ran = self.git.run("log", "--first-parent", "--reverse", f"--format={told}", self.ref)
+        rows = (line.split(" ") for line in ran.stdout.decode().splitlines())
+        return {after: commit for commit, after in rows if after}
 
     def read_tips(self, name: str | None = None) -> tuple[str | None, Tip | None]:
         """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
@@ -150,8 +185,8 @@ class Chain:
         head, tip = commits if len(commits) == len(asked.split()) else (None, None)
         return None if head is None else head[0], None if tip is None else _read_tip(*tip)
 
-    def _begin_index(self) -> None:
-        """Make the thread's own index, unless it is there."""
+    def _begin_index(self, head: str | None, has_key: HasKey) -> None:
+        """Make the thread's own index, unless it is there; secrets that are only staged go."""
         # That of a git which was killed: the lock of the thread is held.
         remove_file(self.index + ".lock")
         if os.path.exists(self.index):
@@ -162,19 +197,33 @@ class Chain:
             # With its times: by them git knows which files it has to read.
             shutil.copy2(self._own_index, part)
             os.replace(part, self.index)
+            words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=A")
+            listed = ("ls-files", "-z") if head is None else (*words, "-z", head)
+            staged = filter(None, self.git.ask(*listed).split("\0"))
+            judged = [(path, self._judge(path, has_key, is_new=True)[0]) for path in staged]
+            self._stage("--force-remove", [path for path, problem in judged if problem])
 
-    def _look(self, has_key: HasKey) -> _Changes:
+    def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
         words = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")
         told = self.git.ask("status", *words, "--ignore-submodules=dirty")
         gone: list[str] = []
         changed: list[str] = []
         left_out: list[str] = []
         size = 0
+        # Who looks without the key of then cannot find it: such a file stays out.
+        had_key = () if tip is None else [each for each in tip.left_out if each.endswith(_KEY)]
         for path, is_gone, is_new, is_link in _read_status(told):
+            if self._store and path.startswith(self._store):
+                continue
             if is_gone:
                 gone.append(path)
                 continue
+            if has_key is not None and has_key(os.fsencode(path)):
+                left_out.append(f"a file whose name has a key of the environment in it: {_HIDDEN}")
+                continue
             problem, bytes_ = (None, 0) if is_link else self._judge(path, has_key, is_new=is_new)
+            if f"{_spell(path)}: {_KEY}" in had_key:
+                problem = _KEY
             if problem is None and len(changed) >= _MOST_FILES:
                 problem = f"more than {_MOST_FILES} files"
             if problem is None and size + bytes_ > _MOST_BYTES:
@@ -184,27 +233,31 @@ class Chain:
                 size += bytes_
             else:
                 left_out.append(f"{_spell(path)}: {problem}")
-        more = len(left_out) - _SHOWN
-        shown = [*left_out[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        return _Changes(gone, changed, tuple(shown), size)
+        with_key = [each for each in left_out if each.endswith(_KEY)]
+        others = [each for each in left_out if not each.endswith(_KEY)]
+        more = len(others) - _SHOWN
+        others[_SHOWN:] = [f"and {more} more"] if more > 0 else []
+        return _Changes(gone, changed, (*with_key, *others), size)
 
     def _judge(self, path: str, has_key: HasKey, *, is_new: bool) -> tuple[str | None, int]:
         """Return why a changed file is left out, None if it is not, and its size in bytes."""
         if path.endswith("/"):
             return "a repository inside", 0
-        if is_new and _is_secret_name(os.path.basename(path)):
+        if is_new and _is_secret_name(path):
             return "by its name a secret", 0
         whole = os.path.join(self.worktree, path)
         try:
             found = os.lstat(whole)
+            if S_ISLNK(found.st_mode):
+                is_key = has_key is not None and has_key(os.fsencode(os.readlink(whole)))
+                return _KEY if is_key else None, 0
             if not S_ISREG(found.st_mode):
-                return None, 0
+                return "neither a file nor a link", 0
             if found.st_size > _LARGEST:
                 return f"{found.st_size} bytes", 0
-            if has_key is not None:
-                with open(whole, "rb") as file:
-                    if has_key(file.read()):
-                        return "it has a key of the environment in it", 0
+            with open(whole, "rb") as file:
+                if has_key is not None and has_key(file.read()):
+                    return _KEY, 0
         except OSError as error:
             return f"cannot be read: {error.strerror}", 0
         return None, found.st_size
@@ -310,7 +363,8 @@ def _read_tip(commit: str, content: str) -> Tip:
 def find_head_then(message: str) -> str | None:
     """Return the commit of HEAD when the commit of a chain with *message* was made."""
     heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
-    return heads[-1].removeprefix(_HEAD) if heads else None
+    head = heads[-1].removeprefix(_HEAD) if heads else ""
+    return head if is_oid(head) else None
 
 
 def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:
@@ -326,7 +380,10 @@ def _read_status(told: str) -> Iterator[tuple[str, bool, bool, bool]]:
                 yield path, states[1] == "D", False, submodule[0] == "S"
 
 
-def _is_secret_name(name: str) -> bool:
+def _is_secret_name(path: str) -> bool:
+    *folders, name = path.lower().split("/")
+    if not _FOLDERS_OF_SECRETS.isdisjoint(folders):
+        return True
     return not name.endswith(_EXAMPLES) and any(
         fnmatchcase(name, pattern) for pattern in _NAMES_OF_SECRETS
     )
@@ -334,4 +391,4 @@ def _is_secret_name(name: str) -> bool:
 
 def _spell(path: str) -> str:
     """Return *path* as one line of a message."""
-    return os.fsencode(path).decode(errors="backslashreplace").replace("\n", "\\n")
+    return visible_line(os.fsencode(path).decode(errors="backslashreplace"))

@@ -463,5 +463,5 @@ def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> Forgot
     commit = find_commit(git, ref)
     if commit is None:
         return None
-    git.ask("update-ref", "-d", ref, commit)
+    git.ask("update-ref", "--no-deref", "-d", ref, commit)
     return ForgottenWork(ref, commit, repository)

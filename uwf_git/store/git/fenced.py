@@ -242,8 +242,11 @@ def share_sparseness(common: str, git_dir: str) -> None:
         _write(git_dir, _PATTERNS, _read(os.path.join(common, _PATTERNS)))
 
 
-def keep_settings(path: str, folder: str) -> None:
-    """Keep the settings of the repository around *folder* in the file *path*, if there is one."""
+def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None:
+    """Keep the settings of the repository around *folder* in the file *path*, if there is one.
+
+    Those that are *known* of this repository count, since an agent may have changed them.
+    """
     top = _find_top(folder)
     if top is None:
         return
@@ -255,7 +258,8 @@ def keep_settings(path: str, folder: str) -> None:
         common = find_common_dir(git_dir)
         found = _read_own(common, git_dir).values.items()
         kept = {name: values for name, values in found if not name.startswith(_NOT_KEPT)}
-        document = json.dumps(Kept(common, _spell(kept)))
+        is_known = known.repository == common
+        document = json.dumps(known if is_known else Kept(common, _spell(kept)))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, document.encode(), durable=False)
 

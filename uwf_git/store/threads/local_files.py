@@ -5,11 +5,15 @@ start would rewrite a file that every start reads, and 200 starting threads woul
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.store import Store
+
+if TYPE_CHECKING:
+    from uwf_git.store.git.fenced import Kept
 
 SETTINGS = "git-settings"
 """The folder of the user's own files about a store that has the settings of each thread."""
@@ -29,16 +33,20 @@ def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
     replace_file(_file(store, thread), os.fsencode(path) + b"\n")
 
 
-def give_workdir(store: Store, thread: ThreadId, path: str) -> None:
+def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | None" = None) -> None:
     """Record that the agents of *thread* run in *path*, before any of them has.
 
-    The settings that git has there now are kept: an agent may change them.
+    The settings that git has there now are kept: an agent may change them. If those are *known*
+    that the project had before other agents ran in it, these are kept.
     """
     kept = settings_file(store, thread)
     if kept is not None:
-        from uwf_git.store.git.fenced import keep_settings  # noqa: PLC0415 (only a start needs it)
+        from uwf_git.store.git.fenced import (  # noqa: PLC0415 (only a start needs it)
+            NOTHING_KEPT,
+            keep_settings,
+        )
 
-        keep_settings(kept, path)
+        keep_settings(kept, path, known=known or NOTHING_KEPT)
     set_workdir(store, thread, path)
 
 
