@@ -134,8 +134,8 @@ class Chain:
         if is_bounded:
             self._check_bound(changes.size)
         # First, since below a folder that became a link nothing can be named.
-        self._stage("--force-remove", changes.gone)
-        self._stage("--add", changes.changed, "--remove", "--replace")
+        _stage(self.git, "--force-remove", changes.gone)
+        _stage(self.git, "--add", changes.changed, "--remove", "--replace")
         tree = self.git.ask("write-tree")
         if tip is None:
             is_head = head is not None and since in {None, head} and not changes.left_out
@@ -193,15 +193,17 @@ class Chain:
             return
         os.makedirs(os.path.dirname(self.index), exist_ok=True)
         part = self.index + ".part"
+        git = self.git._replace(place=self.git.place._replace(index_file=part))
+        remove_file(part + ".lock")
         with suppress(FileNotFoundError):
             # With its times: by them git knows which files it has to read.
             shutil.copy2(self._own_index, part)
-            os.replace(part, self.index)
             words = ("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=A")
             listed = ("ls-files", "-z") if head is None else (*words, "-z", head)
-            staged = filter(None, self.git.ask(*listed).split("\0"))
+            staged = filter(None, git.ask(*listed).split("\0"))
             judged = [(path, self._judge(path, has_key, is_new=True)[0]) for path in staged]
-            self._stage("--force-remove", [path for path, problem in judged if problem])
+            _stage(git, "--force-remove", [path for path, problem in judged if problem])
+            os.replace(part, self.index)
 
     def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
         words = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")
@@ -262,11 +264,6 @@ class Chain:
             return f"cannot be read: {error.strerror}", 0
         return None, found.st_size
 
-    def _stage(self, word: str, paths: list[str], *words: str) -> None:
-        if paths:
-            given = os.fsencode("\0".join(paths) + "\0")
-            self.git.ask("update-index", word, *words, "-z", "--stdin", given=given)
-
     def _tree_of(self, commit: str) -> str:
         return self.git.ask("rev-parse", f"{commit}^{{tree}}")
 
@@ -283,6 +280,12 @@ class Chain:
             )
         if size:
             replace_file(self._size, b"%d" % whole, durable=False)
+
+
+def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
+    if paths:
+        given = os.fsencode("\0".join(paths) + "\0")
+        git.ask("update-index", word, *words, "-z", "--stdin", given=given)
 
 
 def find_chain(
