@@ -33,6 +33,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
         *(
             "thread poke",
             "thread restore",
+            "thread take",
             "thread patch",
             "thread amend",
             "thread append",

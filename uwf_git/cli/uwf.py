@@ -61,6 +61,10 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.files:restore_command",
             "Restore the files of the project as they were after a step",
         ),
+        "take": LazyCommand(
+            "uwf_git.cli.thread.files:take_command",
+            "Take the files of a branch or a fork into the project",
+        ),
         "patch": LazyCommand(
             "uwf_git.cli.thread.steer:patch_command", "Change the state of a thread by hand"
         ),
@@ -96,6 +100,7 @@ THREAD = LazyGroup(
             "retry",
             "poke",
             "restore",
+            "take",
             "patch",
             "amend",
             "append",

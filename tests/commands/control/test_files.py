@@ -1,12 +1,15 @@
 """The files of a step: shown, opened in a work tree, restored, taken along by a fork or a poke."""
 
 import os
+import shutil
 from pathlib import Path
+from random import Random
 
 import pytest
 from commands.step.test_turn_files import edits, files_of, user_state
-from commands.worktree.project import Git, begin_project
+from commands.worktree.project import PAIR, Git, begin_project, children
 from commands.world import World, read_thread, says
+from conftest import Draws
 from refusing import refuses
 
 from uwf_git.commands.control.files import (
@@ -17,8 +20,10 @@ from uwf_git.commands.control.files import (
     open_files,
     read_patch,
     restore_files,
+    take_files,
     view_files,
 )
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest
 from uwf_git.commands.verify.verify import verify
@@ -268,3 +273,89 @@ def test_a_fork_trusts_no_filter_that_an_agent_planted(
     world.step(new, edits(lambda place: (place / "new").write_text("x")))
     assert files_of(world, new)
     assert not ran.exists()
+
+
+def split_and_write(world: World, git: Git, *, lines: tuple[str, str]) -> tuple[ThreadId, ...]:
+    """Return a thread and its two branches, which wrote *lines* into `notes` of their own."""
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    world.step(thread)
+    branches = children(world.snapshot(thread))
+    world.step(thread, edits(lambda place: (place / "notes").write_text(lines[0])))
+    for branch in branches:
+        kill_thread(world.store, world.caller, branch, reason="enough")
+    return thread, *branches
+
+
+def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) -> None:
+    thread, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
+    (world.place / "mine").write_text("by the user\n")
+    state = user_state(world.place, git)
+    taken = take_files(world.store, world.caller, thread, one)
+    assert (world.place / "notes").read_text() == "begun\nmore\n"
+    assert (world.place / "mine").read_text() == "by the user\n"
+    assert user_state(world.place, git) == state
+    restore_files(world.store, world.caller, thread, taken.undo)
+    assert (world.place / "notes").read_text() == "begun\n"
+
+
+def test_a_conflict_is_named_before_a_file_is_touched(world: World, git: Git) -> None:
+    thread, one, _ = split_and_write(world, git, lines=("other\n", ""))
+    (world.place / "notes").write_text("by the user\n")
+    with refuses("files-conflict") as caught:
+        take_files(world.store, world.caller, thread, one)
+    assert caught.value.facts["paths"] == ["notes"]
+    assert (world.place / "notes").read_text() == "by the user\n"
+
+
+NAMES = ("a", "b", "a/a", "a/b", "b/a", "notes", "part", "part/deep", "é \n", "-x")
+KINDS = ("gone", "link", "text", "text", "binary")
+
+
+def edit_by_chance(place: Path, chance: Random) -> None:
+    """Make files, folders, links and modes, under few names, so that one replaces another."""
+    for _ in range(chance.randint(0, 5)):
+        name = chance.choice(NAMES)
+        path, above = place / name, place / name.partition("/")[0]
+        for each in {path, above} if "/" in name else {path}:
+            if each.is_symlink() or each.is_file():
+                each.unlink()
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kind = chance.choice(KINDS)
+        if kind == "link":
+            path.symlink_to(chance.choice(NAMES))
+        elif kind != "gone":
+            path.write_bytes(chance.randbytes(9) if kind == "binary" else b"line\n" * 3)
+            path.chmod(chance.choice((0o644, 0o755)))
+
+
+def describe_all(place: Path) -> dict[str, object]:
+    """Return the content and the mode of each file, and where each link leads."""
+    found: dict[str, object] = {}
+    for each in place.rglob("*"):
+        if ".git" in each.relative_to(place).parts:
+            continue
+        if each.is_symlink():
+            found[str(each)] = each.readlink()
+        elif each.is_file():
+            found[str(each)] = (each.read_bytes(), each.stat().st_mode)
+    return found
+
+
+def test_any_edits_come_back_both_ways(world: World, git: Git, draws: Draws) -> None:
+    begin_project(world, git)
+    thread, chance = world.begun(), draws.chance
+    kept = [describe_all(world.place)]
+    for number in draws.rounds(6):
+        edit_by_chance(world.place, chance)
+        world.step(thread, edits(lambda place: edit_by_chance(place, chance)))
+        kept.append(describe_all(world.place))
+        assert number < len(kept)
+    state = user_state(world.place, git)
+    numbers = range(1, len(kept))
+    for number in chance.sample(numbers, k=len(numbers)):
+        restore_files(world.store, world.caller, thread, str(number))
+        assert describe_all(world.place) == kept[number]
+    assert user_state(world.place, git) == state

@@ -39,6 +39,7 @@ _LOOKING = frozenset(
         "report",
         "restore",
         "show",
+        "take",
         "verify",
         "wait",
     }

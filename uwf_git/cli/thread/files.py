@@ -1,4 +1,4 @@
-"""`uwf thread files` and `uwf thread restore`."""
+"""`uwf thread files`, `uwf thread restore` and `uwf thread take`."""
 
 import os
 from functools import partial
@@ -14,10 +14,12 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.control.files import (
+    Restored,
     find_files,
     open_files,
     read_patch,
     restore_files,
+    take_files,
     view_files,
 )
 from uwf_git.errors import BadUsage
@@ -98,7 +100,30 @@ def restore_command(session: Session, thread: str, step: str, *, before: bool) -
     that is in no commit, nothing is changed.
     """
     store = session.open_store()
-    restored = restore_files(store, caller_of(session), thread, step, is_before=before)
+    _tell(session, restore_files(store, caller_of(session), thread, step, is_before=before))
+
+
+@verb(
+    "uwf thread take 01J7K9M2 01J7KB4Q",
+    exits={
+        1: "there is no such thread, no files of it are recorded, or the same lines have changed",
+        4: "an agent is at work there, or a file that is in no commit is in the way",
+    },
+)
+@click.argument("thread")
+@click.argument("other")
+def take_command(session: Session, thread: str, other: str) -> None:
+    """Take the files of a branch or a fork into the project.
+
+    The files of OTHER, at its newest step, are merged into what is in the project of THREAD. That
+    is recorded first, so that a restore undoes it. Where both changed the same lines, these files
+    are named, and nothing is changed.
+    """
+    store = session.open_store()
+    _tell(session, take_files(store, caller_of(session), thread, other))
+
+
+def _tell(session: Session, restored: Restored) -> None:
     emit(session, view_files(restored.files), text=partial(_text, left_out="not as it was"))
     undo = f"uwf thread restore {restored.files.thread} {restored.undo}"
     note(f"next: `{undo}` undoes this")

@@ -8,7 +8,8 @@ merge (`git read-tree -m -u`) refuses as a whole where a file in its way is in n
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -22,10 +23,11 @@ from uwf_git.commands.lifecycle.fork import (
     find_point,
     fork_thread,
 )
+from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import add_worktree, git_of
+from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -37,9 +39,9 @@ from uwf_git.store.threads.heads import Head, get_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
 from uwf_git.store.threads.lock import find_holder, lock_thread
-from uwf_git.store.threads.snapshot import find_newest_step, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_snapshot
 
-_SHOWN = 5
+_SHOWN, _MOST = 5, 1_000
 
 
 class FilesAt(NamedTuple):
@@ -240,33 +242,91 @@ def restore_files(
     """
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
-        head = get_head(store, thread)
-        tip = read_snapshot(store, head.commit)
-        check_nothing_runs(store, tip)
+        tip = read_snapshot(store, get_head(store, thread).commit)
         step = step or find_newest_step(tip).commit.oid
         found = find_files(store, caller.environ, thread, step)
-        chain = found.chain
-        _check_alone(store, thread, chain.worktree)
-        has_key = judge_by(Secrets(find_secrets(caller.environ)))
-        told = f"{'before' if is_before else 'after'} step {step}"
-        title = f"before a restore of the files {told}"
-        undo = chain.record(title, head.commit, has_key, is_bounded=False)
+        told = f"files {'before' if is_before else 'after'} step {step}"
         target = found.choose(is_before=is_before)
-        in_way = list(_list_in_way(chain, undo, target))
-        if in_way:
-            raise _not_restored(chain, undo, f"in the way is {name_some(in_way, most=_SHOWN)}")
-        words = ("-m", "-u", "--no-recurse-submodules", "--no-sparse-checkout")
-        try:
-            chain.git.run_guarded("read-tree", *words, undo, target)
-        except ProgramFailed as error:
-            title = "after a restore that failed"
-            left = chain.record(title, head.commit, has_key, is_bounded=False)
-            if left == undo:
-                raise _not_restored(chain, undo, error.message) from error
-            raise _restored_in_part(chain, undo, error.message) from error
-        title = f"restored the files {told}"
-        now = chain.record(title, head.commit, has_key, is_bounded=False)
-        return Restored(FilesAt(thread, found.step, undo, now, chain), undo)
+        restored = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
+        return restored._replace(files=restored.files._replace(step=found.step))
+
+
+def take_files(store: Store, caller: Caller, text: str, other: str) -> Restored:
+    """Merge the files of the thread *other*, as a branch or a fork, into those of *text*'s project.
+
+    git's own forecast, `git merge-tree`, is asked before a file is touched. What is there now is
+    recorded first.
+
+    Raises:
+        FilesNotHere: nothing is recorded of one of them, or not here.
+        Refused: both changed the same lines; nothing was changed.
+        ThreadBusy, NotRestored, ProgramFailed: as ``restore_files``.
+    """
+    thread, winner = resolve_thread(store, text), resolve_thread(store, other)
+    with lock_thread(store, thread, since_ms=caller.now_ms()):
+        tip = read_snapshot(store, get_head(store, thread).commit)
+        chain = find_chain(store, thread, caller.environ, cwd=caller.cwd)
+        ref = name_work(winner)
+        if chain is None or find_commit(chain.git, ref) is None:
+            raise _no_files(
+                winner,
+                f"there is no {ref} in the project of thread {thread}",
+                f"`uwf thread files {winner}` tells where they are",
+            )
+
+        def merge(undo: str) -> str:
+            words = ("--write-tree", "--name-only", "--no-messages", undo, ref)
+            ran = chain.git.run("merge-tree", *words)
+            tree, *names = os.fsdecode(ran.stdout).splitlines()[:_MOST] or [""]
+            if ran.status == 1:
+                raise _conflicts(thread, winner, names, chain)
+            if ran.status:
+                raise ProgramFailed("git", f"merge-tree failed: {ran.last_line}; it needs git 2.38")
+            return tree
+
+        return _bring(store, caller, tip, chain, f"files of thread {winner}", merge)
+
+
+def _conflicts(thread: ThreadId, winner: ThreadId, names: list[str], chain: Chain) -> Refused:
+    place = shlex.quote(chain.worktree)
+    return Refused(
+        f"the files of threads {thread} and {winner} conflict: {name_some(names, most=_SHOWN)}; "
+        "nothing was changed",
+        code="files-conflict",
+        hint=f"merge them yourself: `git -C {place} merge --no-commit {name_work(winner)}`",
+        thread=thread,
+        other=winner,
+        paths=names,
+    )
+
+
+def _bring(
+    store: Store,
+    caller: Caller,
+    tip: Snapshot,
+    chain: Chain,
+    told: str,
+    choose: Callable[[str], str],
+) -> Restored:
+    """Record the files of now, and make them those that *choose* returns for that commit."""
+    thread, after = tip.record.thread, tip.commit.oid
+    check_nothing_runs(store, tip)
+    _check_alone(store, thread, chain.worktree)
+    has_key = judge_by(Secrets(find_secrets(caller.environ)))
+    record = partial(chain.record, after=after, has_key=has_key, is_bounded=False)
+    undo = record(f"before a restore of the {told}")
+    target = choose(undo)
+    in_way = list(_list_in_way(chain, undo, target))
+    if in_way:
+        raise _not_restored(chain, undo, f"in the way is {name_some(in_way, most=_SHOWN)}")
+    words = ("-m", "-u", "--no-recurse-submodules", "--no-sparse-checkout")
+    try:
+        chain.git.run_guarded("read-tree", *words, undo, target)
+    except ProgramFailed as error:
+        if record("after a restore that failed") == undo:
+            raise _not_restored(chain, undo, error.message) from error
+        raise _restored_in_part(chain, undo, error.message) from error
+    return Restored(FilesAt(thread, None, undo, record(f"restored the {told}"), chain), undo)
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
