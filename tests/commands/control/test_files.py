@@ -291,6 +291,9 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     thread, one, _ = split_and_write(world, git, lines=("begun\nmore\n", ""))
     (world.place / "mine").write_text("by the user\n")
     state = user_state(world.place, git)
+    assert changed(world, one) == ["notes +1 -0"]
+    with refuses("no-files", match="is gone"):
+        restore_files(world.store, world.caller, one, "1")
     taken = take_files(world.store, world.caller, thread, one)
     assert (world.place / "notes").read_text() == "begun\nmore\n"
     assert (world.place / "mine").read_text() == "by the user\n"

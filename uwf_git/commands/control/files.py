@@ -79,7 +79,7 @@ def find_files(
         FilesNotHere: nothing is recorded, or not in the project here.
     """
     head = get_head(store, resolve_thread(store, text))
-    chain = find_chain(store, head.thread, environ)
+    chain = find_chain(store, head.thread, environ, is_reading=True)
     if chain is None:
         workdir = find_workdir(store, head.thread)
         raise _no_files(
@@ -243,6 +243,14 @@ def restore_files(
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         tip = read_snapshot(store, get_head(store, thread).commit)
+        place = find_workdir(store, thread)
+        if place is not None and not os.path.isdir(place):
+            raise _no_files(
+                thread,
+                f"its work directory {place} is gone",
+                f"`uwf thread files {thread} STEP --into PATH` has them elsewhere, and `uwf thread "
+                f"take THREAD {thread}` in the project of a thread",
+            )
         step = step or find_newest_step(tip).commit.oid
         found = find_files(store, caller.environ, thread, step)
         told = f"files {'before' if is_before else 'after'} step {step}"
@@ -265,7 +273,7 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> Restored:
     thread, winner = resolve_thread(store, text), resolve_thread(store, other)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         tip = read_snapshot(store, get_head(store, thread).commit)
-        chain = find_chain(store, thread, caller.environ, cwd=caller.cwd)
+        chain = find_chain(store, thread, caller.environ)
         ref = name_work(winner)
         if chain is None or find_commit(chain.git, ref) is None:
             raise _no_files(

@@ -28,7 +28,7 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
         steps = [each for each in walk_history(store, target.tip) if each.record.files is not None]
         if not steps:
             continue
-        chain = find_chain(store, ThreadId(target.name), store.environ)
+        chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
         ran = (
             None
             if chain is None

@@ -28,8 +28,10 @@ from uwf_git.store.git.fenced import Place, find_place
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_settings
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.history import find_settings, read_root
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
+from uwf_git.store.threads.snapshot import read_snapshot
 
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"
@@ -289,16 +291,20 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 
 
 def find_chain(
-    store: Store, thread: ThreadId, environ: Mapping[str, str], *, cwd: str | None = None
+    store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
 ) -> Chain | None:
     """Return the chain of *thread* for its work directory; None if that is in no repository.
 
-    Where no work directory is known, it is *cwd*.
+    For *reading*, the work directory of the outermost thread does where its own is gone.
 
     Raises:
         ProgramFailed: there is no git.
     """
-    workdir = find_workdir(store, thread) or cwd
+    workdir = find_workdir(store, thread)
+    if is_reading and not os.path.isdir(workdir or ""):
+        head = find_head(store, thread)
+        root = None if head is None else read_root(store, read_snapshot(store, head.commit))
+        workdir = None if root is None else find_workdir(store, root.record.thread)
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
@@ -312,7 +318,9 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
     """
     found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
     with suppress(UwfError, OSError):
-        chain = find_chain(store, thread, store.environ) if found and store.environ else None
+        chain = None
+        if found and store.environ:
+            chain = find_chain(store, thread, store.environ, is_reading=True)
         if chain is not None:
             asked = "".join(f"{each['after']} {each['before']}\n" for each in found.values())
             words = ("--stdin", "-r", "--root", "--always", "--numstat", "--no-renames")
