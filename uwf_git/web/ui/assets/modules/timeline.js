@@ -136,8 +136,11 @@ function nameOf(entry, told) {
 }
 
 function describeBranch(thread, branch, at) {
+  // One that is at work now is told so beside it, too.
+  const child = thread.children?.find((each) => each.thread === branch.thread);
+  const status = child?.status ?? branch.status;
   // One that has not begun is no thread yet.
-  const hasBegun = branch.status !== "ready" || branch.entries?.length > 0;
+  const hasBegun = status !== "ready" || branch.entries?.length > 0;
   const head = h(
     "li",
     { key: `branch ${branch.thread}` },
@@ -153,7 +156,7 @@ function describeBranch(thread, branch, at) {
         { class: "what" },
         branch.label || `branch ${branch.number}`,
         " ",
-        branch.status && badge(branch.status),
+        status && badge(status),
       ),
       h("span", { class: "took" }),
     ),
@@ -186,7 +189,7 @@ function describeNow(thread, chosen, place) {
         "span",
         { class: "what" },
         h("span", { class: "now pulse", "aria-hidden": "true" }, "▶ "),
-        role ?? "at work",
+        role || (thread.status === "split" ? "branches at work" : "at work"),
       ),
       describeTrack({ event: "now", started: since, durationMs: Date.now() - since }, place),
       h("span", { class: "took" }, duration(Date.now() - since)),
