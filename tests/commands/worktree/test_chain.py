@@ -190,3 +190,15 @@ def test_a_ref_that_leads_to_a_branch_of_the_user_leaves_that(
     (world.place / "new").touch()
     chain.record("now", AFTER, None)
     assert git("rev-parse", "main", cwd=world.place) == head
+
+
+def test_who_has_git_show_no_untracked_files_has_none_recorded(
+    world: World, git: Git, chain: Chain
+) -> None:
+    git("config", "status.showUntrackedFiles", "no", cwd=world.place)
+    (world.place / "untracked").touch()
+    (world.place / "notes").write_text("changed\n")
+    again = open_chain(world, chain.thread)
+    commit = again.record("now", AFTER, None)
+    assert list_tree(again, commit) == [".gitignore", "notes", "part/deep"]
+    assert again.git.ask("show", f"{commit}:notes") == "changed"

@@ -23,8 +23,8 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.project_paths import is_in_repository
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
-from uwf_git.store.git.config import GitConfig, parse_size
-from uwf_git.store.git.fenced import Place, find_place
+from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
+from uwf_git.store.git.fenced import Place, find_common_dir, find_place
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
@@ -57,6 +57,7 @@ _NAMES_OF_SECRETS = (
 _FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
 _EXAMPLES = (".example", ".sample", ".template", ".pub")
 _OID_DIGITS = 40
+_UNTRACKED = "status.showUntrackedFiles"
 
 
 class FilesNotRecorded(ProgramFailed):
@@ -106,6 +107,10 @@ class Chain:
         is_outside = inside.split(os.sep)[0] in {os.pardir, ".git"}
         self._store = "" if is_outside else inside + os.sep
         self._most_bytes = _read_most(store.config)
+        # Who keeps a home folder in git asks for no look at all that is in it.
+        config = read_config_file(os.path.join(find_common_dir(place.git_dir), "config"))
+        shown = config.over(store.user_config).get(_UNTRACKED) or ""
+        self._untracked = "no" if shown.lower() in {"no", "false"} else "all"
 
     def record(
         self,
@@ -208,7 +213,7 @@ class Chain:
             os.replace(part, self.index)
 
     def _look(self, has_key: HasKey, tip: Tip | None) -> _Changes:
-        words = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")
+        words = ("--porcelain=v2", "-z", f"--untracked-files={self._untracked}", "--no-renames")
         told = self.git.ask("status", *words, "--ignore-submodules=dirty")
         gone: list[str] = []
         changed: list[str] = []
