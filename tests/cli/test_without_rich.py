@@ -32,6 +32,9 @@ uwf thread show DONE --full
 uwf thread graph DONE
 uwf thread list --all
 uwf thread read DONE --raw
+uwf thread files DONE
+uwf thread restore DONE 1
+uwf thread take DONE OPEN
 uwf thread logs DONE
 uwf thread diff DONE OPEN
 uwf thread context OPEN

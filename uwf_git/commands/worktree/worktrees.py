@@ -449,7 +449,9 @@ def forget_chain(
     store: Store, environ: Mapping[str, str], thread: ThreadId
 ) -> ForgottenWork | None:
     """Delete the ref of the files that were recorded for *thread*; raise as ``forget_work``."""
-    chain = find_chain(store, thread, environ) if has_files(store, thread) else None
+    if not has_files(store, thread):
+        return None
+    chain = find_chain(store, thread, environ, is_reading=True)
     return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
 
 
