@@ -77,10 +77,10 @@ def command(
         from uwf_git.commands.verify.ranges import check_ranges  # noqa: PLC0415 (start-up time)
 
         found = [*check_ranges(store, verified.targets)]
-        lost, away = (
-            tuple(each for is_lost, each in found if is_lost is flag) for flag in (True, False)
+        verified = verified._replace(
+            troubles=verified.troubles + tuple(each for is_lost, each in found if is_lost),
+            notes=verified.notes + tuple(each for is_lost, each in found if not is_lost),
         )
-        verified = verified._replace(troubles=verified.troubles + lost, notes=verified.notes + away)
     signed: list[SignedCommit] = []
     if with_signatures:
         tips = [(each.ref, each.tip) for each in verified.targets if each.tip is not None]

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from uwf_git.store.disk.durable import read_if_there, replace_file
+from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import STAYS, UNRECORDED
+from uwf_git.store.threads.local_files import STAYS, UNRECORDED, take_notes
 
 _WARNED = "guessed-committers"
 
@@ -64,18 +64,10 @@ def warn_of_worktrees(store: Store) -> list[str]:
 
 def warn_of_files(store: Store) -> list[str]:
     """Return a warning for each thread whose files are not recorded any more; each once."""
-    folder = store.local_path(UNRECORDED)
-    if not os.path.isdir(folder):
-        return []
-    told = {name: read_if_there(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}
-    for name in filter(told.get, told):
-        # The empty file says that it is known.
-        replace_file(os.path.join(folder, name), b"", durable=False)
     return [
-        f"the files of thread {name} are not recorded: {reason.decode()}; its steps go on, and "
+        f"the files of thread {thread} are not recorded: {reason.decode()}; its steps go on, and "
         "`uwf config set uwf.recordFiles false` turns recording off"
-        for name, reason in told.items()
-        if reason
+        for thread, reason in take_notes(store, UNRECORDED).items()
     ]
 
 

@@ -442,7 +442,7 @@ class TaskHandle:
             restored = restore_files(
                 store, self._place.caller, self.task_id, str(step), is_before=before
             )
-        return build_task_files(restored.files)
+        return build_task_files(restored)
 
     @contextmanager
     def _stepping(

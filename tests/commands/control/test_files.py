@@ -13,8 +13,6 @@ from conftest import Draws
 from refusing import refuses
 
 from uwf_git.commands.control.files import (
-    FilesNotHere,
-    NotRestored,
     find_files,
     fork_with_files,
     open_files,
@@ -82,7 +80,7 @@ def test_a_restore_and_its_undo_bring_all_files_back(
     then = {".gitignore": "*.tmp\n", "new": "one\n", "notes": "begun\n", "part/deep": "deep\n"}
     assert read_all(place) == then
     assert user_state(place, git) == state
-    restore_files(world.store, world.caller, thread, restored.undo)
+    restore_files(world.store, world.caller, thread, restored.before)
     assert read_all(place) == now
     restore_files(world.store, world.caller, thread, "1", is_before=True)
     assert read_all(place)["notes"] == "begun\n"
@@ -96,7 +94,7 @@ def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread
     world.step(thread, says({"ok": False}))
     (world.place / "new").write_text("precious\n")
     before = read_all(world.place)
-    with pytest.raises(NotRestored):
+    with refuses("not-restored"):
         restore_files(world.store, world.caller, thread, "1")
     assert read_all(world.place) == before
 
@@ -150,7 +148,7 @@ def test_the_files_before_the_newest_step_come_back(
 
 def test_a_thread_without_files_says_why(world: World, git: Git) -> None:
     thread = world.begun()
-    with pytest.raises(FilesNotHere) as caught:
+    with refuses("no-files") as caught:
         find_files(world.store, world.caller.environ, thread, None)
     assert "git init" in str(caught.value.hint)
     begin_project(world, git)
@@ -196,7 +194,7 @@ def test_a_repository_inside_is_never_removed_by_a_restore(world: World, git: Gi
     inner.unlink()
     (world.place.parent / "kept").rename(inner)
     (inner / "precious").touch()
-    with pytest.raises(NotRestored):
+    with refuses("not-restored"):
         restore_files(world.store, world.caller, thread, "1")
     assert (inner / ".git").is_dir()
     assert (inner / "precious").exists()
@@ -298,7 +296,7 @@ def test_the_files_of_a_winner_are_taken_and_given_back(world: World, git: Git) 
     assert (world.place / "notes").read_text() == "begun\nmore\n"
     assert (world.place / "mine").read_text() == "by the user\n"
     assert user_state(world.place, git) == state
-    restore_files(world.store, world.caller, thread, taken.undo)
+    restore_files(world.store, world.caller, thread, taken.before)
     assert (world.place / "notes").read_text() == "begun\n"
 
 

@@ -6,9 +6,12 @@ from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
-from commands.worktree.project import Git, begin_project
+from commands.worktree.project import PAIR, Git, begin_project, children, writer
 from commands.world import World
+from refusing import refuses
 
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.worktree import chain as module
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.model.names import ThreadId
@@ -202,3 +205,25 @@ def test_who_has_git_show_no_untracked_files_has_none_recorded(
     commit = again.record("now", AFTER, None)
     assert list_tree(again, commit) == [".gitignore", "notes", "part/deep"]
     assert again.git.ask("show", f"{commit}:notes") == "changed"
+
+
+def test_a_bound_that_is_no_size_is_refused(world: World) -> None:
+    with refuses("bad-files-setting"):
+        set_setting(world.store, "uwf.maxRecordedFiles", "much", cwd=str(world.place))
+
+
+def test_a_branch_that_ends_leaves_the_branch_of_the_user_that_its_ref_leads_to(
+    world: World, git: Git
+) -> None:
+    begin_project(world, git)
+    thread = world.begun(PAIR)
+    world.step(thread)
+    one, _ = children(world.snapshot(thread))
+    head = git("rev-parse", "main", cwd=world.place)
+    git("symbolic-ref", f"refs/uwf/work/{one}", "refs/heads/main", cwd=world.place)
+    git("config", "-f", f"{world.store.path}/config", "uwf.recordFiles", "false", cwd=world.place)
+    world.reopen()
+    world.step(thread, writer())
+    kill_thread(world.store, world.caller, one, reason="enough")
+    assert git("rev-parse", "main", cwd=world.place) == head
+    assert "one.new" in git("ls-tree", "--name-only", f"refs/uwf/work/{one}", cwd=world.place)

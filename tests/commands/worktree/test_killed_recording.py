@@ -106,7 +106,7 @@ def test_a_killed_restore_is_repeated_whole(
         if calls < at:
             break
         world.reopen()
-        undo = restore_files(world.store, world.caller, thread, "1").undo
+        undo = restore_files(world.store, world.caller, thread, "1").before
         assert (world.place / "notes").read_text() == "begun\nedited\n"
         history = git("log", "-p", "--format=", undo, cwd=world.place)
         assert f"+mine {at}\n" in history

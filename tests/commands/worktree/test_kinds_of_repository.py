@@ -113,7 +113,7 @@ def test_files_come_back_and_the_state_of_the_user_stays(
     assert not (place / "new folder").exists()
     assert user_state(place, git) == state
     assert git("--no-optional-locks", "status", "--porcelain", cwd=place) == status
-    restore_files(world.store, world.caller, thread, restored.undo)
+    restore_files(world.store, world.caller, thread, restored.before)
     assert (place / "notes").read_text() == "by the agent\n"
     assert not (place / "old").exists()
     assert user_state(place, git) == state

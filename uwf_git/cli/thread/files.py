@@ -14,7 +14,7 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.session.streams import write_stdout
 from uwf_git.commands.control.files import (
-    Restored,
+    FilesAt,
     find_files,
     open_files,
     read_patch,
@@ -74,7 +74,7 @@ def files_command(
         return
     document = view_files(found)
     if into is not None:
-        commit = found.choose(is_before=before)
+        commit = found.before if before else found.after
         path = os.path.normpath(os.path.join(session.cwd, into))
         document["path"] = open_files(found, commit, path)
     emit(session, document, text=_text)
@@ -123,9 +123,9 @@ def take_command(session: Session, thread: str, other: str) -> None:
     _tell(session, take_files(store, caller_of(session), thread, other))
 
 
-def _tell(session: Session, restored: Restored) -> None:
-    emit(session, view_files(restored.files), text=partial(_text, left_out="not as it was"))
-    undo = f"uwf thread restore {restored.files.thread} {restored.undo}"
+def _tell(session: Session, restored: FilesAt) -> None:
+    emit(session, view_files(restored), text=partial(_text, left_out="not as it was"))
+    undo = f"uwf thread restore {restored.thread} {restored.before}"
     note(f"next: `{undo}` undoes this")
 
 

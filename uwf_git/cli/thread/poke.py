@@ -54,7 +54,7 @@ def poke_command(
     if files:
         from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (start-up time)
 
-        undo = restore_files(store, caller, thread, None, is_before=True).undo
+        undo = restore_files(store, caller, thread, None, is_before=True).before
         note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
     poked = poke_thread(store, caller, thread, hint=hint, agents=stepping.agents)
     if no_step:

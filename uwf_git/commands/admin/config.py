@@ -18,7 +18,7 @@ from uwf_git.commands.turn.rules import (
     read_keep_rules,
     read_retry,
 )
-from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES
+from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES, read_most
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
 from uwf_git.store.config_watch import own_change
@@ -149,6 +149,8 @@ def _check_number(name: str, config: GitConfig) -> None:
         read_fetch_limits(config)
     elif name in {RETRIES, BACKOFF}:
         read_retry(config, {})
+    elif name == MAX_FILES:
+        read_most(config)
     else:
         read_keep_rules(config)
 

@@ -27,7 +27,12 @@ from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of
+from uwf_git.commands.worktree.repository import (
+    add_worktree,
+    find_commit,
+    git_of,
+    move_ref,
+)
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -55,16 +60,6 @@ class FilesAt(NamedTuple):
     after: str
     chain: Chain
 
-    def choose(self, *, is_before: bool) -> str:
-        """Return the commit of the files after the step, or of those before it."""
-        return self.before if is_before else self.after
-
-
-class FilesNotHere(Refused):
-    """There is no record of the files."""
-
-    code = "no-files"
-
 
 def find_files(
     store: Store, environ: Mapping[str, str], text: str, step: str | None = None
@@ -76,7 +71,7 @@ def find_files(
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        FilesNotHere: nothing is recorded, or not in the project here.
+        Refused: nothing is recorded, or not in the project here.
     """
     head = get_head(store, resolve_thread(store, text))
     chain = find_chain(store, head.thread, environ, is_reading=True)
@@ -95,7 +90,7 @@ def find_files(
         return FilesAt(head.thread, None, step, step, chain)
     number, before, after = _find_range(store, head, step, chain)
     found = FilesAt(head.thread, number, before, after, chain)
-    if not all(chain.git.run("cat-file", "-e", each).status == 0 for each in {before, after}):
+    if any(find_commit(chain.git, each) is None for each in {before, after}):
         ref = f"{chain.ref}:{chain.ref}"
         raise _no_files(
             head.thread,
@@ -132,15 +127,18 @@ def _find_range(
         before, after = own[0]
         return number, before, after
     # A step that changed nothing has the files of then, which the user may have edited before.
-    made = chain.list_made()
+    made = {each.after: each.commit for each in reversed(chain.read_log())}
     then = (made[each.commit.oid] for each in commits[place + 1 :] if each.commit.oid in made)
     left = next(then, ranges[-1][1][0])
     return number, left, left
 
 
-def _no_files(thread: ThreadId, problem: str, hint: str) -> FilesNotHere:
-    return FilesNotHere(
-        f"thread {thread} has no files to show: {problem}", hint=hint, thread=thread
+def _no_files(thread: ThreadId, problem: str, hint: str) -> Refused:
+    return Refused(
+        f"thread {thread} has no files to show: {problem}",
+        code="no-files",
+        hint=hint,
+        thread=thread,
     )
 
 
@@ -211,33 +209,20 @@ def open_files(found: FilesAt, commit: str, path: str) -> str:
     return path
 
 
-class NotRestored(Conflict):
-    """A file in the way of a restore is in no commit; nothing was changed."""
-
-    code = "not-restored"
-
-
-class Restored(NamedTuple):
-    """What a restore did."""
-
-    files: FilesAt
-    """From what was there to what is there now."""
-
-    undo: str
-    """The commit of what was there."""
-
-
 def restore_files(
     store: Store, caller: Caller, text: str, step: str | None, *, is_before: bool = False
-) -> Restored:
+) -> FilesAt:
     """Make the files of the project as they were after *step*, or before it; None: the newest.
 
     What is there now is recorded first. The user's index, HEAD and stash stay as they are.
 
+    Returns:
+        From what was there to what is there now: restoring its ``before`` undoes this.
+
     Raises:
-        FilesNotHere: nothing is recorded.
-        ThreadBusy, Refused: an agent is at work in the project.
-        NotRestored: a file in the way is in no commit; nothing was changed.
+        Refused: nothing is recorded, or another thread is at work in the project.
+        ThreadBusy: an agent of the thread is at work.
+        Conflict: a file in the way is in no commit, and nothing was changed; or half of it was.
         ProgramFailed: git is missing, or failed.
     """
     thread = resolve_thread(store, text)
@@ -254,21 +239,21 @@ def restore_files(
         step = step or find_newest_step(tip).commit.oid
         found = find_files(store, caller.environ, thread, step)
         told = f"files {'before' if is_before else 'after'} step {step}"
-        target = found.choose(is_before=is_before)
-        restored = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
-        return restored._replace(files=restored.files._replace(step=found.step))
+        target = found.before if is_before else found.after
+        brought = _bring(store, caller, tip, found.chain, told, lambda _undo: target)
+        return brought._replace(step=found.step)
 
 
-def take_files(store: Store, caller: Caller, text: str, other: str) -> Restored:
+def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
     """Merge the files of the thread *other*, as a branch or a fork, into those of *text*'s project.
 
     git's own forecast, `git merge-tree`, is asked before a file is touched. What is there now is
     recorded first.
 
     Raises:
-        FilesNotHere: nothing is recorded of one of them, or not here.
-        Refused: both changed the same lines; nothing was changed.
-        ThreadBusy, NotRestored, ProgramFailed: as ``restore_files``.
+        Refused: nothing is recorded of one of them; or both changed the same lines, and nothing
+            was changed.
+        ThreadBusy, Conflict, ProgramFailed: as ``restore_files``.
     """
     thread, winner = resolve_thread(store, text), resolve_thread(store, other)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -315,7 +300,7 @@ def _bring(
     chain: Chain,
     told: str,
     choose: Callable[[str], str],
-) -> Restored:
+) -> FilesAt:
     """Record the files of now, and make them those that *choose* returns for that commit."""
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
@@ -334,7 +319,7 @@ def _bring(
         if record("after a restore that failed") == undo:
             raise _not_restored(chain, undo, error.message) from error
         raise _restored_in_part(chain, undo, error.message) from error
-    return Restored(FilesAt(thread, None, undo, record(f"restored the {told}"), chain), undo)
+    return FilesAt(thread, None, undo, record(f"restored the {told}"), chain)
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
@@ -371,9 +356,10 @@ def _list_files(path: str) -> Iterator[str]:
         yield from (os.path.join(folder, each) for each in (*names, *links))
 
 
-def _not_restored(chain: Chain, undo: str, problem: str) -> NotRestored:
-    return NotRestored(
+def _not_restored(chain: Chain, undo: str, problem: str) -> Conflict:
+    return Conflict(
         f"the files of thread {chain.thread} were not restored, and nothing was changed: {problem}",
+        code="not-restored",
         hint="move or remove what is in the way; what is left out of the record is listed by "
         f"`git -C {shlex.quote(chain.worktree)} show {undo}`",
         thread=chain.thread,
@@ -437,5 +423,5 @@ def fork_with_files(
     forked = fork_thread(store, caller, request._replace(workdir=inside), thread=thread)
     chain = find_chain(store, thread, caller.environ)
     if chain is not None and found.chain.has(found.after):
-        chain.git.ask("update-ref", "--no-deref", chain.ref, found.after, "")
+        move_ref(chain.git, chain.ref, found.after, old="")
     return forked, path

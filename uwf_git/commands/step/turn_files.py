@@ -4,7 +4,6 @@ What was there before is noted beside the run, so that whoever records the turn 
 finds it. Recording fails no turn.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -15,8 +14,7 @@ from uwf_git.commands.worktree.chain import RECORD_FILES, HasKey, find_chain
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import UwfError
-from uwf_git.store.disk.durable import replace_file
-from uwf_git.store.threads.local_files import UNRECORDED
+from uwf_git.store.threads.local_files import UNRECORDED, note_once
 
 
 def record_before(turn: Turn) -> None:
@@ -61,8 +59,6 @@ def _warned(turn: Turn) -> Iterator[None]:
         yield
     except (UwfError, OSError, ValueError) as error:
         debug("F8MT4QXK", "files not recorded", thread=turn.thread, error=str(error))
-        path = turn.store.local_path(UNRECORDED, turn.thread)
         with suppress(OSError):
-            if not os.path.lexists(path):
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                replace_file(path, str(error).encode(errors="replace"), durable=False)
+            reason = str(error).encode(errors="replace")
+            note_once(turn.store, UNRECORDED, turn.thread, reason)

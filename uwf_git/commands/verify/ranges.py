@@ -4,14 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.targets import Target
-from uwf_git.commands.worktree.chain import Chain, find_chain
+from uwf_git.commands.worktree.chain import Chain, Made, find_chain
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, read_at
-
-_TRAILERS = [f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After")]
-_MADE = " ".join(["%H", *_TRAILERS])
 
 
 def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool, Finding]]:
@@ -29,12 +26,8 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
         if not steps:
             continue
         chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
-        ran = (
-            None
-            if chain is None
-            else chain.git.run("log", "--first-parent", f"--format={_MADE}", chain.ref)
-        )
-        if chain is None or ran is None or ran.status:
+        log = [] if chain is None else chain.read_log()
+        if chain is None or not log:
             yield (
                 False,
                 Finding(
@@ -44,23 +37,22 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
                 ),
             )
             continue
-        rows = [line.split(" ") for line in ran.stdout.decode().splitlines()]
-        places = {row[0]: number for number, row in enumerate(rows)}
+        places = {made.commit: number for number, made in enumerate(log)}
         for step in steps:
-            problem = _find_problem(step, rows, places)
+            problem = _find_problem(step, log, places)
             if problem is not None:
                 yield True, _lost(step, chain, problem, target.ref)
 
 
-def _find_problem(step: Snapshot, rows: list[list[str]], places: dict[str, int]) -> str | None:
+def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> str | None:
     before, _, after = (step.record.files or "").partition("..")
     if before not in places or after not in places:
         return "which are not both there"
     if places[before] <= places[after]:
         return "which are in another order there"
-    _, thread, began = rows[places[after]]
+    made = log[places[after]]
     turn = read_at(step.objects, step.commit.parents[0]).turn_start
-    if (thread, began) != (step.record.thread, turn):
+    if (made.thread, made.after) != (step.record.thread, turn):
         return f"but {after} was made by another turn"
     return None
 

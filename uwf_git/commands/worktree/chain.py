@@ -17,8 +17,8 @@ from stat import S_ISLNK, S_ISREG
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.commands.split.commits import name_work
-from uwf_git.commands.worktree.repository import Git, commit_tree
-from uwf_git.errors import UwfError
+from uwf_git.commands.worktree.repository import Git, commit_tree, move_ref
+from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.project_paths import is_in_repository
@@ -57,14 +57,9 @@ _NAMES_OF_SECRETS = (
 _FOLDERS_OF_SECRETS = {".aws", ".ssh", ".gnupg", ".env.d"}
 _EXAMPLES = (".example", ".sample", ".template", ".pub")
 _OID_DIGITS = 40
+_TRAILERS = (f"%(trailers:key={name},valueonly,separator=)" for name in ("Uwf-Thread", "Uwf-After"))
+_MADE = " ".join(["%H", *_TRAILERS])
 _UNTRACKED = "status.showUntrackedFiles"
-
-
-class FilesNotRecorded(ProgramFailed):
-    """The files of a turn cannot be recorded."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__("git", problem)
 
 
 class Tip(NamedTuple):
@@ -78,6 +73,15 @@ class Tip(NamedTuple):
     left_out: tuple[str, ...] = ()
     is_made: bool = True
     """uwf made it."""
+
+
+class Made(NamedTuple):
+    """A commit of a chain; that of a person has no thread and no turn."""
+
+    commit: str
+    thread: str
+    after: str
+    """The commit of the thread after which the turn began."""
 
 
 class _Changes(NamedTuple):
@@ -106,7 +110,7 @@ class Chain:
         # git lists nothing of its own directory.
         is_outside = inside.split(os.sep)[0] in {os.pardir, ".git"}
         self._store = "" if is_outside else inside + os.sep
-        self._most_bytes = _read_most(store.config)
+        self._most_bytes = read_most(store.config)
         # Who keeps a home folder in git asks for no look at all that is in it.
         config = read_config_file(os.path.join(find_common_dir(place.git_dir), "config"))
         shown = config.over(store.user_config).get(_UNTRACKED) or ""
@@ -129,7 +133,8 @@ class Chain:
         Raises:
             ProgramFailed: git is missing, or failed; or the files are too many, if *is_bounded*.
         """
-        head, tip = self.read_tips()
+        at, tip = self.read_tips()
+        head = None if at is None else at.commit
         try:
             self._begin_index(head, has_key)
             changes = self._look(has_key, tip)
@@ -145,8 +150,8 @@ class Chain:
         _stage(self.git, "--add", changes.changed, "--remove", "--replace")
         tree = self.git.ask("write-tree")
         if tip is None:
-            is_head = head is not None and since in {None, head} and not changes.left_out
-            if head is not None and is_head and self._tree_of(head) == tree:
+            is_same = at is not None and at.tree == tree and not changes.left_out
+            if head is not None and is_same and since in {None, head}:
                 return head
         elif (tip.tree, tip.head, tip.left_out) == (tree, head, changes.left_out):
             return tip.commit
@@ -158,9 +163,7 @@ class Chain:
         moved = head if head is not None and (tip is None or tip.head != head) else None
         parents = dict.fromkeys(filter(None, [since if tip is None else tip.commit, moved]))
         commit = commit_tree(self.git, tree, tuple(parents), message)
-        # An agent may have made the ref lead to a branch of the user.
-        old = "" if tip is None else tip.commit
-        self.git.ask("update-ref", "--no-deref", self.ref, commit, old)
+        move_ref(self.git, self.ref, commit, old="" if tip is None else tip.commit)
         return commit
 
     def has(self, commit: str) -> bool:
@@ -169,28 +172,27 @@ class Chain:
         _, tip = self.read_tips(commit)
         return tip is not None and tip.is_made and not self.git.run(*words).status
 
-    def list_made(self) -> dict[str, str]:
-        """Return the newest commit of the chain in each turn, by where in the thread it began."""
-        told = "%H %(trailers:key=Uwf-After,valueonly,separator=)"
-        ran = self.git.run("log", "--first-parent", "--reverse", f"--format={told}", self.ref)
-        rows = (line.split(" ") for line in ran.stdout.decode().splitlines())
-        return {after: commit for commit, after in rows if after}
+    def read_log(self) -> list[Made]:
+        """Return the commits of the chain, newest first, and those behind it; none without one."""
+        ran = self.git.run("log", "--first-parent", f"--format={_MADE}", self.ref)
+        return [Made(*line.split(" ")) for line in ran.stdout.decode().splitlines()]
 
-    def read_tips(self, name: str | None = None) -> tuple[str | None, Tip | None]:
+    def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
         """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
 
         With *name* that commit is meant, and not the newest.
 
         Raises:
-            FilesNotRecorded: ids of the repository have more than 40 digits.
+            ProgramFailed: git is missing; or ids of the repository have more than 40 digits.
         """
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
         told = self.git.run("cat-file", "--batch", given=asked).stdout
         commits = list(_read_batch(told))
         if any(len(name) != _OID_DIGITS for name, _ in filter(None, commits)):
-            raise FilesNotRecorded("has ids of more than 40 digits there, which no step can name")
+            problem = "has ids of more than 40 digits there, which no step can name"
+            raise ProgramFailed("git", problem)
         head, tip = commits if len(commits) == len(asked.split()) else (None, None)
-        return None if head is None else head[0], None if tip is None else _read_tip(*tip)
+        return head and _read_tip(*head), tip and _read_tip(*tip)
 
     def _begin_index(self, head: str | None, has_key: HasKey) -> None:
         """Make the thread's own index, unless it is there; secrets that are only staged go."""
@@ -271,20 +273,16 @@ class Chain:
             return f"cannot be read: {error.strerror}", 0
         return None, found.st_size
 
-    def _tree_of(self, commit: str) -> str:
-        return self.git.ask("rev-parse", f"{commit}^{{tree}}")
-
     def _check_bound(self, size: int) -> None:
         """Count *size* bytes more of the thread.
 
         Raises:
-            FilesNotRecorded: these are more than the bound.
+            ProgramFailed: these are more than the bound.
         """
         whole = int(read_if_there(self._size) or b"0") + size
         if whole > self._most_bytes:
-            raise FilesNotRecorded(
-                f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
-            )
+            problem = f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
+            raise ProgramFailed("git", problem)
         if size:
             replace_file(self._size, b"%d" % whole, durable=False)
 
@@ -349,9 +347,18 @@ def _count(told: str) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _read_most(config: GitConfig) -> int:
-    size = parse_size(config.get(MAX_FILES) or "")
-    return DEFAULT_MAX_BYTES if size is None else size
+def read_most(config: GitConfig) -> int:
+    """Return how many bytes of files are recorded for a thread, by git config."""
+    text = config.get(MAX_FILES)
+    size = parse_size(text) if text else DEFAULT_MAX_BYTES
+    if size is None:
+        raise Refused(
+            f"{MAX_FILES} is {(text or '')[:40]!r}, not a size such as 1g",
+            code="bad-files-setting",
+            hint=f"set it anew: `uwf config set {MAX_FILES} 1g`",
+            setting=MAX_FILES,
+        )
+    return size
 
 
 def _read_batch(told: bytes) -> Iterator[tuple[str, str] | None]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import STAYS
+from uwf_git.store.threads.local_files import STAYS, note_once, take_notes
 
 _FOLDER = "uwf-worktrees"
 _ORIGIN = "origin"
@@ -146,9 +146,7 @@ def forget_worktrees(store: Store, parent: ThreadId) -> None:
 
 def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
     """Note why a worktree stays, unless that is known."""
-    path = store.local_path(STAYS, worktree.thread)
-    if not os.path.lexists(path):
-        _write(path, {"path": worktree.path, "reason": reason})
+    note_once(store, STAYS, worktree.thread, _spell({"path": worktree.path, "reason": reason}))
 
 
 def forget_that_stays(store: Store, worktree: Worktree) -> None:
@@ -158,15 +156,8 @@ def forget_that_stays(store: Store, worktree: Worktree) -> None:
 
 def take_those_that_stay(store: Store) -> list[tuple[ThreadId, str, str]]:
     """Return the branches whose worktrees stay, their paths, and why; each of them once."""
-    folder = store.local_path(STAYS)
-    found = []
-    for thread in sorted(filter(is_thread_id, _names(folder))):
-        told = _read(os.path.join(folder, thread))
-        if told is not None:
-            found.append((ThreadId(thread), str(told["path"]), str(told["reason"])))
-            # The empty file says that it is known.
-            replace_file(os.path.join(folder, thread), b"")
-    return found
+    told = {thread: json.loads(content) for thread, content in take_notes(store, STAYS).items()}
+    return [(thread, str(each["path"]), str(each["reason"])) for thread, each in told.items()]
 
 
 def _path(store: Store, *parts: str) -> str:
@@ -181,8 +172,12 @@ def _names(folder: str) -> list[str]:
 
 def _write(path: str, document: dict[str, Any]) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    replace_file(path, _spell(document))
+
+
+def _spell(document: dict[str, Any]) -> bytes:
     # Paths may hold any byte; as escapes they come back.
-    replace_file(path, json.dumps(document).encode() + b"\n")
+    return json.dumps(document).encode() + b"\n"
 
 
 def _read(path: str) -> dict[str, Any] | None:

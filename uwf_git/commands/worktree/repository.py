@@ -168,6 +168,17 @@ def commit_tree(
     return git.ask("commit-tree", "--no-gpg-sign", *named, "-m", message, tree)
 
 
+def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None:
+    """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
+
+    An agent may have made the ref lead to a branch of the user, which stays where it is.
+
+    Raises:
+        ProgramFailed: git is missing, or failed.
+    """
+    git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
+
+
 def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
     """Add a work tree at *path*, without files, and return its git directory.
 

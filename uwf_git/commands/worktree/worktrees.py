@@ -34,6 +34,7 @@ from uwf_git.commands.worktree.repository import (
     find_commit,
     find_origin,
     git_of,
+    move_ref,
     name_index,
     write_tree,
 )
@@ -211,7 +212,7 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
             return None
         git = git_of(environ, origin.repository)
         if find_commit(git, name_work(thread)) is None:
-            git.ask("update-ref", name_work(thread), origin.commit)
+            move_ref(git, name_work(thread), origin.commit)
         return name_work(thread)
 
 
@@ -332,7 +333,7 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
         tree = git.ask("rev-parse", f"{head}^{{tree}}")
     commit = _choose_commit(git, worktree, head, tree)
     if find_commit(git, ref) != commit:
-        git.ask("update-ref", "-m", "uwf: the branch ended", ref, commit)
+        move_ref(git, ref, commit)
     committed = worktree._replace(commit=commit)
     write_worktree(store, committed)
     return committed

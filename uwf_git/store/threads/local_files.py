@@ -7,8 +7,8 @@ start would rewrite a file that every start reads, and 200 starting threads woul
 import os
 from typing import TYPE_CHECKING
 
-from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.disk.file_memory import FileMemory
 from uwf_git.store.store import Store
 
@@ -23,6 +23,27 @@ STAYS = "worktrees-that-stay"
 
 UNRECORDED = "files-not-recorded"
 """The folder of notes on threads whose files are not recorded, below ``Store.local_path``."""
+
+
+def note_once(store: Store, folder: str, thread: ThreadId, content: bytes) -> None:
+    """Note in *folder*, for a warning, what is wrong with *thread*, unless that is known."""
+    path = store.local_path(folder, thread)
+    if not os.path.lexists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, content)
+
+
+def take_notes(store: Store, folder: str) -> dict[ThreadId, bytes]:
+    """Return what is noted in *folder* of threads; each note once."""
+    path = store.local_path(folder)
+    names = sorted(filter(is_thread_id, os.listdir(path))) if os.path.isdir(path) else []
+    told = {ThreadId(name): read_if_there(os.path.join(path, name)) for name in names}
+    found = {thread: content for thread, content in told.items() if content}
+    for thread in found:
+        # The empty file says that it is known.
+        replace_file(os.path.join(path, thread), b"")
+    return found
+
 
 _FOLDER = "uwf-workdirs"
 _WORKDIRS: FileMemory[str | None] = FileMemory(256)
