@@ -32,10 +32,10 @@ class Site:
         self.world.reopen()
         return push_remote(self.world.store, self.world.caller, remote, threads)
 
-    def fetch(self, remote: str | None = None) -> Fetched:
+    def fetch(self, remote: str | None = None, *threads: ThreadId) -> Fetched:
         """Fetch from the hub, as the next process would."""
         self.world.reopen()
-        return fetch_remote(self.world.store, self.world.caller, remote)
+        return fetch_remote(self.world.store, self.world.caller, remote, threads)
 
     def step(self, thread: ThreadId, *, ok: bool = False) -> None:
         """Take a step; each role always replies the same."""
@@ -100,6 +100,16 @@ def hub(tmp_path: Path) -> Path:
 def shared(world: World, hub: Path) -> tuple[Site, ThreadId]:
     """Return a site with the hub as its remote, and its unpushed thread."""
     return share(world, str(hub))
+
+
+def empty(world: World, hub: str, *, name: str) -> Site:
+    """Return a store that has *hub* as its remote, and nothing yet."""
+    path = world.place.parent / f"{name}.git"
+    create_store(str(path))
+    set_config(f"{path}/config", "uwf.fsync", "false")
+    store = open_store(str(path), environ=world.caller.environ)
+    add_remote(store, "origin", hub, cwd=str(world.place))
+    return Site(World(world.place, store, world.caller, world.new_id))
 
 
 def another(world: World, hub: str, *, name: str = "b") -> Site:

@@ -16,6 +16,7 @@ from uwf_git.commands.remote.fetch import (
     fetch_remote,
     refusal_hint,
 )
+from uwf_git.store.threads.heads import parse_thread_id, resolve_thread
 
 # The result of a fetch as a document and as text, for `uwf fetch` and `uwf clone`.
 
@@ -71,23 +72,26 @@ def fetch_text(document: dict[str, Any]) -> str:
 
 @verb(
     "uwf fetch",
-    "uwf fetch origin --format text",
+    "uwf fetch origin 01J7K9M2XNPQR5VWBCDF8G3H4T --format text",
     exits={
-        1: "there is no such remote, it cannot be reached, or it sends too much",
+        1: "there is no such remote, it cannot be reached, sends too much, or lacks a THREAD",
         4: "a thread is busy, or both sides continued it; the others are fetched",
         5: "a ref is damaged, there or here, and was not adopted; the others are fetched",
     },
 )
 @click.argument("remote", required=False)
-def fetch_command(session: Session, remote: str | None) -> None:
+@click.argument("threads", metavar="[THREAD]...", nargs=-1)
+def fetch_command(session: Session, remote: str | None, threads: tuple[str, ...]) -> None:
     """Fetch threads and workflows from a remote.
 
-    What is new or ahead there is checked for integrity and adopted, each thread while no process
-    works on it. Nothing here is lost: where both sides went on, both are kept and named. Without
-    REMOTE: the only one, else origin.
+    Everything, or the THREADs that are named, with their branches and the threads around them; of
+    one that was never here, give the whole id. What is new or ahead there is checked for integrity
+    and adopted, each thread while no process works on it. Nothing here is lost: where both sides
+    went on, both are kept and named. Without REMOTE: the only one, else origin.
     """
     store = session.open_store()
-    fetched = fetch_remote(store, without_password_prompt(session), remote)
+    ids = [parse_thread_id(text) or resolve_thread(store, text) for text in threads]
+    fetched = fetch_remote(store, without_password_prompt(session), remote, ids)
     emit(session, fetch_document(fetched), text=fetch_text)
     failure = fetched.failure()
     if failure is not None:

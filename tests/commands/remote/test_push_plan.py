@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store.story import THREAD, Story
 
-from uwf_git.commands.remote.push_plan import NotPushed, PushUnit, RefChange, plan_push, restrict
+from uwf_git.commands.remote.push_plan import NotPushed, PushUnit, RefChange, plan_push
 from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.tracking import SharedRefs
@@ -146,7 +146,7 @@ def test_no_plan_takes_anything_away(
 
 def test_only_the_threads_that_are_named_stay() -> None:
     refs = SharedRefs({"a": UNKNOWN, "b": UNKNOWN}, {"c": UNKNOWN}, {"demo": UNKNOWN})
-    assert restrict(refs, ["a", "c"]) == SharedRefs({"a": UNKNOWN}, {"c": UNKNOWN}, {})
+    assert refs.only(["a", "c"]) == SharedRefs({"a": UNKNOWN}, {"c": UNKNOWN}, {})
 
 
 @pytest.mark.parametrize(

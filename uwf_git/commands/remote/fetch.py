@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals, judge_together
-from uwf_git.commands.remote.descendants import list_joined
+from uwf_git.commands.remote.descendants import list_joined, with_family
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
     reconcile_thread,
@@ -19,7 +19,7 @@ from uwf_git.commands.remote.reconcile import (
 from uwf_git.commands.verify.finding import Finding
 from uwf_git.commands.verify.history import heads_of_store, list_beginnings
 from uwf_git.commands.verify.puts import check_puts
-from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError
+from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.disk.durable import sync_directories, sync_folder
@@ -195,6 +195,9 @@ class Fetched(NamedTuple):
 
     unchanged: int
 
+    missing: tuple[ThreadId, ...] = ()
+    """Threads that were named and that the remote does not have."""
+
     def of(self, event: str) -> list[Reconciled]:
         """Return those with this *event*."""
         return [each for each in self.reconciled if each.event == event]
@@ -208,6 +211,14 @@ class Fetched(NamedTuple):
             return SidesDiverged(self.remote, diverged[0], others=len(diverged) - 1)
         if self.busy:
             return ThreadsBusy(self.busy[0][1], others=len(self.busy) - 1)
+        if self.missing:
+            return Refused(
+                f"{self.remote.name} has no thread {name_some(self.missing)}",
+                code="not-at-remote",
+                hint=f"`uwf push {self.remote.name} {self.missing[0]}` sends one that is here",
+                remote=self.remote.name,
+                threads=list(self.missing),
+            )
         return None
 
 
@@ -235,11 +246,41 @@ def divergence_hint(reconciled: Reconciled) -> str:
     )
 
 
-def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
-    """Fetch from the remote *name*, and fast-forward what is behind it."""
+def fetch_remote(
+    store: Store, caller: Caller, name: str | None, threads: Sequence[ThreadId] = ()
+) -> Fetched:
+    """Fetch from the remote *name*, and fast-forward what is behind it.
+
+    Everything; or only *threads*, their branches and the threads around them.
+    """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
-    received = _Received(store, remote)
+    if not threads:
+        return _fetch(store, caller, remote)
+    seen = read_shared(store, remote)
+    asked = wanted = set(with_family(store, threads, seen))
+    whole = Fetched(remote, [], [], [], 0)
+    # Which threads a new one belongs with is known once it is here.
+    while wanted:
+        read_fetch_limits(store.config).check_refs(len(asked))
+        part = _fetch(store, caller, remote, wanted)
+        whole = Fetched(
+            remote,
+            whole.reconciled + part.reconciled,
+            whole.busy + part.busy,
+            ignored=[],
+            unchanged=whole.unchanged + part.unchanged,
+            missing=(*whole.missing, *(each for each in threads if each in part.missing)),
+        )
+        wanted = set(with_family(store, threads, seen)) - asked
+        asked = asked | wanted
+    return whole
+
+
+def _fetch(
+    store: Store, caller: Caller, remote: Remote, threads: set[ThreadId] | None = None
+) -> Fetched:
+    received = _Received(store, remote, threads)
     with (
         ExitStack() as until_tracked,
         receive_objects(store, read_fetch_limits(store.config)) as incoming,
@@ -250,7 +291,8 @@ def fetch_remote(store: Store, caller: Caller, name: str | None) -> Fetched:
             incoming.move_into_store(until_tracked)
         elif received.wanted:
             _keep_accepted(store, received, incoming, until_tracked)
-        update_tracking(store, remote, seen=received.seen, now=received.there)
+        seen = received.seen if threads is None else received.seen.only(threads)
+        update_tracking(store, remote, seen=seen, now=received.there)
     return _reconcile(store, caller, received, judged)
 
 
@@ -282,18 +324,22 @@ def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Inc
 class _Received:
     """The refs here, the tracking refs, and the refs that the remote has now."""
 
-    def __init__(self, store: Store, remote: Remote) -> None:
-        self.store, self.remote = store, remote
+    def __init__(self, store: Store, remote: Remote, threads: set[ThreadId] | None) -> None:
+        self.store, self.remote, self._threads = store, remote, threads
         self.seen = read_shared(store, remote)
         self.here = read_shared(store)
         self.there = SharedRefs({}, {}, {})
         self.ignored: list[str] = []
+        self.missing: set[ThreadId] = set()
         self.wanted: dict[tuple[str, str], Oid] = {}
         self._limits = read_fetch_limits(store.config)
 
     def choose(self, refs: dict[str, Oid]) -> FetchRequest:
         """Return the commits to request, and commits here that the remote may know."""
         self.there, self.ignored = sort_refs(refs)
+        if self._threads is not None:
+            self.there, self.ignored = self.there.only(self._threads), []
+            self.missing = {each for each in self._threads if self.there.find_tip(each) is None}
         haves: dict[Oid, None] = {}
         shared: dict[Oid, None] = {}
         for kind, name, oid in self.there.rows():
@@ -393,7 +439,7 @@ def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged
     reconciled = [each._replace(joined_by=joined.get(each.local)) for each in reconciled]
     changed = [each for each in reconciled if each.event != "unchanged"]
     unchanged = len(threads) - len(moved) + len(reconciled) - len(changed)
-    return Fetched(remote, changed, busy, received.ignored, unchanged)
+    return Fetched(remote, changed, busy, received.ignored, unchanged, (*received.missing,))
 
 
 def _find_joined(store: Store, reconciled: list[Reconciled]) -> dict[Oid | None, Reconciled]:

@@ -19,7 +19,6 @@ from uwf_git.commands.remote.push_plan import (
     RefChange,
     UnitResult,
     plan_push,
-    restrict,
     send_units,
     single_units,
 )
@@ -161,7 +160,7 @@ def push_remote(
     unreadable = list_unreadable(store)
     if threads:
         ids = with_branches(store, [resolve_thread(store, text) for text in threads])
-        here = restrict(here, ids)
+        here = here.only(ids)
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
     url = remote_url(store, remote, for_push=True)
     push = _Push(store, remote, here, _open_connection(store, caller, url))

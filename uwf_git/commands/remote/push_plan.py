@@ -1,7 +1,7 @@
 """What a push sends: which refs it changes, in which batches, and what a first push would."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from uwf_git.commands.remote.descendants import with_branches
@@ -165,16 +165,6 @@ def _apart(objects: ObjectStore, here: Oid, there: Oid | None) -> Standing:
     return "diverged" if there is not None and has_object(objects, there) else "fetch-first"
 
 
-def restrict(refs: SharedRefs, threads: Iterable[str]) -> SharedRefs:
-    """Return only the refs of these threads, active or archived."""
-    wanted = set(threads)
-    return SharedRefs(
-        {name: oid for name, oid in refs.threads.items() if name in wanted},
-        {name: oid for name, oid in refs.archive.items() if name in wanted},
-        {},
-    )
-
-
 # First pushes: what `uwf push` would send out of a project's repository for the first time.
 #
 # A project's remote has other readers than a store's: what was asked and answered may not be
@@ -210,7 +200,7 @@ def find_first_push(
     here = read_shared(store)
     if threads:
         ids = [resolve_thread(store, text) for text in threads]
-        here = restrict(here, with_branches(store, ids))
+        here = here.only(with_branches(store, ids))
     if not any(here.rows()):
         return None
     url = remote_url(store, remote, for_push=True)

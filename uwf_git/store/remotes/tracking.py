@@ -5,7 +5,7 @@ folders below refs/uwf/remotes/<remote>/. A tracking ref moves only from the val
 before the remote was contacted, so of two concurrent fetches the later answer stays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
 from uwf_git.model.names import is_thread_id
@@ -33,6 +33,18 @@ class SharedRefs(NamedTuple):
         """Yield kind, name and value of each ref."""
         for kind in SHARED:
             yield from ((kind, name, oid) for name, oid in self._folder(kind).items())
+
+    def find_tip(self, thread: str) -> Oid | None:
+        """Return the newest commit of a thread, active or archived; None if it is not there."""
+        return self.archive.get(thread) or self.threads.get(thread)
+
+    def only(self, threads: Container[str]) -> "SharedRefs":
+        """Return only the refs of these threads, active or archived."""
+        active, archived = (
+            {name: oid for name, oid in folder.items() if name in threads}
+            for folder in (self.threads, self.archive)
+        )
+        return SharedRefs(active, archived, {})
 
     def _folder(self, kind: str) -> dict[str, Oid]:
         return {"threads": self.threads, "archive": self.archive}.get(kind, self.workflows)

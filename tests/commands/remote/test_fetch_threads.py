@@ -1,0 +1,128 @@
+"""A fetch of named threads: they, their branches and the threads around them; nothing else."""
+
+import os
+from pathlib import Path
+
+from commands.flows import FILES, lists, plays, split_checks
+from commands.forging import forge, says
+from commands.sharing import Site, empty, refs_of, share
+from commands.world import World, replied
+
+from uwf_git.commands.step.branches import list_leaves
+from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
+from uwf_git.store.remotes.remotes import add_remote
+from uwf_git.store.store import open_store
+
+STRANGER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
+
+
+def test_only_the_named_thread_is_fetched(world: World, hub: Path) -> None:
+    site, thread = share(world, str(hub))
+    other = world.start()
+    site.push()
+    b = empty(world, str(hub), name="b")
+
+    assert b.fetch("origin", thread).failure() is None
+
+    assert set(b.refs()) == {f"threads/{thread}"}
+    before = b.refs("uwf/remotes/origin/threads")
+    b.fetch("origin", other)
+    site.end(thread)
+    site.step(other)
+    site.push()
+    fetched = b.fetch("origin", thread)
+    assert [each.event for each in fetched.reconciled] == ["archived"]
+    assert set(b.refs()) == {f"archive/{thread}", f"threads/{other}"}
+    assert b.find(f"threads/{other}") != site.find(f"threads/{other}")
+    # What is tracked of others stays as well.
+    assert len(b.refs("uwf/remotes/origin/threads")) == len(before)
+    assert b.fetch("origin", thread).unchanged == 1
+    assert b.fetch().failure() is None
+    assert b.refs() == site.refs()
+
+
+def test_a_thread_brings_its_branches_and_theirs_joined_or_not(world: World, hub: Path) -> None:
+    nested = FILES.replace("{type: agent, agentId: reader}", INNER)
+    site, thread = Site(world), world.begun(nested)
+    add_remote(world.store, "origin", str(hub), cwd=str(world.place))
+    step(site, thread, twice=True)
+    world.start(workflow="files")
+    site.push()
+    b = empty(world, str(hub), name="b")
+    assert b.fetch("origin", thread).failure() is None
+    assert len(b.refs()) == 1 + 2
+    for _ in range(3):
+        step(site, thread)
+    site.push(thread)
+    assert b.fetch("origin", thread).failure() is None
+    family = site.refs("threads", "archive")
+    assert set(b.refs()) == set(family) - {f"threads/{stranger(site, b)}"}
+    while site.find(f"archive/{thread}") is None:
+        step(site, thread)
+    site.push(thread)
+
+    for late in (b, empty(world, str(hub), name="late")):
+        assert late.fetch("origin", thread).failure() is None
+        assert late.refs("archive") == site.refs("archive")
+        assert len(late.refs()) == 1 + 2 + 4
+
+
+def stranger(site: Site, other: Site) -> str:
+    (only,) = set(site.refs("threads")) - set(other.refs("threads"))
+    return only.removeprefix("threads/")
+
+
+def step(site: Site, thread: ThreadId, *, twice: bool = False) -> None:
+    """Take a step, or the first, which lists two files, and the one that splits."""
+    site.world.reopen()
+    if twice:
+        site.world.step(thread, lambda _turn: replied(lists(2)), workdir=str(site.world.place))
+    site.world.step(thread, plays, command="mine", workdir=str(site.world.place))
+    list(list_leaves(site.world.store, site.world.snapshot(thread)))
+
+
+def test_a_branch_brings_the_threads_around_it_and_not_those_beside(
+    world: World, hub: Path
+) -> None:
+    at = split_checks(world)
+    list(list_leaves(world.store, at.tip))
+    first, second = at.children
+    add_remote(world.store, "origin", str(hub), cwd=str(world.place))
+    site = Site(world)
+    site.push()
+    b = empty(world, str(hub), name="b")
+
+    assert b.fetch("origin", first).failure() is None
+
+    assert set(b.refs()) == {f"threads/{at.thread}", f"threads/{first}"}
+    step(b, first)
+    assert b.push(first).failure() is None
+    assert site.fetch("origin", at.thread).failure() is None
+    assert site.find(f"archive/{first}") == b.find(f"archive/{first}")
+    assert site.find(f"threads/{second}")
+
+
+def test_what_is_forged_or_not_there_is_told_and_the_rest_comes(world: World, hub: Path) -> None:
+    site, thread = share(world, str(hub))
+    good = world.start()
+    site.push()
+    site.step(thread)
+    site.push()
+    there = open_store(str(hub), environ=os.environ)
+    forge(there, f"refs/threads/{thread}", {-1: says("Uwf-Event: step", "Uwf-Event: split")})
+    b = empty(world, str(hub), name="b")
+
+    fetched = b.fetch("origin", thread, good, STRANGER)
+
+    assert fetched.missing == (STRANGER,)
+    assert [each.ref for each in fetched.of("refused")] == [f"refs/threads/{thread}"]
+    assert set(b.refs()) == {f"threads/{good}"}
+    assert refs_of(b.path, "uwf/remotes/origin/threads").keys() == {
+        f"uwf/remotes/origin/threads/{good}"
+    }
+    failure = b.fetch("origin", STRANGER).failure()
+    assert isinstance(failure, UwfError)
+    assert failure.code == "not-at-remote"
+    assert failure.exit_status == 1
