@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
-from dulwich.objects import ObjectID, RawObjectID, sha_to_hex
+from dulwich.objects import ObjectID, RawObjectID, hex_to_sha
 from dulwich.pack import Pack as DulwichPack
-from dulwich.pack import PackFileDisappeared, UnpackedObject
+from dulwich.pack import UnpackedObject
 
-from uwf_git.store.objects.pack_file import INDEX
+from uwf_git.store.objects.pack_file import INDEX, REF_DELTA, UNUSUAL, Pack
 
 if TYPE_CHECKING:
     from uwf_git.store.objects.objects import DurableObjects
@@ -65,26 +65,31 @@ class DulwichObjects(DiskObjectStore):
         allow_missing: bool = False,
         convert_ofs_delta: bool = True,
     ) -> Iterator[UnpackedObject]:
-        """Yield what dulwich makes of packed entries, to reuse deltas in a push.
+        """Yield the deltas against others of *shas*, to send them as they are.
 
-        One pack is open at a time. What is missing is left out, whatever *allow_missing* says.
+        Only these entries are read, and not the packs around them. The options are dulwich's.
         """
-        del allow_missing
-        todo = set(shas)
-        places = [self._objects, *self._objects.others]
-        for path in [path for place in places for path in place.list_packs()]:
-            with (
-                suppress(PackFileDisappeared),
-                DulwichPack(path, object_format=self.object_format) as pack,
-            ):
-                for unpacked in pack.iter_unpacked_subset(
-                    todo.copy(),
-                    include_comp=include_comp,
-                    allow_missing=True,
-                    convert_ofs_delta=convert_ofs_delta,
-                ):
-                    yield unpacked
-                    todo.discard(sha_to_hex(unpacked.sha()))
+        del include_comp, allow_missing, convert_ofs_delta
+        places = dict(filter(None, map(self._find_place, shas)))
+        names = {place: name for name, place in places.items()}
+        for name, (pack, offset) in places.items():
+            # Suppressed: it is gone, or damaged, and what is sent whole is checked.
+            with suppress(*UNUSUAL):
+                delta, base = pack.find_delta(offset) or (b"", None)
+                against = None if base is None else names.get((pack, base))
+                if against is not None:
+                    yield UnpackedObject(
+                        REF_DELTA, delta_base=against, decomp_chunks=[delta], sha=name
+                    )
+
+    def _find_place(
+        self, oid: ObjectID | RawObjectID
+    ) -> tuple[RawObjectID, tuple[Pack, int]] | None:
+        for place in (self._objects, *self._objects.others):
+            found = place.ask_packs(ObjectID(oid), lambda pack, offset: (pack, offset))
+            if found is not None:
+                return hex_to_sha(ObjectID(oid)), found
+        return None
 
     def get_midx(self) -> None:
         """Return no multi-pack index: each pack has its own, and looking for it costs a stat."""

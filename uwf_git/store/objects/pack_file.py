@@ -171,6 +171,14 @@ class Pack:
             raise ValueError("an offset beyond 2 GB")
         return offset
 
+    def find_delta(self, offset: int) -> tuple[bytes, int] | None:
+        """Return the delta at *offset*, and where its base is; None if the object is whole."""
+        content = self._open_content()
+        if content[offset] >> 4 & 7 not in {OFS_DELTA, REF_DELTA}:
+            return None
+        _kind, delta, base = self._read(content, offset)
+        return None if base is None else (delta, base)
+
     def _open_index(self) -> bytes | mmap:
         index, self._stamps[self._path] = _read_or_map(self._path)
         self._use_index(index)
