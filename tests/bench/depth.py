@@ -15,6 +15,11 @@ from bench.world import Thread, World
 
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
 from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.store.remotes.remotes import add_remote, choose_remote
+from uwf_git.store.remotes.tracking import track
+from uwf_git.store.store import create_store, open_store
+from uwf_git.store.threads.heads import get_head
 
 _STEPS_A_ROUND = 4
 """In one process, where a step is quick, and noise is large beside it."""
@@ -51,10 +56,12 @@ def measure_depth(bench: Bench) -> list[Table]:
     rounds = scale.depth_rounds
     steps = rounds * _STEPS_A_ROUND
     fast = compare_depths("steps in one process, uwf.fsync=false", _cases(threads), rounds=steps)
+    pushes = {name: _push_case(bench.world, thread) for name, thread in threads.items()}
+    pushed = compare_depths("pushes of a step to a bare repository", pushes, rounds=rounds)
     # From here on with fsync, as it is by default; it is a setting of the store.
     threads = {name: bench.durable(thread) for name, thread in threads.items()}
     durable = compare_depths("steps in one process", _cases(threads), rounds=steps)
-    return [fast, durable, *_in_one_process(bench, threads), *_cold(bench, threads)]
+    return [fast, pushed, durable, *_in_one_process(bench, threads), *_cold(bench, threads)]
 
 
 def _name(depth: int) -> str:
@@ -166,6 +173,31 @@ def step_case(thread: Thread) -> Case:
         with thread.kept_in_place():
             return time_call(thread.step)
 
+    return case
+
+
+def _push_case(world: World, thread: Thread) -> Case:
+    """Return the case of a push of one step to a hub, where each turn finds the same."""
+    path = f"{thread.store.path}.hub"
+    hub = thread._replace(store=create_store(path, environ=world.environ))
+    add_remote(thread.store, "hub", path, cwd=world.root)
+    store = open_store(thread.store.path, environ=world.environ)
+
+    def push() -> None:
+        if failure := push_remote(store, thread.caller, "hub", [thread.id]).failure():
+            raise failure
+
+    def case() -> Sample:
+        before = get_head(store, thread.id).commit
+        with thread.kept_in_place(), hub.kept_in_place():
+            thread.step()
+            after = get_head(store, thread.id).commit
+            sample = time_call(push)
+        place = f"threads/{thread.id}"
+        track(store, choose_remote(store.config, "hub"), {place: (after, before)})
+        return sample
+
+    push()
     return case
 
 

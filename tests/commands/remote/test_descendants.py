@@ -8,6 +8,8 @@ import pytest
 from commands.flows import (
     CHECKS,
     FILES,
+    LINE,
+    CountingObjects,
     Split,
     assert_sound,
     copy_commit,
@@ -29,6 +31,7 @@ from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.receive.rules import check_received
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.fetch import divergence_hint
+from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
 from uwf_git.commands.verify.verify import verify
@@ -288,6 +291,22 @@ def is_leaf(world: World, thread: ThreadId) -> bool:
     return entry.count("/") == 3
 
 
+def test_branches_that_went_on_since_the_last_push_go_along(site: Site, hub: Path) -> None:
+    at = split_and_begin(site)
+    site.push(at.thread)
+    patch_thread(site.world.store, site.world.caller, at.thread, {"more": 1})
+    site.push(at.thread)
+    first, _second = at.children
+    finish_with(site, first)
+    assert site.push(at.thread).failure() is None
+    assert f"archive/{first}" in refs_of(hub)
+    run_to_end(site, at.thread)
+
+    assert site.push(at.thread).failure() is None
+
+    assert refs_of(hub) == refs(site)
+
+
 # What may be pushed alone.
 
 
@@ -537,6 +556,23 @@ def test_what_a_remote_forged_is_not_fetched(site: Site, world: World, hub: Path
 
 
 # Cost.
+
+
+def test_a_push_of_one_step_reads_as_much_at_any_depth(site: Site, world: World) -> None:
+    thread = world.begun(LINE.replace("COUNT", "80"))
+    counts = []
+    for steps in (4, 64):
+        for _ in range(steps):
+            step(site, thread)
+        site.push(thread)
+        step(site, thread)
+        world.reopen()
+        counting = CountingObjects(world.store.objects)
+        store = world.store._replace(objects=counting)
+        assert push_remote(store, world.caller, None, [thread]).failure() is None
+        counts.append(counting.count)
+
+    assert counts[1] <= counts[0]
 
 
 def test_a_push_of_many_branches_reads_shared_history_once(world: World, hub: Path) -> None:

@@ -159,7 +159,8 @@ def push_remote(
     here = read_shared(store)
     unreadable = list_unreadable(store)
     if threads:
-        ids = with_branches(store, [resolve_thread(store, text) for text in threads])
+        named = [resolve_thread(store, text) for text in threads]
+        ids = with_branches(store, named, read_shared(store, remote))
         here = here.only(ids)
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
     url = remote_url(store, remote, for_push=True)
