@@ -106,7 +106,7 @@ def test_module_in_the_repository_is_not_taken_for_ours(tmp_path: Path) -> None:
 def test_older_one_of_ours_is_replaced(tmp_path: Path) -> None:
     install_hooks(str(tmp_path), python="")
     hook = tmp_path / "hooks" / "pre-receive"
-    hook.write_text(SHIMS["pre-receive"].replace("exec uwf hook", "exec uwf old-hook"))
+    hook.write_text(SHIMS["pre-receive"].replace("set -- uwf\n", "set -- old-uwf\n"))
 
     check_hooks(str(tmp_path), NO_CONFIG)
     install_hooks(str(tmp_path), python="")

@@ -19,7 +19,7 @@ MOST_INPUT_BYTES = 64 * 1024 * 1024
 _LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) (refs/[^\0\n]+)")
 _NOTHING = b"0" * 40
 _SHA256_LINE = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64} ")
-_OURS = ("refs/threads", "refs/archive", "refs/workflows", "refs/cas", "refs/uwf")
+_OURS = ("refs/threads", "refs/archive", "refs/workflows", "refs/claims", "refs/cas", "refs/uwf")
 
 
 def bad_hook_input(problem: str) -> BadUsage:

@@ -18,7 +18,7 @@ from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name, fold_workflow_name
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.objects.limited import LimitedObjects
-from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.objects.walk import descends, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
@@ -73,6 +73,8 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
         return _check_active(push, update, stored)
     if update.name.startswith(ARCHIVE):
         return _check_archived(push, update, stored)
+    if update.name.startswith(_CLAIMS):
+        return _check_claim(push, update)
     if update.new is None:
         return _deleted(update.name)
     return _check_forward(push, update, update.new, stored)
@@ -239,6 +241,17 @@ def _check_archived(push: Push, update: RefUpdate, stored: Oid | None) -> Refusa
     return _check_forward(push, update, update.new, active)
 
 
+def _check_claim(push: Push, update: RefUpdate) -> Refusal | None:
+    """Check a claim as hooks/pre-receive does, which lets pushes of claims alone pass."""
+    if update.new is None:
+        return None
+    size = len(read_blob(push.store.objects, update.new))
+    if size <= _CLAIM_BYTES:
+        return None
+    problem = f"a claim has at most {_CLAIM_BYTES} bytes, and not {size}"
+    return Refusal(update.name, problem, "leave this ref out of the push")
+
+
 def _check_forward(push: Push, update: RefUpdate, new: Oid, stored: Oid | None) -> Refusal | None:
     if stored is None or descends(push.store.objects, new, stored):
         return None
@@ -259,6 +272,8 @@ def _deleted(name: str) -> Refusal:
 
 
 _LOCAL = "refs/uwf/"
+_CLAIMS = "refs/claims/"
+_CLAIM_BYTES = 4096
 
 
 def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
@@ -277,7 +292,7 @@ def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
 
 
 def _find_problem(push: Push, name: str) -> str | None:
-    for prefix in (ACTIVE, ARCHIVE):
+    for prefix in (ACTIVE, ARCHIVE, _CLAIMS):
         if name.startswith(prefix):
             given = name.removeprefix(prefix)
             return None if is_thread_id(given) else f"{given[:60]!r} is not a thread id"
@@ -351,7 +366,7 @@ class _Judging:
             refusal = Refusal(update.name, error.message, error.hint or "see `git fsck`")
         if refusal is not None:
             yield refusal
-        elif update.new is not None:
+        elif update.new is not None and not update.name.startswith(_CLAIMS):
             found = list(self._check_content(update, update.new))
             if not found and update.name.startswith((ACTIVE, ARCHIVE)):
                 found += filter(None, [self._branches.find_bad_branch(update, update.new)])

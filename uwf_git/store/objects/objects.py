@@ -349,6 +349,11 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
     return tree
 
 
+def read_blob(objects: ObjectStore, oid: Oid) -> bytes:
+    """Return the content of the blob *oid*, to which a ref leads."""
+    return get_blob(objects, ObjectID(oid.encode()))
+
+
 def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
     """Return the content of the blob *oid*."""
     try:

@@ -1,0 +1,172 @@
+"""Claims at a hub: pushes of them alone are judged by the hook script, all others by uwf."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands.world import World
+from interop.hub import Hub, make_hub, push
+
+from uwf_git.commands.remote.fetch import clone_store, fetch_remote
+from uwf_git.store.store import open_store
+
+Git = Callable[..., str]
+
+ID = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+CLAIM = f"refs/claims/{ID}"
+MOST = 4096
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    return make_hub(tmp_path)
+
+
+@pytest.fixture
+def world(hub: Hub) -> World:
+    return hub.clone()
+
+
+@pytest.fixture
+def started(hub: Hub) -> Callable[[], list[str]]:
+    """Replace the Python of the hooks by one that notes what it runs; return what it did so far."""
+    log, recorder = hub.place / "started", hub.place / "python"
+    for name in ("pre-receive", "post-receive"):
+        hook = hub.path / "hooks" / name
+        python = hook.read_text().partition("python=")[2].partition("\n")[0]
+        recorder.write_text(f'#!/bin/sh\necho "$5" >>"{log}"\nexec {python} "$@"\n')
+        recorder.chmod(0o755)
+        hook.write_text(hook.read_text().replace(f"python={python}\n", f"python={recorder}\n"))
+    return lambda: log.read_text().split() if log.exists() else []
+
+
+def blob(world: World, content: bytes) -> str:
+    write = ["git", "hash-object", "-w", "--stdin"]
+    ran = subprocess.run(
+        write, cwd=world.store.path, input=content, capture_output=True, check=True
+    )
+    return ran.stdout.decode().strip()
+
+
+def test_claims_alone_start_no_python(
+    hub: Hub, world: World, started: Callable[[], list[str]]
+) -> None:
+    first, second = blob(world, b"x" * MOST), blob(world, b"")
+    other = CLAIM[:-1] + "V"
+
+    assert push(world, f"{first}:{CLAIM}", f"{second}:{other}").accepted
+    assert push(world, f"--force-with-lease={CLAIM}:{first}", f"{second}:{CLAIM}").accepted
+    assert not push(world, f"--force-with-lease={CLAIM}:{first}", f"{first}:{CLAIM}").accepted
+    assert hub.refs() == {CLAIM: second, other: second}
+    assert push(world, f":{CLAIM}", f":{other}").accepted
+
+    assert started() == []
+    assert hub.refs() == {}
+
+
+def test_a_claim_with_a_thread_is_judged_by_uwf(
+    hub: Hub, world: World, started: Callable[[], list[str]]
+) -> None:
+    thread = world.begun()
+    active = f"refs/threads/{thread}"
+
+    assert push(world, f"{blob(world, b'{}')}:{CLAIM}", f"{active}:{active}").accepted
+
+    assert started() == ["pre-receive"]
+    assert set(hub.refs()) == {CLAIM, active}
+    world.step(thread)
+    large = blob(world, b"x" * (MOST + 1))
+    wrong = push(world, "--force", f"{large}:{CLAIM}", f"{active}:{active}")
+    assert not wrong.accepted
+    assert [error for error in wrong.errors if "a claim has at most 4096 bytes" in error]
+    assert hub.refs()[active] != world.snapshot(thread).commit.oid
+
+
+@pytest.mark.parametrize("size", [MOST + 1, 100_000_000])
+def test_a_large_blob_is_no_claim(hub: Hub, world: World, size: int) -> None:
+    # git would send the content of a text again and again.
+    pushed = push(world, f"{blob(world, bytes(size))}:{CLAIM}")
+
+    assert not pushed.accepted
+    assert len(pushed.errors) == 1
+    assert hub.refs() == {}
+
+
+@pytest.mark.parametrize("kind", ["tree", "commit", "tag"])
+def test_only_a_blob_is_a_claim(hub: Hub, world: World, git: Git, kind: str) -> None:
+    place = Path(world.store.path)
+    made: dict[str, str] = {"commit": world.snapshot(world.begun()).commit.oid}
+    made["tree"] = git("rev-parse", f"{made['commit']}^{{tree}}", cwd=place).strip()
+    git(
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "tag",
+        "-am",
+        "x",
+        "v1",
+        made["commit"],
+        cwd=place,
+    )
+    made["tag"] = git("rev-parse", "v1", cwd=place).strip()
+
+    pushed = push(world, f"{made[kind]}:{CLAIM}")
+
+    assert not pushed.accepted
+    assert "is not a blob" in pushed.errors[0]
+    assert hub.refs() == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["x", ID.lower(), f"8{ID[1:]}", f"{ID}0", ID[:-1], f"{ID[:-1]}U", f"a/{ID}", f"{ID}/a"]
+)
+def test_a_claim_has_the_name_of_a_thread(hub: Hub, world: World, name: str) -> None:
+    pushed = push(world, f"{blob(world, b'{}')}:refs/claims/{name}")
+
+    assert not pushed.accepted
+    assert "is not a thread id" in pushed.errors[0]
+    assert hub.refs() == {}
+
+
+def test_an_ended_thread_starts_python_after_the_push_and_others_only_for_a_listener(
+    hub: Hub, world: World, started: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    thread = world.begun()
+    plain = (f"refs/{folder}/*:refs/{folder}/*" for folder in ("threads", "archive"))
+    push(world, *(words := list(plain)))
+    assert started() == ["pre-receive"]
+    while world.step(thread).role is not None:
+        pass
+    assert push(world, *words).accepted
+    assert started() == ["pre-receive"] * 2 + ["post-receive"]
+    # Which removes the active ref that plain git leaves.
+    assert set(hub.refs()) == {f"refs/archive/{thread}"}
+    said = tmp_path / "said"
+    hub.set("uwf.onReceive", f"/bin/sh -c 'cat >\"$1\"' sh '{said}'")
+    other = world.begun()
+    assert push(world, *words).accepted
+    assert json.loads(said.read_text())["thread"] == other
+
+
+def test_no_fetch_and_no_clone_takes_claims(hub: Hub, world: World) -> None:
+    thread = world.begun()
+    push(world, f"{blob(world, b'held')}:{CLAIM}", f"refs/threads/{thread}")
+    path = str(hub.place / "copy.git")
+
+    cloned = clone_store(world.caller, str(hub.path), path)
+
+    assert cloned.fetched.failure() is None
+    assert cloned.fetched.ignored == []
+    copy = open_store(path, environ=os.environ)
+    assert fetch_remote(copy, world.caller, None).failure() is None
+    assert fetch_remote(copy, world.caller, None, [thread]).failure() is None
+    listed = ["git", "for-each-ref", "--format=%(refname)"]
+    refs = subprocess.run(listed, cwd=path, capture_output=True, text=True, check=True).stdout
+    assert "claims" not in refs
+    subprocess.run(["git", "fetch", "-q", "origin"], cwd=path, check=True)
+    refs = subprocess.run(listed, cwd=path, capture_output=True, text=True, check=True).stdout
+    assert "claims" not in refs
