@@ -1,12 +1,35 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, make_hub, share
-from commands.world import World
+from commands.flows import split_checks
+from commands.sharing import Site, another, hub, make_hub, share
+from commands.world import World, fails
 
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
+from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
+from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
+from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import open_store
+from uwf_git.store.remotes.remotes import add_remote
+from uwf_git.store.store import Store, open_store
+
+__all__ = ["hub"]
+
+Before = Callable[[Site, ThreadId], object]
+Steer = Callable[[tuple[Store, Caller], ThreadId], object]
+
+MORE = b"""\
+roles:
+  doc-writer: {systemPrompt: Document it.}
+moderator:
+  - {from: checker, to: doc-writer, when: meta.ok}
+  - {from: doc-writer, to: $END}
+"""
 
 
 @pytest.fixture
@@ -26,9 +49,10 @@ def track(site: Site, other: Site, thread: ThreadId) -> None:
         refs = open_store(str(site.path)).refs
         ref = f"refs/uwf/remotes/origin/{place}"
         seen = refs.find(ref)
+        if seen == oid:
+            continue
         done = refs.create(ref, oid) if seen is None else refs.advance(ref, seen=seen, to=oid)
         assert done
-        assert thread in place
     folder = site.path / "objects" / "info"
     folder.mkdir(exist_ok=True)
     (folder / "alternates").write_text(f"{other.path}/objects\n")
@@ -118,3 +142,66 @@ def test_a_tracking_ref_that_is_broken_stops_no_step(
     path = site.path / "refs" / "uwf" / "remotes" / "origin" / "threads" / thread
     path.write_text("nonsense\n")
     assert not take_over(site, thread)
+
+
+def one_step(site: Site, thread: ThreadId) -> None:
+    site.step(thread)
+
+
+def paused(site: Site, thread: ThreadId) -> None:
+    pause_thread(site.world.store, site.world.caller, thread)
+
+
+def failed(site: Site, thread: ThreadId) -> None:
+    workdir = str(site.world.place)
+    with pytest.raises(TurnFailed):
+        site.world.step(thread, fails("no key"), command="mine", workdir=workdir)
+
+
+STEERED: dict[str, tuple[Before, Steer]] = {
+    "pause": (one_step, lambda at, thread: pause_thread(*at, thread)),
+    "resume": (paused, lambda at, thread: resume_thread(*at, thread)),
+    "retry": (failed, lambda at, thread: retry_thread(*at, thread)),
+    "patch": (one_step, lambda at, thread: patch_thread(*at, thread, {"a": 1})),
+    "poke": (one_step, lambda at, thread: poke_thread(*at, thread)),
+    "limits": (
+        one_step,
+        lambda at, thread: amend_thread(*at, AmendRequest(thread, limits={"maxSteps": 9})),
+    ),
+    "append": (one_step, lambda at, thread: append_to_thread(*at, AppendRequest(thread, MORE))),
+    "kill": (one_step, lambda at, thread: kill_thread(*at, thread)),
+}
+
+
+@pytest.mark.parametrize("verb", STEERED)
+def test_each_verb_that_steers_goes_on_from_what_a_remote_has(
+    verb: str, sites: tuple[Site, Site, ThreadId]
+) -> None:
+    site, other, thread = sites
+    before, steer = STEERED[verb]
+    before(other, thread)
+    track(site, other, thread)
+    there = other.find(f"threads/{thread}")
+    site.world.reopen()
+
+    steer((site.world.store, site.world.caller), thread)
+
+    assert site.world.snapshot(thread).commit.parents == (there,)
+    assert site.push().failure() is None
+    assert other.fetch().failure() is None
+
+
+def test_a_branch_that_has_failed_elsewhere_is_retried(world: World, hub: Path) -> None:
+    at = split_checks(world)
+    first, _second = at.children
+    add_remote(world.store, "origin", str(hub), cwd=str(world.place))
+    site = Site(world)
+    site.push()
+    other = another(world, str(hub))
+    failed(other, first)
+    track(site, other, first)
+    world.reopen()
+
+    retry_thread(world.store, world.caller, at.thread)
+
+    assert world.snapshot(first).commit.parents == (other.find(f"threads/{first}"),)

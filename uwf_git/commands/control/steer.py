@@ -48,11 +48,15 @@ def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) ->
         HeadMoved: other processes moved the head at every try.
     """
     thread = read_active(store, text)[0].thread
+    _catch_up(store, thread)
+    return record_built(store, caller, thread, build)
+
+
+def _catch_up(store: Store, thread: ThreadId) -> None:
     if store.has_remotes:
         # If an agent is at work, the next step takes over what a remote has.
         with suppress(ThreadBusy), lock_briefly(store, thread):
             fast_forward_from_tracking(store, thread)
-    return record_built(store, caller, thread, build)
 
 
 def record_built(
@@ -142,9 +146,13 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
         signal = build_signal("retry", timestamp=caller.now_ms(), reason=hint)
         return build_signalled(read_standing(snapshot), Cause(), signal=signal)
 
-    tip = read_active(store, text)[1]
+    thread = read_active(store, text)[0].thread
+    _catch_up(store, thread)
+    tip = read_active(store, thread)[1]
     if tip.record.status != "split":
-        return steer_thread(store, caller, tip.record.thread, build)
+        return steer_thread(store, caller, thread, build)
+    for head, _branch in walk_descendants(store, tip):
+        _catch_up(store, head.thread)
     failed = [
         head.thread
         for head, branch in walk_descendants(store, tip)
@@ -152,10 +160,10 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
     ]
     if not failed:
         raise WrongStatus(tip, "has split, and none of its branches has failed", _DRIVE)
-    for thread in failed:
+    for branch_thread in failed:
         # It may go on by itself meanwhile.
         with suppress(WrongStatus, ThreadNotActive):
-            steer_thread(store, caller, thread, build)
+            steer_thread(store, caller, branch_thread, build)
     said = f"{len(failed)} branch{'es' if len(failed) > 1 else ''} may try again"
     return build_thread_result(tip.record, said=said, commit=tip.commit.oid)
 
