@@ -237,6 +237,9 @@ UWF = LazyGroup(
         "workflow": WORKFLOW,
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
+        "drive": LazyCommand(
+            "uwf_git.cli.drive:command", "Run what can go on at a hub, on many machines"
+        ),
         "work": LazyCommand(
             "uwf_git.cli.work:command", "Run one thread of a hub on this machine, until it stops"
         ),
@@ -285,7 +288,7 @@ UWF = LazyGroup(
     sections={
         "Work": ("run", "thread", "workflow"),
         "Look": ("ps", "watch", "ui", "events", "search", "verify"),
-        "Share": ("push", "fetch", "clone", "remote", "work"),
+        "Share": ("push", "fetch", "clone", "remote", "drive", "work"),
         "Set up": ("init", "setup", "agent", "config", "completion"),
     },
 )
