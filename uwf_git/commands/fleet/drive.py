@@ -262,8 +262,6 @@ class _Driver:
         ]
         if ahead:
             push_remote(self._store, self._caller, self._remote.name, ahead)
-            refs = self._hub.look()
-            shared = {ref: oid for ref, oid in refs.items() if ref.startswith((ACTIVE, ARCHIVE))}
         self._seen = shared
         return refs
 
