@@ -21,7 +21,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.drive.drive_thread import CLAIM, Driven, DriveRequest, hold_drive
 from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
@@ -38,9 +38,6 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.fleet.shared_drive import Share
-
-CLAIM = "uwf.claim"
-"""In git config: each run of a thread claims it at its hub, as with --claim."""
 
 # What `uwf run` and `uwf thread run` share: options, the drive itself, its result.
 #

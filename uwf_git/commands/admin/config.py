@@ -9,6 +9,7 @@ import os
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
+from uwf_git.commands.drive.drive_thread import CLAIM
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.rules import (
     BACKOFF,
@@ -46,6 +47,7 @@ SETTINGS: dict[str, str] = {
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
     KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
     RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
+    CLAIM: "whether each run of a thread claims it at the remote, as `--claim` (false unless set)",
     RECORD_FILES: "whether the files of the project are recorded before and after each turn (true "
     "unless set)",
     MAX_FILES: "the most bytes of files that are recorded for a thread (1g unless set)",
@@ -67,7 +69,7 @@ SETTINGS: dict[str, str] = {
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
-_FLAGS = {"uwf.store", "uwf.fsync", RECORD_FILES}
+_FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _SELDOM = {"uwf.fsync", MAX_FILES, "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
 _NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}

@@ -36,6 +36,9 @@ StoppedBy = Literal[
 
 Sleep = Callable[[float], None]
 
+CLAIM = "uwf.claim"
+"""In git config: each run of a thread claims it at its hub, as `--claim` does."""
+
 
 def _never() -> bool:
     return False

@@ -1,0 +1,179 @@
+"""One thread of a hub on several machines: who claims it runs it, and nobody pays twice."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from commands.at_work import wait_until
+from fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+
+
+def test_a_machine_that_has_nothing_runs_a_thread_to_its_end(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(SPLIT)
+    b = field.machine("b")
+    with b.work(thread) as process:
+        out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert '"status":"completed"' in out
+    assert field.paid() == SPLIT_STEPS
+    assert f"refs/archive/{thread}" in field.refs()
+    assert not field.refs("refs/claims")
+    assert not field.refs("refs/threads")
+    assert a.json("fetch")
+    assert not a.json("verify")["problems"]
+
+
+def test_a_claim_that_is_renewed_keeps_others_away(field: Field) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        # The next beat says who is at work.
+        wait_until(lambda: a.json("ps", "--remote")[0]["role"] == "one", "no role is told")
+        assert [row["thread"] for row in a.json("ps", "--remote")] == [thread]
+        with c.work(thread) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 4
+        assert "renews its claim" in err
+        field.go.touch()
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.paid() == 3
+    assert a.run("ps", "--remote", "--format=text").strip() == ""
+
+
+def test_the_claim_of_a_killed_machine_passes_on_after_its_time(field: Field) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    thread = a.begin(PLAIN)
+    field.let("sleep 600")
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        field.let("")
+        with c.work(thread) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+    # The cut one, and each step once.
+    assert field.paid() == 1 + 3
+    assert field.log(thread)[-1].startswith("end: completed after 3 steps")
+
+
+def test_the_same_machine_goes_on_at_once_and_takes_the_orphan_up(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread, "--ttl", "600")
+    with ended(first):
+        field.wait_paid(1)
+        first.kill()
+        first.wait()
+        field.go.touch()
+        with b.work(thread, "--ttl", "600") as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+    assert field.paid() == 3
+
+
+def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        first.send_signal(signal.SIGSTOP)
+        field.go.touch()
+        with c.work(thread) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+        first.send_signal(signal.SIGCONT)
+        _out, err = first.communicate()
+        assert first.returncode == 4, err
+        assert "claim-lost" in err or "while it ran here" in err
+    assert field.paid() == 1 + 3
+    assert field.log(thread)[-1].startswith("end: completed after 3 steps")
+    # Its clone follows the hub: another run there finds the thread ended, and no two sides.
+    with b.work(thread) as again:
+        _out, err = again.communicate()
+    assert "diverged" not in err
+    assert again.returncode == 1
+
+
+def test_a_pause_typed_elsewhere_stops_the_run_after_its_step(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        a.run("thread", "pause", thread)
+        a.run("push")
+        clone = next((b.home / ".uwf/hubs").iterdir())
+        ref = clone / "refs/threads" / thread
+        tip = field.git("rev-parse", f"refs/threads/{thread}")
+        wait_until(lambda: ref.read_text() == tip, "the pause has not arrived")
+        field.go.touch()
+        out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert '"stopped":"paused"' in out
+    assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "pause", "one"]
+
+
+def test_a_kill_typed_elsewhere_ends_the_agent(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let("sleep 600")
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        a.run("thread", "kill", thread)
+        a.run("push")
+        _out, err = first.communicate()
+    assert first.returncode == 4, err
+    assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "kill"]
+
+
+def test_a_step_waits_for_a_hub_that_is_away(field: Field, tmp_path: Path) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = a.start("thread", "run", thread, "--claim")
+    with ended(first):
+        field.wait_paid(1)
+        field.hub.rename(tmp_path / "away")
+        field.go.touch()
+        wait_until(lambda: "one" in a.run("thread", "show", thread, "--format=text"), "no step")
+        (tmp_path / "away").rename(field.hub)
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.paid() == 3
+    assert field.log(thread)[-1].startswith("end: completed")
+
+
+def test_a_setting_claims_each_run(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    a.run("config", "set", "uwf.claim", "true")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = a.start("thread", "run", thread)
+    with ended(first):
+        field.wait_paid(1)
+        assert field.refs("refs/claims") == [f"refs/claims/{thread}"]
+        # A claim is no thread: nobody fetches it.
+        b.run("fetch")
+        clone = str(b.home / ".uwf/store.git")
+        listed = subprocess.run(
+            ["git", "-C", clone, "for-each-ref"], check=True, capture_output=True, text=True
+        )
+        assert thread in listed.stdout
+        assert "claims" not in listed.stdout
+        field.go.touch()
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.log(thread)[-1].startswith("end: completed")
