@@ -22,7 +22,7 @@ MARKERS = {
 
 FILES = {
     "slow": (
-        "fleet/*",
+        "commands/fleet/*",
         "*/test_killed_*",
         "*/test_failed_writes.py",
         "*/test_full_disk.py",

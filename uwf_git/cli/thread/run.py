@@ -21,11 +21,12 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
-from uwf_git.commands.drive.drive_thread import CLAIM, Driven, DriveRequest, hold_drive
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_words import count_steps, first_line

@@ -9,10 +9,10 @@ import os
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.drive.drive_thread import CLAIM
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.rules import (
     BACKOFF,
+    CLAIM,
     KEEP_LOGS,
     RECORD_ENV,
     RETRIES,

@@ -36,9 +36,6 @@ StoppedBy = Literal[
 
 Sleep = Callable[[float], None]
 
-CLAIM = "uwf.claim"
-"""In git config: each run of a thread claims it at its hub, as `--claim` does."""
-
 
 def _never() -> bool:
     return False

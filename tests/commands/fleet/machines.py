@@ -99,6 +99,11 @@ class Machine(NamedTuple):
         self.run("push")
         return str(thread)
 
+    def drive(self, *words: str, status: int = 0) -> dict[str, object]:
+        """Run `uwf drive`, and return its document."""
+        found: dict[str, object] = json.loads(self.run("drive", *FAST, *words, status=status))
+        return found
+
     def work(self, thread: str, *words: str) -> "subprocess.Popen[str]":
         """Start `uwf work` of *thread*."""
         return self.start("work", thread, "--hub", str(self.field.hub), "--trust", *FAST, *words)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands.at_work import wait_until
-from fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended
+from commands.fleet.machines import PLAIN, SPLIT, SPLIT_STEPS, Field, Machine, ended
 
 
 class Cluster:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fleet.machines import Field
+from commands.fleet.machines import Field
 
 
 @pytest.fixture
