@@ -9,10 +9,13 @@ from uwf_git.cli.output.render import emit
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.output.times import tell_seconds, tell_silence
+from uwf_git.cli.session.caller import without_password_prompt
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.running import running_rows
 from uwf_git.commands.inspect.logs import find_last_log_line
+from uwf_git.commands.split.family import Family
 from uwf_git.model.names import ThreadId
+from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.naming import read_short_ids
@@ -35,10 +38,22 @@ _COLUMNS = (
 _AT_LENGTH = {"status", "pid", "group", "since"}
 
 
-@verb("uwf ps", "uwf ps --long", "uwf ps 01J7K9M2")
+_CLAIMED = (
+    Column("thread", "THREAD"),
+    Column("host", "MACHINE", 2),
+    Column("role", "ROLE", 1, least=8),
+)
+
+
+@verb("uwf ps", "uwf ps --long", "uwf ps 01J7K9M2", "uwf ps --remote")
 @click.argument("thread", required=False)
+@click.option(
+    "--remote",
+    is_flag=True,
+    help="List what has been claimed at the remote instead: by which machine, for which role.",
+)
 @wide_option
-def command(session: Session, *, thread: str | None, wide: bool) -> None:
+def command(session: Session, *, thread: str | None, remote: bool, wide: bool) -> None:
     """List what runs now.
 
     One row for each thread of this store that a process works on; with THREAD, only for that one
@@ -49,12 +64,35 @@ def command(session: Session, *, thread: str | None, wide: bool) -> None:
     """
     store = session.open_store(create=True)
     root = None if thread is None else resolve_thread(store, thread)
+    if remote:
+        _tell_claims(session, store, root)
+        return
     rows = running_rows(store, now_ms=session.now_ms(), root=root)
     emit(
         session,
         rows,
         text=lambda rows: _table(session, store, rows, wide=wide),
         none="nothing runs; uwf thread list shows the threads",
+    )
+
+
+def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
+    from uwf_git.commands.fleet.claims import Hub, list_claims  # noqa: PLC0415 (network code: 70 ms)
+
+    hub = Hub(store, without_password_prompt(session), choose_remote(store.config, None))
+    claims = list_claims(hub.look())
+    family = None if root is None else Family(store, root)
+    rows = [
+        {"thread": each, "host": said.get("host"), "role": said.get("role") or None}
+        for each, said in hub.read(claims).items()
+        if family is None or each in family
+    ]
+    screen = screen_of(session)
+    emit(
+        session,
+        rows,
+        text=lambda rows: Painted("\n".join(render_columns(rows, _CLAIMED, screen, wide=False))),
+        none=f"no machine has claimed a thread at {hub.remote.name}",
     )
 
 

@@ -237,6 +237,12 @@ UWF = LazyGroup(
         "workflow": WORKFLOW,
         "thread": THREAD,
         "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
+        "drive": LazyCommand(
+            "uwf_git.cli.drive:command", "Run what can go on at a hub, on many machines"
+        ),
+        "work": LazyCommand(
+            "uwf_git.cli.work:command", "Run one thread of a hub on this machine, until it stops"
+        ),
         "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
         "ui": LazyCommand("uwf_git.cli.ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,
@@ -282,7 +288,7 @@ UWF = LazyGroup(
     sections={
         "Work": ("run", "thread", "workflow"),
         "Look": ("ps", "watch", "ui", "events", "search", "verify"),
-        "Share": ("push", "fetch", "clone", "remote"),
+        "Share": ("push", "fetch", "clone", "remote", "drive", "work"),
         "Set up": ("init", "setup", "agent", "config", "completion"),
     },
 )

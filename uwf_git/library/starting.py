@@ -16,7 +16,7 @@ from uwf_git.library.players import PREFIX
 from uwf_git.library.values import BackgroundRun
 from uwf_git.model.canonical import canonical
 from uwf_git.model.limits import LIMITS
-from uwf_git.model.names import ALPHABET, ThreadId
+from uwf_git.model.names import ThreadId, build_thread_id
 from uwf_git.model.yaml.render import render_yaml
 
 if TYPE_CHECKING:
@@ -173,9 +173,6 @@ def read_source(given: AppendedSource, cwd: str) -> SourceText:
 
 # Start a task: register its workflow, bind its agents, make its id.
 
-_RANDOM_BITS = 80
-_ULID_BITS = 130
-
 
 def put_if_source(place: Place, workflow: WorkflowSource, *, workdir: str | None = None) -> str:
     """Return the name or hash of *workflow*; register it first unless it is one."""
@@ -202,10 +199,7 @@ def put_source(
 
 def new_task_id(place: Place) -> ThreadId:
     """Make a ULID (https://github.com/ulid/spec); ids sort by time."""
-    random = int.from_bytes(os.urandom(_RANDOM_BITS // 8))
-    number = place.now_ms() << _RANDOM_BITS | random
-    shifts = range(_ULID_BITS - 5, -1, -5)
-    return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in shifts))
+    return build_thread_id(place.now_ms(), os.urandom(10))
 
 
 # Start a background process that drives a task.

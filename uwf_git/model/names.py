@@ -102,6 +102,12 @@ def is_thread_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+def build_thread_id(time_ms: int, random: bytes) -> ThreadId:
+    """Build the id of a thread that begins at *time_ms*, of ten *random* bytes."""
+    number = int.from_bytes(time_ms.to_bytes(6, "big") + random)
+    return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)))
+
+
 def read_time_ms(thread: ThreadId) -> int:
     """Return when a thread began, in milliseconds since 1970, by its id."""
     time_ms = 0

@@ -4,8 +4,8 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import update_wrapper
-from typing import Any, NamedTuple
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,7 +21,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
-from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, hold_drive
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
@@ -35,6 +35,12 @@ from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
+
+if TYPE_CHECKING:
+    from uwf_git.commands.fleet.shared_drive import Share
+
+CLAIM = "uwf.claim"
+"""In git config: each run of a thread claims it at its hub, as with --claim."""
 
 # What `uwf run` and `uwf thread run` share: options, the drive itself, its result.
 #
@@ -60,12 +66,16 @@ class DriveOptions(NamedTuple):
     jobs: int = 4
     """How many branches are at work at once."""
 
+    claim: bool = False
+    """Claim the thread at its hub, and push each step there."""
+
     def words(self) -> list[str]:
         """Return the arguments that mean the same to another process, without --background."""
         flags = {
             "--trust": self.trust,
             "--wait": self.wait,
             "--stream": self.stream,
+            "--claim": self.claim,
         }
         words = [f"--jobs={self.jobs}", *(flag for flag, is_on in flags.items() if is_on)]
         return words if self.until is None else [*words, f"--until={self.until}"]
@@ -106,6 +116,12 @@ _OPTIONS = (
         help="Return at once; see `uwf thread wait` and `uwf thread logs`.",
     ),
     click.option(
+        "--claim",
+        is_flag=True,
+        help="Claim the thread at the remote, so that no other machine runs it meanwhile, and push "
+        "each step.  [default: uwf.claim]",
+    ),
+    click.option(
         "--timestamps", is_flag=True, help="Begin each line of progress with the time (UTC)."
     ),
 )
@@ -120,6 +136,9 @@ class Driving(NamedTuple):
     workdir: str | None = None
     max_steps: int | None = None
     """How many steps this drive may take."""
+
+    share: "Share | None" = None
+    """How the thread is shared with other machines; None: as --claim and uwf.claim say."""
 
 
 def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
@@ -164,12 +183,12 @@ def drive_shown(
     # Report the start before the first step.
     follow_up_noted(store, session.environ)
     request = DriveRequest(step, driving.max_steps, how.until, how.wait)
-    drive = hold_drive(
-        store, terminal_caller(session), request, watcher=_also(progress.watcher, on_change)
-    )
+    watcher = progress.watcher.then(on_change)
+    hold = _find_hold(store, driving)
     with ExitStack() as own, sigterm_as_interrupt():
         # Held until a failure was reported: when `uwf thread wait` returns, it is in the log.
-        driven = (session.held or own).enter_context(drive).run()
+        drive = hold(store, terminal_caller(session), request, watcher=watcher)
+        driven: Driven = (session.held or own).enter_context(drive).run()
     if driven.failure is not None and (how.timestamps or driven.stopped != "failed"):
         # The final failure is reported as an error, which has no time.
         progress.tell(driven.failure.message)
@@ -178,15 +197,17 @@ def drive_shown(
     return driven
 
 
-def _also(watcher: Watcher, on_change: Callable[[], None]) -> Watcher:
-    def after(told: Callable[..., None]) -> Callable[..., None]:
-        def tell(*what: Any) -> None:
-            told(*what)
-            on_change()
+def _find_hold(store: Store, driving: Driving) -> Callable[..., Any]:
+    """Return what holds the thread for the drive: here, or at its hub as well."""
+    share = driving.share
+    if share is None and not (driving.how.claim or store.config.get_flag(CLAIM, default=False)):
+        return hold_drive
+    from uwf_git.commands.fleet.shared_drive import (  # noqa: PLC0415 (imports all that fetches and pushes)
+        Share,
+        hold_shared_drive,
+    )
 
-        return tell
-
-    return Watcher(*(after(each) for each in watcher))
+    return partial(hold_shared_drive, share=share or Share())
 
 
 def raise_if_failed(driven: Driven) -> None:

@@ -8,7 +8,7 @@ Source: seed 000 section 3; seed 003's `run`.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.caller import Caller
@@ -107,6 +107,18 @@ class Watcher(NamedTuple):
 
     on_branch_failed: Callable[[TurnFailed], None] = lambda _failure: None
     """A branch has failed; where it is given up, the thread goes on without it."""
+
+    def then(self, on_change: Callable[[], None]) -> "Watcher":
+        """Return a watcher that calls *on_change* as well, after each report."""
+
+        def after(told: Callable[..., None]) -> Callable[..., None]:
+            def tell(*what: Any) -> None:
+                told(*what)
+                on_change()
+
+            return tell
+
+        return Watcher(*(after(each) for each in self))
 
 
 def drive_thread(

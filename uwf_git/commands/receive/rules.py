@@ -22,6 +22,7 @@ from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.objects.walk import descends, is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.limits import read_receive_limits
+from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.snapshot import Snapshot, read_at
@@ -73,7 +74,7 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
         return _check_active(push, update, stored)
     if update.name.startswith(ARCHIVE):
         return _check_archived(push, update, stored)
-    if update.name.startswith(_CLAIMS):
+    if update.name.startswith(CLAIMS):
         return _check_claim(push, update)
     if update.new is None:
         return _deleted(update.name)
@@ -272,7 +273,6 @@ def _deleted(name: str) -> Refusal:
 
 
 _LOCAL = "refs/uwf/"
-_CLAIMS = "refs/claims/"
 _CLAIM_BYTES = 4096
 
 
@@ -292,7 +292,7 @@ def find_bad_name(push: Push, update: RefUpdate) -> Refusal | None:
 
 
 def _find_problem(push: Push, name: str) -> str | None:
-    for prefix in (ACTIVE, ARCHIVE, _CLAIMS):
+    for prefix in (ACTIVE, ARCHIVE, CLAIMS):
         if name.startswith(prefix):
             given = name.removeprefix(prefix)
             return None if is_thread_id(given) else f"{given[:60]!r} is not a thread id"
@@ -366,7 +366,7 @@ class _Judging:
             refusal = Refusal(update.name, error.message, error.hint or "see `git fsck`")
         if refusal is not None:
             yield refusal
-        elif update.new is not None and not update.name.startswith(_CLAIMS):
+        elif update.new is not None and not update.name.startswith(CLAIMS):
             found = list(self._check_content(update, update.new))
             if not found and update.name.startswith((ACTIVE, ARCHIVE)):
                 found += filter(None, [self._branches.find_bad_branch(update, update.new)])

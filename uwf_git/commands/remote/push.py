@@ -164,7 +164,7 @@ def push_remote(
         here = here.only(ids)
         unreadable = [ref for ref in unreadable if ref.rpartition("/")[2] in ids]
     url = remote_url(store, remote, for_push=True)
-    push = _Push(store, remote, here, _open_connection(store, caller, url))
+    push = _Push(store, remote, here, open_connection(store, caller, url))
     push.damaged.update((ref, BadRef(ref).message) for ref in unreadable)
     return push.run()._replace(gap=_find_gap(url))
 
@@ -285,7 +285,7 @@ def _overtaken(unit: PushUnit) -> NotPushed:
     return NotPushed(unit.name, "fetch-first", change.after or change.before or Oid(""), None)
 
 
-def _open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParcel:
+def open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParcel:
     """Return the way to *url*: git's protocol, or our own code where no git is installed."""
     from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
         Access,

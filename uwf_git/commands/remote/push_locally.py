@@ -13,8 +13,10 @@ from uwf_git.commands.remote.push_plan import FELL_WITH_OTHERS, REF_MOVED
 from uwf_git.git_environment import without_local_variables
 from uwf_git.store.gc.unite import unite_packs
 from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.remotes.exchange import PackParcel, PushReport
 from uwf_git.store.remotes.incoming import copy_objects, receive_objects
+from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport import Access
 from uwf_git.store.store import open_store
@@ -33,6 +35,7 @@ def push_locally(
     del atomic  # The push is judged as a whole in any case.
     there = open_store(access.url.text, environ=without_local_variables(access.environ))
     refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}
+    refs |= {CLAIMS + name: oid for name, oid in list_refs(there.path, CLAIMS).items()}
     parcel = pack(refs)
     updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
     if not updates:

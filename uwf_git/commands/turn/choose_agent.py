@@ -98,6 +98,9 @@ class Choice(NamedTuple):
     is_for_drive: bool = False
     """Many turns follow, so a command for every role does not replace people and checks."""
 
+    allowed: frozenset[str] = frozenset()
+    """Commands that a driver trusts and has sent: payloads as `describe_payload` writes them."""
+
     others: frozenset[str] = frozenset()
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""
 
@@ -157,7 +160,8 @@ def _find_bound(
     workflow, workdir = snapshot.record.workflow_name, choice.workdir
     if role in present.binding:
         node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-        return node, may_run(store, node.payload, workflow=workflow, workdir=workdir)
+        is_allowed = describe_payload(node.payload) in choice.allowed
+        return node, is_allowed or may_run(store, node.payload, workflow=workflow, workdir=workdir)
     default = choice.default or store.config.get(CONFIG_NAME) or None
     if default is None:
         return None, True
@@ -165,6 +169,11 @@ def _find_bound(
     if choice.default or not is_set_by_store(store, CONFIG_NAME):
         return node, True
     return node, may_run(store, node.payload, workflow=workflow, workdir=workdir)
+
+
+def describe_payload(payload: dict[str, Any]) -> str:
+    """Return the payload of an agent or a check as a driver sends it to other machines."""
+    return json.dumps(payload, sort_keys=True)
 
 
 def may_run(store: Store, agent: dict[str, Any], *, workflow: str, workdir: str | None) -> bool:
@@ -209,7 +218,8 @@ def choose_checks(
     checks = [describe_check(command) for command in asked.checks]
     for check in checks:
         name = snapshot.record.workflow_name
-        if choice.trust or may_run(store, check, workflow=name, workdir=choice.workdir):
+        is_allowed = choice.trust or describe_payload(check) in choice.allowed
+        if is_allowed or may_run(store, check, workflow=name, workdir=choice.workdir):
             continue
         raise _check_not_trusted(
             snapshot.record.thread,

@@ -32,6 +32,9 @@ TRACKING = "refs/uwf/remotes/"
 SHARED = ("threads", "archive", "workflows")
 """The folders below refs/ that are fetched and pushed."""
 
+CLAIMS = "refs/claims/"
+"""Who runs which thread, at a hub; neither fetched nor pushed with the threads."""
+
 _DEFAULT = "origin"
 _OTHER_NAMES = ("threads", "hub", "uwf")
 _URL = ".url"

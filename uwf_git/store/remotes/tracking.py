@@ -12,7 +12,7 @@ from uwf_git.model.names import is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_bad_files, list_refs
-from uwf_git.store.remotes.remotes import SHARED, Remote
+from uwf_git.store.remotes.remotes import CLAIMS, SHARED, Remote
 from uwf_git.store.store import Store
 
 _REFS = "refs/"
@@ -74,6 +74,8 @@ def sort_refs(refs: Mapping[str, Oid]) -> tuple[SharedRefs, list[str]]:
     """Sort refs by kind; also return those that name neither a thread nor a workflow."""
     shared, ignored = SharedRefs({}, {}, {}), []
     for ref, oid in refs.items():
+        if ref.startswith(CLAIMS):
+            continue
         _refs, kind, name = ref.split("/", 2)
         is_ours = check_workflow_name(name) is None if kind == "workflows" else is_thread_id(name)
         if is_ours:

@@ -39,12 +39,12 @@ from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import Ran, run_program
 from uwf_git.store.objects.incoming_pack import MAX_FETCH_REFS, transfer_too_large
 from uwf_git.store.objects.limited import render_size
-from uwf_git.store.objects.objects import DurableObjects, ObjectStore
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.exchange import ChooseWants, PackParcel, Parcel, PushReport
 from uwf_git.store.remotes.incoming import Incoming
 from uwf_git.store.remotes.limits import read_fetch_limits
-from uwf_git.store.remotes.remotes import SHARED
+from uwf_git.store.remotes.remotes import CLAIMS, SHARED
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
     RemoteFailed,
@@ -230,7 +230,7 @@ logging.getLogger("dulwich").addHandler(logging.NullHandler())
 _HTTP_OK = 200
 _SSH_COMMAND = "core.sshCommand"
 _MOST_HAVES = 256
-_PREFIXES = [f"refs/{each}/".encode() for each in SHARED]
+_PREFIXES = [*(f"refs/{each}/".encode() for each in SHARED), CLAIMS.encode()]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -284,6 +284,16 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
     _connect_and(fetch, access, "pull", meter)
     with _own_errors_unwrapped(), failures(access.url):
         _unpack(incoming)
+
+
+def list_refs_there(access: Access) -> dict[str, Oid]:
+    """List the shared refs and the claims of the remote."""
+
+    def ask(client: GitClient, path: str) -> dict[str, Oid]:
+        found = client.get_refs(path.encode(), ref_prefix=_PREFIXES).refs
+        return _shared_refs({ref: oid for ref, oid in found.items() if oid is not None})
+
+    return _connect_and(ask, access, "pull")
 
 
 def _unpack(incoming: Incoming) -> None:
@@ -345,7 +355,8 @@ class _Push:
     def _generate(
         self, _have: object, _want: object, **options: object
     ) -> tuple[int, Iterator[object]]:
-        container = cast("DurableObjects", self._objects).by_dulwich
+        # What lies in memory alone is dulwich's own.
+        container: Any = getattr(self._objects, "by_dulwich", self._objects)
         ofs_delta = bool(options.get("ofs_delta", True))
         todo = [(oid, None) for oid in self._parcel.objects]
         return len(todo), generate_unpacked_objects(container, todo, ofs_delta=ofs_delta)

@@ -1,0 +1,103 @@
+"""`uwf drive`."""
+
+import os
+from typing import Any
+
+import click
+
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
+from uwf_git.cli.session.settings import Session
+from uwf_git.cli.work import poll_option, ttl_option
+from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
+from uwf_git.commands.fleet.executors import open_executor
+from uwf_git.commands.fleet.work import Done, Job
+from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.text import visible_line
+from uwf_git.store.remotes.remotes import choose_remote, remote_url
+
+
+@verb(
+    "uwf drive",
+    "uwf drive 01J7K9M2 --on local:8",
+    "uwf drive --on tls://head.example.org:8786 --workdir /srv/app",
+    exits={1: "the hub or the scheduler cannot be reached", 3: "an agent failed"},
+)
+@click.argument("threads", nargs=-1, metavar="[THREAD]...")
+@click.option(
+    "--on",
+    "address",
+    metavar="ADDRESS",
+    default="local:4",
+    help="Where: local:N, as many processes here; tls://HOST:PORT or tcp://…, a Dask scheduler; "
+    "MODULE:FUNCTION that returns an executor.  [default: local:4]",
+)
+@click.option("--remote", metavar="NAME", help="The hub.  [default: the only remote, or origin]")
+@click.option(
+    "--hub", metavar="URL", help="The hub as the other machines reach it.  [default: as this one]"
+)
+@click.option("--workdir", metavar="PATH", help="Where agents run: the same path on every machine.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1000,
+    help="How many tasks are submitted at once.  [default: 1000]",
+)
+@click.option("--trust", is_flag=True, help="Let the commands of all these threads run.")
+@click.option("--wait", is_flag=True, help="Go on after the end of usage limits.")
+@click.option("--follow", is_flag=True, help="Wait for new work when nothing can go on.")
+@click.option("--insecure", is_flag=True, help="Allow tcp:// to a scheduler on another machine.")
+@ttl_option
+@poll_option
+def command(session: Session, *, threads: tuple[str, ...], address: str, **how: Any) -> None:
+    """Run what can go on at a hub, on many machines, until nothing can.
+
+    Everything, or only the named threads and their branches. Each task claims one thread, runs it
+    on one machine until it stops, and pushes each step; branches run on different machines. The
+    driver may be killed and started again, or run twice: what runs where is known to the hub.
+
+    Only commands that are trusted here are sent; pause, kill, patch and answer as ever, on any
+    clone: `uwf push` brings them to the machine at work.
+    """
+    store = session.open_store()
+    remote = choose_remote(store.config, how["remote"])
+    url = how["hub"] or remote_url(store, remote).text
+    workdir = (
+        os.path.join(session.cwd, os.path.expanduser(how["workdir"])) if how["workdir"] else ""
+    )
+    request = FleetRequest(
+        Job(url, "", how["ttl"], how["poll"], workdir=workdir),
+        remote.name,
+        threads,
+        how["jobs"],
+        how["trust"],
+        how["wait"],
+        how["follow"],
+    )
+    report = FleetReport(
+        on_moved=lambda thread, subject: note(f"{thread} {visible_line(subject)}"),
+        on_done=_tell_done,
+        on_refused=lambda thread, why: note(
+            f"{thread} was not submitted: {visible_line(why)}; `uwf agent trust`, or --trust"
+        ),
+    )
+    caller = without_password_prompt(session)
+    with sigterm_as_interrupt(), open_executor(address, insecure=how["insecure"]) as executor:
+        end = drive_hub(store, caller, executor, request, report)
+    document = end._asdict()
+    failed = document.pop("failed")
+    document["takenOver"] = document.pop("taken_over")
+    emit(session, document)
+    if failed:
+        raise click.exceptions.Exit(3)
+
+
+def _tell_done(done: Done) -> None:
+    if done.stopped in {"end", "split", "max-steps"}:
+        # Its commits say so.
+        return
+    said = f": {visible_line(first_line(done.said))}" if done.said else ""
+    where = f"{done.host} " if done.host else ""
+    note(f"{where}{done.thread} {done.stopped} after {count_steps(done.steps)}{said}")

@@ -1,0 +1,276 @@
+"""Claims: which machine runs a thread of a hub, so that no agent is paid twice.
+
+A claim is the ref `refs/claims/<thread>` at the hub, and leads to a small blob. It moves only from
+the value that its mover has seen, and each value is new, so of two who claim one wins. Who holds
+one renews it three times in its time to live (TTL). No clocks are compared: a claim is dead if who
+watches it saw no other value for the TTL. All claims of a process are renewed by one push, and one
+look at the hub's refs serves all its threads.
+
+Claims spare money. That no step is lost or doubled is kept by the threads' own refs.
+"""
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from dulwich.objects import Blob, ObjectID
+
+from uwf_git.commands.caller import Caller
+from uwf_git.debug_log import debug
+from uwf_git.errors import Conflict, UwfError
+from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.objects import ObjectStore, read_blob
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.exchange import FetchRequest, Parcel
+from uwf_git.store.remotes.incoming import receive_objects
+from uwf_git.store.remotes.limits import read_fetch_limits
+from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+
+TTL_S = 60.0
+POLL_S = 2.0
+_BEATS = 3
+"""How often a claim is renewed in its time to live."""
+
+
+class ThreadClaimed(Conflict):
+    """Another process runs the thread."""
+
+    code = "thread-claimed"
+
+    def __init__(self, thread: ThreadId, claim: Mapping[str, Any]) -> None:
+        host = str(claim.get("host", "another machine"))
+        super().__init__(
+            f"thread {thread} is run by {host}, which renews its claim",
+            hint="`uwf ps --remote` shows who runs what",
+            thread=thread,
+            host=host,
+        )
+
+
+class Hub:
+    """A remote whose refs tell who runs what."""
+
+    def __init__(self, store: Store, caller: Caller, remote: Remote) -> None:
+        from uwf_git.store.remotes.transport import Access  # noqa: PLC0415 (dulwich's clients cost 70 ms)
+
+        self.store, self.caller, self.remote = store, caller, remote
+        self._access = Access(remote_url(store, remote), store.config, caller.environ)
+        self._access.check_trusted(store)
+
+    def look(self) -> dict[str, Oid]:
+        """Return the shared refs and the claims.
+
+        Raises:
+            RemoteFailed: it cannot be reached.
+        """
+        from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
+
+        return list_refs_there(self._access)
+
+    def read(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, dict[str, Any]]:
+        """Read what *claims* say; one that says nothing readable is empty."""
+        from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
+
+        read: dict[ThreadId, dict[str, Any]] = {thread: {} for thread in claims}
+        wanted = list(dict.fromkeys(claims.values()))
+        with receive_objects(self.store, read_fetch_limits(self.store.config)) as incoming:
+            if wanted:
+                fetch_pack(self._access, lambda _refs: FetchRequest(wanted, []), incoming)
+            for thread, oid in claims.items():
+                with suppress(UwfError, KeyError, ValueError):
+                    said = json.loads(read_blob(incoming.objects, oid))
+                    read[thread] = said if isinstance(said, dict) else {}
+        return read
+
+    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, Blob | None]]) -> set[ThreadId]:
+        """Move claims, each from the one value to the other; return those that have moved."""
+        from dulwich.object_store import MemoryObjectStore  # noqa: PLC0415 (see above)
+
+        from uwf_git.commands.remote.push import open_connection  # noqa: PLC0415 (see above)
+
+        # Nobody needs them here.
+        objects = MemoryObjectStore()
+        objects.add_objects([(new, None) for _old, new in moves.values() if new is not None])
+
+        def pack(refs: dict[str, Oid]) -> Parcel:
+            changes = {
+                CLAIMS + thread: None if new is None else Oid(new.id.decode())
+                for thread, (old, new) in moves.items()
+                if refs.get(CLAIMS + thread) == old
+            }
+            return Parcel(changes, [ObjectID(e.encode()) for e in changes.values() if e])
+
+        store = self.store._replace(objects=cast("ObjectStore", objects))
+        send = open_connection(store, self.caller, remote_url(store, self.remote, for_push=True))
+        statuses = send(pack, atomic=False).statuses
+        return {each for each in moves if statuses.get(CLAIMS + each, "not sent") is None}
+
+
+def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
+    """Return the claims among the refs of a hub."""
+    return {
+        ThreadId(ref.removeprefix(CLAIMS)): oid
+        for ref, oid in refs.items()
+        if ref.startswith(CLAIMS)
+    }
+
+
+class Watch:
+    """Tells which claims are dead, by the time that passes while it sees the same value."""
+
+    def __init__(self, ttl_s: float) -> None:
+        self._ttl_s = ttl_s
+        self._seen: dict[ThreadId, tuple[Oid, float]] = {}
+
+    def find_dead(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, Oid]:
+        """Return those of *claims*, the present ones, that have not moved for the time to live."""
+        now = time.monotonic()
+        before, self._seen = self._seen, {}
+        for thread, oid in claims.items():
+            seen = before.get(thread)
+            self._seen[thread] = seen if seen is not None and seen[0] == oid else (oid, now)
+        return {
+            thread: oid for thread, (oid, since) in self._seen.items() if now - since >= self._ttl_s
+        }
+
+
+class Held:
+    """A claim of this process."""
+
+    def __init__(self, thread: ThreadId, value: Oid, on_moved: Callable[[], None]) -> None:
+        self.thread, self.value, self.on_moved = thread, value, on_moved
+        self.sent = value
+        """What was sent last; it may have arrived though the answer was lost."""
+
+        self.is_lost = threading.Event()
+        self.role = ""
+        self.tip: tuple[Oid | None, Oid | None] | None = None
+
+
+class Keeper:
+    """Keeps the claims of this process at one hub: takes, renews, watches and releases them."""
+
+    def __init__(self, hub: Hub, *, ttl_s: float = TTL_S, poll_s: float = POLL_S) -> None:
+        self._hub, self._ttl_s, self._poll_s = hub, ttl_s, poll_s
+        self._held: dict[ThreadId, Held] = {}
+        self._lock, self._woken = threading.Lock(), threading.Event()
+        self._is_running = False
+
+    def take(
+        self, thread: ThreadId, *, over: Oid | None = None, on_moved: Callable[[], None]
+    ) -> Held:
+        """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
+
+        *on_moved* is called, in another thread of Python, when the thread moves at the hub.
+
+        Raises:
+            ThreadClaimed: its claim was renewed while this one watched.
+            RemoteFailed: the hub cannot be reached.
+        """
+        watch = Watch(self._ttl_s)
+        first: Oid | None = None
+        while True:
+            new = self._build(thread, "")
+            if thread in self._hub.swap({thread: (over, new)}):
+                held = Held(thread, Oid(new.id.decode()), on_moved)
+                with self._lock:
+                    self._held[thread] = held
+                    if not self._is_running:
+                        self._is_running = True
+                        threading.Thread(target=self._run, name="uwf claims", daemon=True).start()
+                return held
+            claims = list_claims(self._hub.look())
+            found = claims.get(thread)
+            over = None
+            if found is None:
+                continue
+            said = self._hub.read({thread: found})[thread]
+            if said.get("place") == place_of(self._hub.store) or (
+                thread in watch.find_dead({thread: found})
+            ):
+                # Left by a dead process: one that lives would hold the thread's lock here.
+                over = found
+                continue
+            first = first or found
+            if first != found:
+                raise ThreadClaimed(thread, said)
+            time.sleep(self._poll_s)
+
+    def release(self, held: Held) -> None:
+        """Delete the claim, if it is still this one."""
+        with self._lock:
+            self._held.pop(held.thread, None)
+            self._woken.set()
+        if not held.is_lost.is_set():
+            with suppress(UwfError):
+                if held.thread not in self._hub.swap({held.thread: (held.value, None)}):
+                    self._hub.swap({held.thread: (held.sent, None)})
+
+    def _build(self, thread: ThreadId, role: str) -> Blob:
+        said = {
+            "host": socket.gethostname(),
+            "place": place_of(self._hub.store),
+            "thread": thread,
+            "role": role,
+            "beat": os.urandom(8).hex(),
+        }
+        return Blob.from_string(json.dumps(said, sort_keys=True).encode())
+
+    def _run(self) -> None:
+        due = time.monotonic() + self._ttl_s / _BEATS
+        while True:
+            self._woken.wait(self._poll_s)
+            with self._lock:
+                self._woken.clear()
+                held = list(self._held.values())
+                if not held:
+                    self._is_running = False
+                    return
+            # The hub may be away for a while: whoever watches the claims then takes the threads.
+            with suppress(UwfError, OSError):
+                self._compare(held, self._hub.look())
+                if time.monotonic() >= due:
+                    self._renew(each for each in held if not each.is_lost.is_set())
+                    due = time.monotonic() + self._ttl_s / _BEATS
+
+    def _compare(self, held: list[Held], refs: Mapping[str, Oid]) -> None:
+        for each in held:
+            value = refs.get(CLAIMS + each.thread)
+            if value not in {each.value, each.sent} and each.thread in self._held:
+                debug("Q5R8W2TN", "claim lost", thread=each.thread)
+                each.is_lost.set()
+                each.on_moved()
+                continue
+            each.value = value or each.value
+            tip = refs.get(ACTIVE + each.thread), refs.get(ARCHIVE + each.thread)
+            if tip != each.tip:
+                each.tip = tip
+                each.on_moved()
+
+    def _renew(self, held: Iterable[Held]) -> None:
+        moves: dict[ThreadId, tuple[Oid | None, Blob | None]] = {}
+        renewed = {each.thread: each for each in held}
+        for each in renewed.values():
+            new = self._build(each.thread, each.role)
+            each.sent = Oid(new.id.decode())
+            moves[each.thread] = (each.value, new)
+        for thread in self._hub.swap(moves) if moves else ():
+            renewed[thread].value = renewed[thread].sent
+
+
+def place_of(store: Store) -> str:
+    """Return what no other machine, and no other clone of this one, has: of whom a claim is."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = ""
+    found = os.stat(store.path)
+    return f"{socket.gethostname()} {boot} {found.st_dev}:{found.st_ino}"

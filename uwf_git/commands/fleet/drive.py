@@ -1,0 +1,324 @@
+"""`uwf drive`: run everything at a hub that can go on, on the machines of an executor.
+
+The driver keeps nothing: what can go on follows from the hub's refs, who runs it from the claims.
+Two drivers do no harm, and a killed one costs time. An executor is whatever has ``submit`` as
+``concurrent.futures.Executor``; a task runs one thread until it stops, and a branch is a thread.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.fleet.claims import Hub, Watch, list_claims
+from uwf_git.commands.fleet.runnable import Runnable, Standing, find_runnable
+from uwf_git.commands.fleet.work import Done, Job, run_thread
+from uwf_git.commands.remote.fetch import fetch_remote
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.split.family import Family, list_branches
+from uwf_git.commands.step.branches import list_leaves
+from uwf_git.debug_log import debug
+from uwf_git.errors import UwfError
+from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.tracking import read_shared
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import (
+    ACTIVE,
+    ARCHIVE,
+    Head,
+    find_head,
+    resolve_thread,
+)
+from uwf_git.store.threads.snapshot import read_snapshot
+
+# A driver gives the claim of its own task more time: the executor may run it elsewhere by itself.
+_PATIENCE = 1.25
+_MOST_DEATHS = 3
+"""How often a task may die with its machine before its thread rests."""
+
+# After these the thread can go on, or somebody else goes on with it.
+_NO_REST = {"max-steps", "thread-claimed", "claim-lost", "remote-failed", "thread-busy"}
+
+
+class Executor(Protocol):
+    """Runs a function in another process, perhaps on another machine."""
+
+    def submit(self, function: Callable[[Job], Done], job: Job, /) -> "Future[Done]":
+        """Run ``function(job)``."""
+
+
+class FleetRequest(NamedTuple):
+    """What to drive, and how."""
+
+    job: Job
+    """The job of every thread, without its name."""
+
+    remote: str | None = None
+    threads: tuple[str, ...] = ()
+    """Only these and their branches; empty: all that the hub has."""
+
+    jobs: int = 1000
+    """How many are submitted at once."""
+
+    trust: bool = False
+    wait: bool = False
+    """Go on after usage limits."""
+
+    follow: bool = False
+    """Wait for new work when nothing can go on."""
+
+
+class FleetReport(NamedTuple):
+    """Callbacks that report progress."""
+
+    on_moved: Callable[[ThreadId, str], None]
+    """A thread has moved at the hub; the subject of its newest commit."""
+
+    on_done: Callable[[Done], None]
+    on_refused: Callable[[ThreadId, str], None]
+
+
+class FleetEnd(NamedTuple):
+    """Where the threads stand when nothing can go on."""
+
+    remote: str
+    threads: dict[str, int]
+    """How many have which status; branches count for themselves."""
+
+    steps: int
+    taken_over: int
+    failed: int
+    stopped: str = "idle"
+
+
+def drive_hub(
+    store: Store, caller: Caller, executor: Executor, request: FleetRequest, report: FleetReport
+) -> FleetEnd:
+    """Submit what can go on until nothing can.
+
+    Raises:
+        RemoteFailed: the hub could not be reached at the first look.
+    """
+    return _Driver(store, caller, executor, request, report).run()
+
+
+def _read_heads(store: Store) -> list[Head]:
+    """Read the heads of all threads, without a look at each."""
+    shared = read_shared(store)
+    return [
+        *(Head(ThreadId(name), oid, archived=True) for name, oid in shared.archive.items()),
+        *(
+            Head(ThreadId(name), oid, archived=False)
+            for name, oid in shared.threads.items()
+            if name not in shared.archive
+        ),
+    ]
+
+
+class _Task(NamedTuple):
+    thread: ThreadId
+    standing: Standing
+    root: ThreadId | None
+
+
+class _Driver:
+    def __init__(
+        self,
+        store: Store,
+        caller: Caller,
+        executor: Executor,
+        request: FleetRequest,
+        report: FleetReport,
+    ) -> None:
+        self._store, self._caller, self._executor = store, caller, executor
+        self._request, self._report = request, report
+        self._remote = choose_remote(store.config, request.remote)
+        self._hub = Hub(store, caller, self._remote)
+        self._watch = Watch(request.job.ttl_s * _PATIENCE)
+        self._named = [resolve_thread(store, each) for each in request.threads]
+        self._families = [Family(store, each) for each in self._named]
+        self._seen: dict[str, Oid] = {}
+        self._pending: dict[Future[Done], _Task] = {}
+        self._rests: dict[ThreadId, Standing] = {}
+        self._stopped: set[ThreadId] = set()
+        """Those whose run has ended: they rest where the next look finds them."""
+
+        self._deaths: Counter[ThreadId] = Counter()
+        self.steps = self.taken_over = 0
+
+    def run(self) -> FleetEnd:
+        is_first = True
+        while True:
+            # Whose end was heard of before the look has pushed before it, too.
+            self._hear()
+            try:
+                is_idle = not self._go_on()
+            except RemoteFailed:
+                if is_first:
+                    raise
+                is_idle = False
+            is_first = False
+            if is_idle and not self._request.follow:
+                return self._end()
+            self._sleep()
+
+    def _sleep(self) -> None:
+        until = time.monotonic() + self._request.job.poll_s
+        while time.monotonic() < until and not any(each.done() for each in self._pending):
+            time.sleep(0.05)
+
+    def _hear(self) -> None:
+        for future in [each for each in self._pending if each.done()]:
+            task = self._pending.pop(future)
+            try:
+                done = future.result()
+            except Exception as error:  # noqa: BLE001 (whatever an executor raises for a lost task)
+                self._deaths[task.thread] += 1
+                stopped = "lost" if self._deaths[task.thread] < _MOST_DEATHS else "died"
+                done = Done(task.thread, "", stopped, said=f"{type(error).__name__}: {error}")
+            self.steps += done.steps
+            self._report.on_done(done)
+            if done.stopped not in {*_NO_REST, "lost"}:
+                self._stopped.add(task.thread)
+
+    def _go_on(self) -> bool:
+        """Look at the hub and submit what can go on; return whether anything goes on, or will."""
+        refs = self._look()
+        mine = [each for each in _read_heads(self._store) if self._is_mine(each.thread, refs)]
+        heads = {each.thread: each for each in mine if not each.archived}
+        claims = {each: oid for each, oid in list_claims(refs).items() if each in heads}
+        dead = self._watch.find_dead(claims)
+        self._drop_silent(dead)
+        alive = claims.keys() - dead.keys()
+        will_go_on = bool(self._pending or alive)
+        for head in heads.values():
+            found = self._find_new(head)
+            if found is None or {found.thread, found.trunk} & (alive - self._under_way()):
+                continue
+            if found.refused:
+                self._rests[head.thread] = found.standing
+                self._report.on_refused(head.thread, found.refused)
+                continue
+            will_go_on = True
+            if self._has_room(found):
+                self._submit(found, dead.get(head.thread))
+        return will_go_on or self._waits(heads)
+
+    def _under_way(self) -> set[ThreadId]:
+        return {task.thread for task in self._pending.values()}
+
+    def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
+        """Forget tasks whose machine is silent: the executor may not know, or run them later."""
+        for future, task in list(self._pending.items()):
+            if task.thread in dead:
+                debug("C4H7XK0P", "claim silent", thread=task.thread)
+                abandon = getattr(self._executor, "abandon", None)
+                if abandon is not None:
+                    abandon(future)
+                del self._pending[future]
+
+    def _find_new(self, head: Head) -> Runnable | None:
+        """Return how a thread can go on that is not under way, and that does not rest."""
+        found = None
+        with suppress(UwfError):
+            found = find_runnable(
+                self._store,
+                head,
+                now_ms=self._caller.now_ms(),
+                job=self._request.job,
+                trusts=self._request.trust,
+                waits=self._request.wait,
+            )
+        if head.thread in self._stopped:
+            self._stopped.discard(head.thread)
+            if found is not None:
+                self._rests[head.thread] = found.standing
+        is_new = found is not None and self._rests.get(head.thread) != found.standing
+        return found if is_new and head.thread not in self._under_way() else None
+
+    def _look(self) -> dict[str, Oid]:
+        """Return the hub's refs; take over what moved there, and push what is ahead here."""
+        refs = self._hub.look()
+        shared = {ref: oid for ref, oid in refs.items() if ref.startswith((ACTIVE, ARCHIVE))}
+        if shared != self._seen:
+            fetch_remote(self._store, self._caller, self._remote.name, self._named)
+            for ref, oid in shared.items():
+                thread = ThreadId(ref.rpartition("/")[2])
+                if self._seen and self._seen.get(ref) != oid and self._is_mine(thread, refs):
+                    with suppress(UwfError):
+                        self._report.on_moved(thread, read_snapshot(self._store, oid).subject)
+        self._begin_branches(refs)
+        ahead = [
+            head.thread
+            for head in _read_heads(self._store)
+            if self._is_mine(head.thread, refs)
+            and refs.get((ARCHIVE if head.archived else ACTIVE) + head.thread) != head.commit
+        ]
+        if ahead:
+            push_remote(self._store, self._caller, self._remote.name, ahead)
+        self._seen = shared
+        return refs
+
+    def _begin_branches(self, refs: dict[str, Oid]) -> None:
+        """Begin the branches that nobody has begun: their first commits follow from the split."""
+        for head in _read_heads(self._store):
+            if head.archived or self._seen.get(ACTIVE + head.thread) == refs.get(
+                ACTIVE + head.thread
+            ):
+                continue
+            tip = read_snapshot(self._store, head.commit)
+            if any(each.head is None for each in list_branches(self._store, tip)):
+                list(list_leaves(self._store, tip))
+
+    def _is_mine(self, thread: ThreadId, refs: dict[str, Oid]) -> bool:
+        """Return whether *thread* is one of those to drive."""
+        if self._families:
+            return any(thread in each for each in self._families)
+        if ACTIVE + thread in refs or ARCHIVE + thread in refs:
+            return True
+        head = find_head(self._store, thread)
+        trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
+        return trunk is not None and self._is_mine(trunk, refs)
+
+    def _has_room(self, found: Runnable) -> bool:
+        if len(self._pending) >= self._request.jobs:
+            return False
+        siblings = sum(task.root == found.root for task in self._pending.values())
+        # The last of the siblings finds that the limit is reached, and says so.
+        return found.root is None or found.left is None or siblings < max(1, found.left)
+
+    def _submit(self, found: Runnable, over: Oid | None) -> None:
+        job = self._request.job._replace(
+            thread=found.thread,
+            over=over or "",
+            allowed=found.allowed,
+            # Who shares a limit with siblings takes one step and is looked at anew.
+            max_steps=self._request.job.max_steps if found.root is None else 1,
+        )
+        self.taken_over += over is not None
+        future = self._executor.submit(run_thread, job)
+        self._pending[future] = _Task(found.thread, found.standing, found.root)
+
+    def _waits(self, heads: dict[ThreadId, Head]) -> bool:
+        """Return whether a thread waits for the end of a usage limit, and this driver for it."""
+        if not self._request.wait:
+            return False
+        tips = (read_snapshot(self._store, head.commit) for head in heads.values())
+        waiting = (tip.get_present().waiting for tip in tips if tip.record.status == "waiting")
+        return any(each is not None and each.until is not None for each in waiting)
+
+    def _end(self) -> FleetEnd:
+        statuses: Counter[str] = Counter()
+        for head in _read_heads(self._store):
+            if self._is_mine(head.thread, self._seen):
+                statuses[str(read_snapshot(self._store, head.commit).record.status)] += 1
+        failed = statuses["failed"]
+        return FleetEnd(
+            self._remote.name, dict(sorted(statuses.items())), self.steps, self.taken_over, failed
+        )

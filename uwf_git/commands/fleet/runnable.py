@@ -1,0 +1,140 @@
+"""What of a hub can go on: found from the refs and commits that a store has, after a fetch."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from uwf_git.commands.fleet.work import Job
+from uwf_git.commands.split.commits import find_container
+from uwf_git.commands.split.family import Branch, list_branches
+from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
+from uwf_git.commands.turn.choose_agent import describe_payload, is_person, may_run
+from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.limits import find_steps_left
+from uwf_git.model.builtin import AGENT_CONFIG
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import ThreadState
+from uwf_git.model.workflow import describe_check
+from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
+from uwf_git.store.threads.definitions import get_role, get_workflow
+from uwf_git.store.threads.heads import Head
+from uwf_git.store.threads.history import read_root
+from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+from uwf_git.store.trust import find_meant_files
+
+Standing = tuple[Oid | None, ...]
+"""A thread's head and those of its branches: what came of a run rests until one moves."""
+
+
+class Runnable(NamedTuple):
+    """A thread that a run may bring further."""
+
+    thread: ThreadId
+    standing: Standing
+    trunk: ThreadId | None
+    allowed: tuple[str, ...]
+    """The commands that are trusted here, as a job carries them."""
+
+    root: ThreadId | None = None
+    """The thread around it whose limits hold for it and its siblings; None if there is no limit."""
+
+    left: int | None = None
+    """How many steps these may still take."""
+
+    refused: str = ""
+    """Why its next command may not run."""
+
+
+def find_runnable(
+    store: Store, head: Head, *, now_ms: int, job: Job, trusts: bool, waits: bool
+) -> Runnable | None:
+    """Return how the thread at *head* can go on; None if it cannot now.
+
+    *trusts*: its own commands may run wherever it does. *waits*: also at the end of a usage limit.
+    """
+    snapshot = read_snapshot(store, head.commit)
+    status = snapshot.record.status
+    standing: Standing = (head.commit,)
+    if status == "split":
+        branches = list_branches(store, snapshot)
+        standing += tuple(None if each.head is None else each.head.commit for each in branches)
+        if not _may_settle(store, snapshot, branches):
+            return None
+    elif status == "waiting":
+        waiting = snapshot.get_present().waiting
+        until = None if waiting is None else waiting.until
+        if until is None or not waits or until > now_ms:
+            return None
+    elif status != "ready":
+        return None
+    try:
+        check_ancestors(store, snapshot)
+    except BranchHeld:
+        return None
+    found = Runnable(head.thread, standing, snapshot.get_trunk(), ())
+    return _add_limits(store, snapshot, _add_commands(store, snapshot, found, job, trusts=trusts))
+
+
+def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
+    """Return whether a run may join the branches of *tip*, or give some of them up."""
+    found = tip.get_present().split
+    policy = {} if found is None else find_container(tip, found.at).policy
+    if policy.get("join") == "any" and any(each.has_ended for each in branches):
+        return True
+    return all(_is_at_rest(store, each) for each in branches)
+
+
+def _is_at_rest(store: Store, branch: Branch) -> bool:
+    if branch.head is None or branch.has_ended:
+        return branch.has_ended
+    snapshot = read_snapshot(store, branch.head.commit)
+    if snapshot.record.status != "split":
+        return snapshot.record.status == "failed"
+    return all(_is_at_rest(store, each) for each in list_branches(store, snapshot))
+
+
+def _add_commands(
+    store: Store, snapshot: Snapshot, found: Runnable, job: Job, *, trusts: bool
+) -> Runnable:
+    present = snapshot.get_present()
+    workflow = get_workflow(snapshot, present.workflow)
+    allowed: set[str] = set()
+    refused: dict[str, str] = {}
+    for role, payloads in _list_commands(snapshot, present).items():
+        for payload in payloads:
+            text = describe_payload(payload)
+            named = snapshot.record.workflow_name
+            if find_meant_files(payload, None) is None and not job.workdir:
+                refused[role] = (
+                    f"{payload['command']} is a relative path, and there is no --workdir"
+                )
+            elif trusts or may_run(store, payload, workflow=named, workdir=job.workdir or None):
+                allowed.add(text)
+            else:
+                refused[role] = f"{payload['command']} is not trusted here"
+    why = ""
+    if refused and snapshot.record.status != "split":
+        turn = decide_next(snapshot, present, workflow)
+        why = "" if turn.splits else refused.get(turn.role, "")
+    return found._replace(allowed=tuple(sorted(allowed)), refused=why)
+
+
+def _list_commands(snapshot: Snapshot, present: ThreadState) -> Mapping[str, list[dict[str, Any]]]:
+    """List the payloads of the agent and the checks of each role, without people."""
+    workflow = get_workflow(snapshot, present.workflow)
+    listed: dict[str, list[dict[str, Any]]] = {}
+    for role, node in workflow.roles.items():
+        listed[role] = [describe_check(each) for each in get_role(snapshot, node).checks]
+        if role in present.binding:
+            agent = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
+            listed[role] += [] if is_person(agent) else [agent.payload]
+    return listed
+
+
+def _add_limits(store: Store, snapshot: Snapshot, found: Runnable) -> Runnable:
+    root = read_root(store, snapshot)
+    is_alone = root.record.thread == found.thread
+    if is_alone or not root.get_present().limits:
+        return found
+    thread = root.record.thread
+    return found._replace(root=thread, left=find_steps_left(store, thread))

@@ -1,0 +1,225 @@
+"""One run of a thread of a hub: claim it, fetch it, drive it, push each step, release the claim.
+
+A step is pushed before the next agent begins. While an agent works, what steers the thread at the
+hub is taken over, and the agent is stopped if the thread ended there or somebody else has claimed
+it. If both sides have gone on, the first push wins: a clone that is a cache keeps its own side as
+a fork and follows the hub.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from uwf_git.agents.group import cancellable, check_cancelled
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
+from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.remote.fetch import Fetched, fetch_remote
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.step.record_turn import TurnInterrupted
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.debug_log import debug
+from uwf_git.errors import Conflict, UwfError
+from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head, parse_thread_id, resolve_thread
+
+
+class Share(NamedTuple):
+    """How a run shares its thread with other machines."""
+
+    remote: str | None = None
+    """The hub; None: the only remote, or origin."""
+
+    ttl_s: float = TTL_S
+    """After how many seconds without a beat a claim is dead."""
+
+    poll_s: float = POLL_S
+    over: Oid | None = None
+    """The dead claim that this run takes over."""
+
+    new_id: Callable[[], ThreadId] | None = None
+    """The clone is a cache: a step that came too late is kept as a fork with such an id."""
+
+
+class ClaimLost(Conflict):
+    """The thread went on without this process."""
+
+    code = "claim-lost"
+
+    def __init__(self, thread: ThreadId, remote: str, *, kept: ThreadId | None) -> None:
+        what = f"; what was done here is kept as {kept}" if kept else ""
+        super().__init__(
+            f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
+            hint=f"`uwf fetch {remote} {thread}` shows where it stands there",
+            thread=thread,
+            remote=remote,
+            kept=kept,
+        )
+
+
+@contextmanager
+def hold_shared_drive(
+    store: Store, caller: Caller, request: DriveRequest, *, share: Share, watcher: Watcher
+) -> Iterator["SharedDrive"]:
+    """Claim the thread and hold its drive lock; yield the drive, which ``run`` runs.
+
+    Raises:
+        ThreadClaimed: another process runs the thread, and is alive.
+        RemoteFailed: the hub cannot be reached.
+    """
+    text = request.step.thread
+    thread = parse_thread_id(text) or resolve_thread(store, text)
+    shared = SharedDrive(store, caller, thread, share)
+    with shared.claimed(), cancellable(shared.cancelled):
+        step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
+        request = request._replace(step=step)
+        watcher = watcher.then(shared.push)
+        with hold_drive(store, caller, request, watcher=watcher) as drive:
+            shared.drive = drive
+            yield shared
+
+
+class SharedDrive:
+    """A drive of a thread that this process has claimed."""
+
+    drive: Drive
+
+    def __init__(self, store: Store, caller: Caller, thread: ThreadId, share: Share) -> None:
+        self._store, self._caller, self._thread, self._share = store, caller, thread, share
+        self._remote = choose_remote(store.config, share.remote).name
+        self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
+        self._held: Held | None = None
+        self.cancelled = threading.Event()
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Hold the claim; the clone is then as new as the hub, and the hub as the clone."""
+        share = self._share
+        keeper = Keeper(self._hub, ttl_s=share.ttl_s, poll_s=share.poll_s)
+        self._held = held = keeper.take(self._thread, over=share.over, on_moved=self._on_moved)
+        try:
+            self._follow()
+            self.push()
+            yield
+        finally:
+            if not held.is_lost.is_set():
+                # Also what was interrupted; and if that fails, the next run here begins with it.
+                with suppress(UwfError):
+                    self._push_once()
+            keeper.release(held)
+
+    def run(self) -> Driven:
+        """Drive until there is a reason to stop; join branches that have all ended, and go on.
+
+        Raises:
+            ClaimLost: the thread went on elsewhere.
+        """
+        try:
+            while True:
+                driven = self.drive.run()
+                if driven.stopped != "split" or not self._join():
+                    return driven
+        except (TurnInterrupted, KeyboardInterrupt):
+            if not self.cancelled.is_set():
+                raise
+        except Conflict as error:
+            if error.code not in {"fetch-first", "push-diverged"}:
+                raise
+        raise ClaimLost(self._thread, self._remote, kept=self._follow())
+
+    def attend(self, play: Player) -> Player:
+        """Return a player that says in the claim who is at work, and looks at the hub at its end.
+
+        Steering that came while the agent worked is then recorded before its step.
+        """
+
+        def attended(turn: Turn) -> Played:
+            if self._held is not None:
+                self._held.role = turn.role
+            played = play(turn)
+            with suppress(UwfError):
+                self._fetch()
+            return played
+
+        return attended
+
+    def push(self) -> None:
+        """Push the thread and its branches; try again while the hub cannot be reached.
+
+        The claim is kept meanwhile: whoever took over would pay for the step again.
+
+        Raises:
+            RemoteFailed: it could not be reached for the time to live of a claim.
+            FetchFirst, PushDiverged: another process has moved it there.
+        """
+        until = time.monotonic() + self._share.ttl_s
+        while True:
+            try:
+                self._push_once()
+            except RemoteFailed:
+                if time.monotonic() >= until:
+                    raise
+            else:
+                return
+            check_cancelled()
+            time.sleep(self._share.poll_s)
+
+    def _push_once(self) -> None:
+        head = find_head(self._store, self._thread)
+        if head is None:
+            return
+        pushed = push_remote(self._store, self._caller, self._remote, [self._thread])
+        failure = pushed.failure()
+        if failure is not None:
+            raise failure
+        if self._held is not None:
+            # Seen at the hub, it is no news.
+            tip = (None, head.commit) if head.archived else (head.commit, None)
+            self._held.tip = tip
+
+    def _on_moved(self) -> None:
+        """Take over what moved the thread at the hub; called while an agent may be at work."""
+        if self._held is not None and self._held.is_lost.is_set():
+            self.cancelled.set()
+            return
+        fetched = self._fetch()
+        ended = {thread for thread, _error in fetched.busy} | {
+            ThreadId(each.ref.rpartition("/")[2]) for each in fetched.of("diverged")
+        }
+        if self._thread in ended:
+            debug("6E3VJ0KD", "moved at the hub", thread=self._thread)
+            self.cancelled.set()
+
+    def _fetch(self) -> Fetched:
+        return fetch_remote(self._store, self._caller, self._remote, [self._thread])
+
+    def _follow(self) -> ThreadId | None:
+        """Fetch; in a cache keep what has diverged as a fork; return the fork of the thread."""
+        fetched, kept = self._fetch(), None
+        new_id = self._share.new_id
+        for each in fetched.of("diverged"):
+            if new_id is None:
+                break
+            thread = ThreadId(each.ref.rpartition("/")[2])
+            fork = fork_thread(
+                self._store, self._caller, ForkRequest(thread, at=each.local), thread=new_id()
+            )
+            kept = fork.thread if thread == self._thread else kept
+        if new_id is None and (failure := fetched.failure()) is not None:
+            raise failure
+        return kept
+
+    def _join(self) -> bool:
+        """Settle and join the branches if they have ended; return whether the thread goes on."""
+        settle_branches(self._store, self._caller, self._thread)
+        joined = join_branches(self._store, self._caller, self._thread)
+        self.push()
+        return joined is not None

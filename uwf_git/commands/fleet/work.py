@@ -1,0 +1,141 @@
+"""One task of many machines: run one thread of a hub in this machine's clone of it, until it stops.
+
+The clone lies at `~/.uwf/hubs/<digest of the URL>.git`, is made at first use, and is a cache: it
+holds the threads that ran here. What a driver sends is a ``Job`` of plain values, without secrets;
+what comes back is advice, the hub's refs are the truth.
+"""
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.caller import Caller
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher
+from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive
+from uwf_git.commands.remote.fetch import ORIGIN
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.model.names import ThreadId, build_thread_id
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.remotes import add_remote, list_remotes
+from uwf_git.store.store import Store, create_store, open_store
+
+
+class Job(NamedTuple):
+    """One run of a thread, as a driver sends it."""
+
+    hub: str
+    """The URL of the hub, as each machine reaches it."""
+
+    thread: str
+    ttl_s: float
+    poll_s: float
+    over: str = ""
+    """The dead claim to take over; empty: none."""
+
+    workdir: str = ""
+    """The directory of its agents on each machine; empty: one of its own."""
+
+    allowed: tuple[str, ...] = ()
+    """What may run beside what the worker's own list trusts: payloads as JSON."""
+
+    max_steps: int = 0
+    """The most steps of the run; 0: no limit."""
+
+    prefer: str = ""
+    """The worker that has the thread in its clone; empty: any."""
+
+    avoid: str = ""
+    """The worker that holds the dead claim; empty: none."""
+
+
+class Done(NamedTuple):
+    """What became of a job."""
+
+    thread: str
+    host: str
+    stopped: str
+    """As ``Driven.stopped``; or the code of the error that ended it."""
+
+    steps: int = 0
+    said: str = ""
+
+
+def run_thread(job: Job) -> Done:
+    """Run *job* on this machine; what ends it is told, and never raised."""
+    environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    host = socket.gethostname()
+    try:
+        store = open_clone(job.hub, environ)
+        thread = ThreadId(job.thread)
+        workdir = job.workdir or make_workdir(thread, environ)
+        caller = Caller(_now_ms, environ, workdir)
+        choice = Choice(default=environ.get("UWF_AGENT"), allowed=frozenset(job.allowed))
+        step = StepRequest(thread, agent_player(None), choice, workdir)
+        request = DriveRequest(step, job.max_steps or None, is_branch=True, may_do_nothing=True)
+        share = share_of_worker(ttl_s=job.ttl_s, poll_s=job.poll_s, over=job.over)
+        with hold_shared_drive(store, caller, request, share=share, watcher=_SILENT) as drive:
+            driven: Driven = drive.run()
+    except UwfError as error:
+        return Done(job.thread, host, error.code, said=error.message)
+    said = driven.failure.message if driven.failure is not None else driven.last.said
+    return Done(job.thread, host, driven.stopped, driven.steps, said)
+
+
+def share_of_worker(*, ttl_s: float, poll_s: float, over: str = "") -> Share:
+    """Return how a worker shares a thread: its clone is a cache."""
+    return Share(ORIGIN, ttl_s, poll_s, Oid(over) if over else None, _new_id)
+
+
+def open_clone(hub: str, environ: Mapping[str, str]) -> Store:
+    """Open this machine's clone of the hub at *hub*; make it at first use.
+
+    Raises:
+        BadRemoteUrl: *hub* is no URL or path.
+    """
+    digest = hashlib.sha256(hub.encode()).hexdigest()[:16]
+    path = os.path.join(_folder(environ), "hubs", f"{digest}.git")
+    store = create_store(path, environ=environ)
+    if not any(each.name == ORIGIN for each in list_remotes(store.config)):
+        # Another worker of this machine may do the same.
+        with suppress(Refused):
+            add_remote(store, ORIGIN, hub, cwd=os.getcwd())
+        store = open_store(path, environ=environ)
+    return store
+
+
+def make_workdir(thread: ThreadId, environ: Mapping[str, str]) -> str:
+    """Return the directory of a thread that is given none; make it."""
+    path = os.path.join(_folder(environ), "work", thread)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def _folder(environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME")
+    if not home:
+        raise BadUsage(
+            "there is no $HOME to keep the clone of the hub in", code="no-home", hint="set HOME"
+        )
+    return os.path.join(home, ".uwf")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> ThreadId:
+    return build_thread_id(_now_ms(), os.urandom(10))
+
+
+def _nothing(*_what: Any) -> None:
+    return None
+
+
+_SILENT = Watcher(_nothing, _nothing, _nothing)
