@@ -1,5 +1,6 @@
 """`uwf mcp`: one message of the Model Context Protocol in, its answer out."""
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,6 +47,7 @@ _INVALID_REQUEST = -32600
 _METHOD_NOT_FOUND = -32601
 _INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
+_HEADER_MISMATCH = -32020
 _MISSING_CAPABILITY = -32021
 _UNSUPPORTED_VERSION = -32022
 
@@ -57,6 +59,21 @@ _CACHED = {
     "resources/list",
     "resources/templates/list",
     "resources/read",
+}
+
+# Over HTTP; every other answer is 200.
+_STATUS = {
+    _METHOD_NOT_FOUND: 404,
+    **dict.fromkeys(
+        (_INVALID_REQUEST, _HEADER_MISMATCH, _MISSING_CAPABILITY, _UNSUPPORTED_VERSION), 400
+    ),
+}
+# The newer era has none of these.
+_ENDED = {"initialize", "ping"}
+_NAMED_BY = {
+    "tools/call": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 
 Reply = dict[str, Any]
@@ -136,6 +153,21 @@ class McpServer(NamedTuple):
             )
         reply = self.answer(message)
         return None if reply is None else _write(reply)
+
+    def answer_http(self, message: Any, headers: Mapping[str, str]) -> tuple[int, Reply | None]:
+        """Answer the body of a POST with its *headers*, by their lower-case names: status, answer.
+
+        A request of the newer era repeats version, method and name in headers, for what stands
+        between client and server: one that says two things is refused.
+        """
+        problem = _find_mismatch(message, headers) if isinstance(message, dict) else None
+        if problem is not None:
+            code, told = problem
+            return _STATUS.get(code, 400), _error(message.get("id"), code, told)
+        reply = self.answer(message)
+        if reply is None:
+            return 202, None
+        return _STATUS.get(reply.get("error", {}).get("code"), 200), reply
 
     def answer(self, message: Any) -> Reply | None:
         """Answer one message; None for a notification or an answer."""
@@ -242,6 +274,42 @@ class McpServer(NamedTuple):
             # The server must not end: the agent would lose all its tools.
             message = f"{name} failed: {type(error).__name__}: {error}"
             raise _Refused(_INTERNAL_ERROR, message[:500]) from error
+
+
+def _find_mismatch(
+    message: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[int, str] | None:
+    """Return the code and the text of what is wrong with a request over HTTP; None if nothing."""
+    method, params = str(message.get("method")), message.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+    told = headers.get("mcp-protocol-version")
+    if "id" not in message or (version is None and (told is None or told in LEGACY)):
+        # A notification, or the older era.
+        return None
+    if method in _ENDED:
+        return _METHOD_NOT_FOUND, f"there is no method {method}"
+    capabilities = meta.get(f"{_META}clientCapabilities") if isinstance(meta, dict) else None
+    if not isinstance(version, str) or not isinstance(capabilities, dict):
+        return _INVALID_PARAMS, "_meta lacks the version or the client's capabilities"
+    wanted: Reply = {"mcp-protocol-version": version, "mcp-method": method}
+    if method in _NAMED_BY:
+        wanted["mcp-name"] = params.get(_NAMED_BY[method])
+    for header, value in wanted.items():
+        if _decode_header(headers.get(header)) != value:
+            return _HEADER_MISMATCH, f"the header {header} does not say what the body says"
+    return None
+
+
+def _decode_header(value: str | None) -> str | None:
+    """Return what a header says; what is not ASCII stands in base64."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except ValueError:
+        return None
 
 
 def _check_version(params: Mapping[str, Any]) -> bool:

@@ -55,7 +55,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
-from uwf_git.errors import Refused
+from uwf_git.errors import Conflict, Refused
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED
@@ -178,8 +178,13 @@ def _steer_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
                 kill_thread(store, place.caller, thread, reason=reason)
             case _:
                 raise bad_argument("action", "is pause, resume, retry or cancel")
-        if action in {"resume", "retry"} and not _find_questions(store, thread):
-            place.drive(store, thread)
+        if action in {"resume", "retry"}:
+            try:
+                place.drive(store, thread)
+            except Refused:
+                # Where only persons are next, nothing is wrong.
+                if not _find_questions(store, thread):
+                    raise
     return _tell(place, thread)
 
 
@@ -242,7 +247,9 @@ def _update_task(place: ChatPlace, task: str, responses: Mapping[str, Any], clie
                     _answer(place, store, questions[key], content, client)
                     answered = True
         if answered:
-            place.drive(store, thread)
+            # What is recorded stays. Another person may be next, or somebody is at work already.
+            with suppress(Refused, Conflict):
+                place.drive(store, thread)
 
 
 def _answer(
