@@ -38,6 +38,8 @@ from uwf_git.store.remotes.limits import RECEIVE_TIMEOUT, read_fetch_limits, rea
 from uwf_git.store.store import Store
 from uwf_git.store.trust import describe_command, trust_agents
 
+CHAT_ANSWERS = "uwf.chatAnswers"
+
 SETTINGS: dict[str, str] = {
     "uwf.agent": "the agent command of roles that have none",
     "uwf.store": "whether uwf finds this repository as a store from the folders below it",
@@ -63,13 +65,14 @@ SETTINGS: dict[str, str] = {
     "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
+    CHAT_ANSWERS: "whether a chat program may ask its user what a thread asks (true unless set)",
     **plan.MEANINGS,
 }
 
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
-_FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES}
+_FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES, CHAT_ANSWERS}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _SELDOM = {"uwf.fsync", MAX_FILES, "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
 _NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}
