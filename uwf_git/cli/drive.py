@@ -39,6 +39,16 @@ from uwf_git.store.remotes.remotes import choose_remote, remote_url
 )
 @click.option("--workdir", metavar="PATH", help="Where agents run: the same path on every machine.")
 @click.option(
+    "--project",
+    metavar="URL",
+    help="The repository of which each thread has a clone on its machine; its files travel along.",
+)
+@click.option(
+    "--base",
+    metavar="COMMIT",
+    help="The commit of the project with which threads begin.  [default: its HEAD]",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
@@ -68,8 +78,11 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
     workdir = (
         os.path.join(session.cwd, os.path.expanduser(how["workdir"])) if how["workdir"] else ""
     )
+    if workdir and how["project"]:
+        raise click.UsageError("--workdir and --project exclude each other")
+    job = Job(url, "", how["ttl"], how["poll"], workdir=workdir)
     request = FleetRequest(
-        Job(url, "", how["ttl"], how["poll"], workdir=workdir),
+        job._replace(project=how["project"] or "", base=how["base"] or ""),
         remote.name,
         threads,
         how["jobs"],

@@ -6,7 +6,13 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
-from uwf_git.commands.fleet.work import make_workdir, open_clone, share_of_worker
+from uwf_git.commands.fleet.work import (
+    Job,
+    make_workdir,
+    open_clone,
+    open_project,
+    share_of_worker,
+)
 from uwf_git.model.names import NotAThreadId
 from uwf_git.store.threads.heads import parse_thread_id
 
@@ -41,6 +47,9 @@ poll_option = click.option(
     metavar="PATH",
     help="Where its agents run.  [default: a directory of the thread's own, below ~/.uwf/work]",
 )
+@click.option(
+    "--project", metavar="URL", help="The repository in a clone of which they run, instead."
+)
 @click.option("--trust", is_flag=True, help="Let the thread's own commands run on this machine.")
 @click.option("--wait", is_flag=True, help="Sleep until the end of a usage limit.")
 @ttl_option
@@ -51,6 +60,7 @@ def command(  # noqa: PLR0913 (its options)
     thread: str,
     hub: str,
     workdir: str | None,
+    project: str | None,
     trust: bool,
     wait: bool,
     ttl: float,
@@ -69,7 +79,10 @@ def command(  # noqa: PLR0913 (its options)
     if whole is None:
         raise NotAThreadId(thread)
     store = open_clone(hub, session.environ)
-    share = share_of_worker(ttl_s=ttl, poll_s=poll)
+    job = Job(hub, whole, ttl, poll, project=project or "")
+    files = open_project(job, session.environ)
+    share = share_of_worker(ttl_s=ttl, poll_s=poll)._replace(project=files)
     how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)
-    place = workdir or make_workdir(whole, session.environ)
+    place = workdir if files is None else files.workdir
+    place = place or make_workdir(whole, session.environ)
     drive_and_tell(session, store, Driving(whole, how, workdir=place, share=share))

@@ -50,24 +50,23 @@ class DaskExecutor:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._sent: dict[Future[Done], tuple[str, Any]] = {}
+        self._sent: dict[Future[Done], Any] = {}
         self._last: dict[str, str] = {}
-        self._silent: dict[str, str] = {}
 
     def submit(self, function: Callable[[Job], Done], job: Job, /) -> "Future[Done]":
         """Run ``function(job)`` on a worker."""
         told: Future[Done] = Future()
-        known = set(self._client.scheduler_info(n_workers=-1)["workers"])
-        silent, last = self._silent.pop(job.thread, ""), self._last.get(job.thread, "")
-        where: dict[str, Any] = {}
-        if silent in known:
-            where = {"workers": sorted(known - {silent})}
-        elif last in known:
+        known, silent = self._list_workers(job.ttl_s)
+        last, where = self._last.get(job.thread, ""), {}
+        if last in known - silent:
             where = {"workers": [last], "allow_other_workers": True}
+        if silent and known - silent:
+            where = {"workers": sorted(known - silent), "allow_other_workers": False}
         sent = self._client.submit(_run_there, function, job, pure=False, **where)
-        self._sent[told] = (job.thread, sent)
+        self._sent[told] = sent
 
         def tell(ended: Any) -> None:
+            self._sent.pop(told, None)
             if not told.set_running_or_notify_cancel():
                 return
             if ended.status == "finished":
@@ -79,12 +78,21 @@ class DaskExecutor:
         sent.add_done_callback(tell)
         return told
 
-    def abandon(self, told: "Future[Done]") -> None:
-        """Send the thread of a task whose worker is silent to others."""
-        thread, sent = self._sent.pop(told)
-        at_work = self._client.processing().items()
-        self._silent[thread] = next((each for each, keys in at_work if sent.key in keys), "")
-        sent.release()
+    def list_silent(self, ttl_s: float) -> list["Future[Done]"]:
+        """List the tasks that wait at, or run on, workers of which nothing was heard so long."""
+        silent = self._list_workers(ttl_s)[1]
+        if not silent:
+            return []
+        at_work = self._client.processing()
+        keys = {key for each in silent for key in at_work.get(each, ())}
+        return [told for told, sent in list(self._sent.items()) if sent.key in keys]
+
+    def _list_workers(self, ttl_s: float) -> tuple[set[str], set[str]]:
+        """Return all workers, and those that are silent, by the scheduler's clock."""
+        found = self._client.scheduler_info(n_workers=-1)["workers"]
+        seen = {each: told["last_seen"] for each, told in found.items()}
+        newest = max(seen.values(), default=0)
+        return set(seen), {each for each, last in seen.items() if newest - last > ttl_s}
 
 
 def _run_there(function: Callable[[Job], Done], job: Job) -> tuple[Done, str]:

@@ -197,7 +197,7 @@ class _Driver:
         will_go_on = bool(self._pending or alive)
         for head in heads.values():
             found = self._find_new(head)
-            if found is None or {found.thread, found.trunk} & (alive - self._under_way()):
+            if found is None or {found.thread, *found.around} & (alive - self._under_way()):
                 continue
             if found.refused:
                 self._rests[head.thread] = found.standing
@@ -213,12 +213,13 @@ class _Driver:
 
     def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
         """Forget tasks whose machine is silent: the executor may not know, or run them later."""
+        silent: set[Future[Done]] = set()
+        if hasattr(self._executor, "list_silent"):
+            silent |= set(self._executor.list_silent(self._request.job.ttl_s))
         for future, task in list(self._pending.items()):
-            if task.thread in dead:
-                debug("C4H7XK0P", "claim silent", thread=task.thread)
-                abandon = getattr(self._executor, "abandon", None)
-                if abandon is not None:
-                    abandon(future)
+            if task.thread in dead or future in silent:
+                debug("C4H7XK0P", "task given up", thread=task.thread)
+                future.cancel()
                 del self._pending[future]
 
     def _find_new(self, head: Head) -> Runnable | None:
@@ -292,6 +293,7 @@ class _Driver:
             thread=found.thread,
             over=over or "",
             allowed=found.allowed,
+            around=found.around,
             # Who shares a limit with siblings takes one step and is looked at anew.
             max_steps=self._request.job.max_steps if found.root is None else 1,
         )

@@ -18,7 +18,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import Head
-from uwf_git.store.threads.history import read_root
+from uwf_git.store.threads.history import read_root, read_trunk
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 from uwf_git.store.trust import find_meant_files
 
@@ -31,7 +31,9 @@ class Runnable(NamedTuple):
 
     thread: ThreadId
     standing: Standing
-    trunk: ThreadId | None
+    around: tuple[ThreadId, ...]
+    """The threads around it, the nearest first."""
+
     allowed: tuple[str, ...]
     """The commands that are trusted here, as a job carries them."""
 
@@ -71,8 +73,13 @@ def find_runnable(
         check_ancestors(store, snapshot)
     except BranchHeld:
         return None
-    found = Runnable(head.thread, standing, snapshot.get_trunk(), ())
+    found = Runnable(head.thread, standing, _list_around(store, snapshot), ())
     return _add_limits(store, snapshot, _add_commands(store, snapshot, found, job, trusts=trusts))
+
+
+def _list_around(store: Store, snapshot: Snapshot) -> tuple[ThreadId, ...]:
+    trunk = read_trunk(store, snapshot)
+    return () if trunk is None else (trunk.record.thread, *_list_around(store, trunk))
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
@@ -104,10 +111,8 @@ def _add_commands(
         for payload in payloads:
             text = describe_payload(payload)
             named = snapshot.record.workflow_name
-            if find_meant_files(payload, None) is None and not job.workdir:
-                refused[role] = (
-                    f"{payload['command']} is a relative path, and there is no --workdir"
-                )
+            if find_meant_files(payload, None) is None and not (job.workdir or job.project):
+                refused[role] = f"{payload['command']} is a relative path, and of no --project"
             elif trusts or may_run(store, payload, workflow=named, workdir=job.workdir or None):
                 allowed.add(text)
             else:

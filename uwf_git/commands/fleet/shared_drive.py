@@ -6,6 +6,7 @@ it. If both sides have gone on, the first push wins: a clone that is a cache kee
 a fork and follows the hub.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from uwf_git.agents.group import cancellable, check_cancelled
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper
+from uwf_git.commands.fleet.project import Project
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.remote.fetch import Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
@@ -47,6 +49,9 @@ class Share(NamedTuple):
 
     new_id: Callable[[], ThreadId] | None = None
     """The clone is a cache: a step that came too late is kept as a fork with such an id."""
+
+    project: Project | None = None
+    """The files of the thread, which travel with it."""
 
 
 class ClaimLost(Conflict):
@@ -107,6 +112,8 @@ class SharedDrive:
         self._held = held = keeper.take(self._thread, over=share.over, on_moved=self._on_moved)
         try:
             self._follow()
+            if share.project is not None:
+                share.project.prepare()
             self.push()
             yield
         finally:
@@ -176,6 +183,8 @@ class SharedDrive:
         head = find_head(self._store, self._thread)
         if head is None:
             return
+        if self._share.project is not None and os.path.isdir(self._share.project.workdir):
+            self._share.project.publish()
         pushed = push_remote(self._store, self._caller, self._remote, [self._thread])
         failure = pushed.failure()
         if failure is not None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher
+from uwf_git.commands.fleet.project import Project
 from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive
 from uwf_git.commands.remote.fetch import ORIGIN
 from uwf_git.commands.step.step_thread import StepRequest
@@ -42,17 +43,20 @@ class Job(NamedTuple):
     workdir: str = ""
     """The directory of its agents on each machine; empty: one of its own."""
 
+    project: str = ""
+    """The URL of the repository in a clone of which they work; empty: none."""
+
+    base: str = ""
+    """The commit of it with which a thread begins; empty: its HEAD."""
+
+    around: tuple[str, ...] = ()
+    """The threads around it, the nearest first."""
+
     allowed: tuple[str, ...] = ()
     """What may run beside what the worker's own list trusts: payloads as JSON."""
 
     max_steps: int = 0
     """The most steps of the run; 0: no limit."""
-
-    prefer: str = ""
-    """The worker that has the thread in its clone; empty: any."""
-
-    avoid: str = ""
-    """The worker that holds the dead claim; empty: none."""
 
 
 class Done(NamedTuple):
@@ -74,12 +78,15 @@ def run_thread(job: Job) -> Done:
     try:
         store = open_clone(job.hub, environ)
         thread = ThreadId(job.thread)
-        workdir = job.workdir or make_workdir(thread, environ)
+        project = open_project(job, environ)
+        workdir = job.workdir if project is None else project.workdir
+        workdir = workdir or make_workdir(thread, environ)
         caller = Caller(_now_ms, environ, workdir)
         choice = Choice(default=environ.get("UWF_AGENT"), allowed=frozenset(job.allowed))
         step = StepRequest(thread, agent_player(None), choice, workdir)
         request = DriveRequest(step, job.max_steps or None, is_branch=True, may_do_nothing=True)
         share = share_of_worker(ttl_s=job.ttl_s, poll_s=job.poll_s, over=job.over)
+        share = share._replace(project=project)
         with hold_shared_drive(store, caller, request, share=share, watcher=_SILENT) as drive:
             driven: Driven = drive.run()
     except UwfError as error:
@@ -115,6 +122,14 @@ def make_workdir(thread: ThreadId, environ: Mapping[str, str]) -> str:
     path = os.path.join(_folder(environ), "work", thread)
     os.makedirs(path, exist_ok=True)
     return path
+
+
+def open_project(job: Job, environ: Mapping[str, str]) -> Project | None:
+    """Return the files of the thread of *job*, if they are to travel with it."""
+    if not job.project:
+        return None
+    thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
+    return Project(job.project, job.base, thread, around, _folder(environ), environ)
 
 
 def _folder(environ: Mapping[str, str]) -> str:

@@ -1,0 +1,91 @@
+"""The files of a thread go with it from machine to machine."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands.fleet.machines import PLAIN, SPLIT, Field, ended
+
+
+def git(place: Path, *words: str) -> str:
+    argv = ["git", "-C", str(place), *words]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A bare repository with one commit."""
+    bare, work = tmp_path / "project.git", tmp_path / "project"
+    subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
+    subprocess.run(["git", "clone", "-q", str(bare), str(work)], check=True, capture_output=True)
+    (work / "notes").write_text("begun\n")
+    (work / "gone").write_text("x\n")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "begin")
+    git(work, "push", "-q", "origin", "HEAD")
+    return bare
+
+
+def test_another_machine_goes_on_with_the_files_of_the_last_step(
+    field: Field, project: Path
+) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    thread = a.begin(PLAIN)
+    # The second agent hangs after it has changed a file.
+    field.let(
+        "rm -f gone; echo step >> notes; [ $(wc -l < notes) = 3 ] && [ ! -e "
+        f"{field.go} ] && sleep 600"
+    )
+    first = b.work(thread, "--project", str(project))
+    with ended(first):
+        field.wait_paid(2)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        field.go.touch()
+        with c.work(thread, "--project", str(project)) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+    ref = f"refs/uwf/work/{thread}"
+    # Of the killed turn nothing was taken over.
+    assert git(project, "show", f"{ref}:notes") == "begun\n" + 3 * "step\n"
+    assert git(project, "ls-tree", "--name-only", ref).split() == ["notes"]
+    place = c.home / ".uwf/work" / thread
+    assert (place / "notes").read_text() == "begun\n" + 3 * "step\n"
+    assert not (place / "gone").exists()
+    assert git(place, "log", "--format=%s") == "begin\n"
+
+
+def test_branches_begin_with_the_files_of_their_thread(field: Field, project: Path) -> None:
+    a = field.machine("a")
+    thread = a.begin(SPLIT)
+    field.let('echo "$UWF_THREAD_ID" >> notes')
+    end = a.drive("--on", "local:2", "--project", str(project))
+    assert end["threads"] == {"completed": 6}
+    listed = git(project, "for-each-ref", "--format=%(refname)", "refs/uwf/work").split()
+    branches = [ref for ref in listed if not ref.endswith(thread)]
+    assert branches
+    for ref in branches:
+        lines = git(project, "show", f"{ref}:notes").splitlines()
+        assert lines[:2] == ["begun", thread]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_project_that_cannot_be_worked_on_is_told_before_an_agent_begins(
+    field: Field, project: Path, *, is_empty: bool
+) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    if is_empty:
+        subprocess.run(["git", "init", "-q", "--bare", str(project / "none")], check=True)
+    hook = project / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    place = project / "none" if is_empty else project
+    with b.work(thread, "--project", str(place)) as process:
+        _out, err = process.communicate()
+    assert process.returncode == 1
+    assert ("has no commit to begin with" if is_empty else "does not take refs/uwf/work/") in err
+    assert field.paid() == 0
+    assert not field.refs("refs/claims")
