@@ -343,7 +343,7 @@ _REASON = TEXT | {"description": "Why; of a retry, a hint for the agent"}
 _ACTION = {"enum": ["pause", "resume", "retry", "cancel"]}
 _STATE = {"type": "object", "description": "Values that its state begins with"}
 
-_TOOLS = (
+TOOLS = (
     McpTool(
         "list_workflows",
         "List the workflows that can be started, with what each is for.",
@@ -385,6 +385,7 @@ _TOOLS = (
         is_read_only=False,
     ),
 )
+"""The tools of a chat; each function takes its place first."""
 
 
 def build_workflow_server(place: ChatPlace) -> McpServer:
@@ -402,4 +403,4 @@ def build_workflow_server(place: ChatPlace) -> McpServer:
         partial(_get_task, place), partial(_update_task, place), partial(_cancel_task, place)
     )
     resources = Resources(_TEMPLATES, partial(_read_resource, place))
-    return McpServer(VERSION, _INSTRUCTIONS, [*map(bind, _TOOLS)], tasks, resources)
+    return McpServer(VERSION, _INSTRUCTIONS, [*map(bind, TOOLS)], tasks, resources)
