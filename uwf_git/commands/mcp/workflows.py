@@ -356,6 +356,7 @@ TOOLS = (
         describe_object("workflow", "prompt", workflow=TEXT, prompt=_PROMPT, state=_STATE),
         _start_workflow,
         is_read_only=False,
+        hints={"idempotentHint": False, "openWorldHint": True},
     ),
     McpTool(
         "list_threads",
@@ -383,6 +384,7 @@ TOOLS = (
         describe_object("thread_id", "action", thread_id=_THREAD, action=_ACTION, reason=_REASON),
         _steer_thread,
         is_read_only=False,
+        hints={"destructiveHint": True, "idempotentHint": False},
     ),
 )
 """The tools of a chat; each function takes its place first."""
