@@ -70,3 +70,12 @@ def test_other_address_is_no_resource(world: World, server: McpServer, end: str)
     assert ask(server, "resources/read", uri=f"uwf://thread/{thread}{end}")["code"] == -32602
     found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.md")
     assert "# Do it." in found["contents"][0]["text"]
+
+
+def test_client_is_told_what_a_call_may_do(server: McpServer) -> None:
+    """A client may repeat an idempotent call, and ask its user before a destructive one."""
+    tools = {tool["name"]: tool["annotations"] for tool in ask(server, "tools/list")["tools"]}
+    changing = {name for name, hints in tools.items() if not hints["readOnlyHint"]}
+    assert changing == {"start_workflow", "steer_thread"}
+    assert not any(tools[name]["idempotentHint"] for name in changing)
+    assert [name for name, hints in tools.items() if hints["destructiveHint"]] == ["steer_thread"]

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import UwfError
@@ -99,6 +100,8 @@ class McpTool(NamedTuple):
     """Returns the text that the model reads, or raises a UwfError."""
 
     is_read_only: bool = True
+    hints: Mapping[str, bool] = MappingProxyType({})
+    """What else a client is told of its effects."""
 
 
 class Tasks(NamedTuple):
@@ -384,6 +387,7 @@ def _view_tool(tool: McpTool) -> Reply:
             "destructiveHint": False,
             "idempotentHint": True,
             "openWorldHint": False,
+            **tool.hints,
         },
     }
 

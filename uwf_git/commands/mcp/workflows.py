@@ -343,7 +343,7 @@ _REASON = TEXT | {"description": "Why; of a retry, a hint for the agent"}
 _ACTION = {"enum": ["pause", "resume", "retry", "cancel"]}
 _STATE = {"type": "object", "description": "Values that its state begins with"}
 
-_TOOLS = (
+TOOLS = (
     McpTool(
         "list_workflows",
         "List the workflows that can be started, with what each is for.",
@@ -356,6 +356,7 @@ _TOOLS = (
         describe_object("workflow", "prompt", workflow=TEXT, prompt=_PROMPT, state=_STATE),
         _start_workflow,
         is_read_only=False,
+        hints={"idempotentHint": False, "openWorldHint": True},
     ),
     McpTool(
         "list_threads",
@@ -383,8 +384,10 @@ _TOOLS = (
         describe_object("thread_id", "action", thread_id=_THREAD, action=_ACTION, reason=_REASON),
         _steer_thread,
         is_read_only=False,
+        hints={"destructiveHint": True, "idempotentHint": False},
     ),
 )
+"""The tools of a chat; each function takes its place first."""
 
 
 def build_workflow_server(place: ChatPlace) -> McpServer:
@@ -402,4 +405,4 @@ def build_workflow_server(place: ChatPlace) -> McpServer:
         partial(_get_task, place), partial(_update_task, place), partial(_cancel_task, place)
     )
     resources = Resources(_TEMPLATES, partial(_read_resource, place))
-    return McpServer(VERSION, _INSTRUCTIONS, [*map(bind, _TOOLS)], tasks, resources)
+    return McpServer(VERSION, _INSTRUCTIONS, [*map(bind, TOOLS)], tasks, resources)
