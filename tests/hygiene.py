@@ -35,7 +35,13 @@ BANNED |= {"common", "misc", "base", "core", "data", "info"}
 # Who prints: the command line, and what agent authors build on.
 SHELL = (f"{PACKAGE}/cli/", f"{PACKAGE}/agentkit/")
 # Who reads the environment: they, and what other programs have for a part.
-OUTSIDE = (*SHELL, f"{PACKAGE}/library/", f"{PACKAGE}/plan/stop_hook.py")
+OUTSIDE = (
+    *SHELL,
+    f"{PACKAGE}/library/",
+    f"{PACKAGE}/plan/stop_hook.py",
+    # What another machine is given to run begins there.
+    f"{PACKAGE}/commands/fleet/work.py",
+)
 
 # A package that many modules of one directory may import.
 WIDE_DOORS = {
@@ -53,6 +59,7 @@ WIDE_DOORS = {
 # A package that one module may import, wherever that is.
 NARROW_DOORS = (
     "cbor2",
+    "distributed",
     "jsonschema",
     "starlette",
     "ulid",

@@ -22,6 +22,7 @@ MARKERS = {
 
 FILES = {
     "slow": (
+        "commands/fleet/*",
         "*/test_killed_*",
         "*/test_failed_writes.py",
         "*/test_full_disk.py",

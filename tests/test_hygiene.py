@@ -138,7 +138,8 @@ KEPT = [
     (
         "uwf_git/model/doors.py",
         (
-            "import cbor2, jsonschema, starlette, ulid, urllib3, uvicorn, wcwidth, xxhash\n"
+            "import cbor2, distributed, jsonschema, starlette, ulid, urllib3, uvicorn, wcwidth\n"
+            "import xxhash\n"
             "# untyped\n"
             "import yaml  # noqa: E402"
         ),
@@ -177,7 +178,7 @@ def house(tmp_path: Path) -> Callable[[str, str], Path]:
         "cli/__init__": "import click",
         "store/__init__": "import dulwich",
         "model/__init__": "",
-        "model/doors": "import cbor2, jsonschema, referencing\n"
+        "model/doors": "import cbor2, distributed, jsonschema, referencing\n"
         "import starlette, ulid, urllib3, uvicorn, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "commands/verify/finding": "",

@@ -1,7 +1,7 @@
 """Paths of a project's own files: in the work directory, then beside `.workflows/` above it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 
@@ -23,13 +23,13 @@ def _is_relative_path(word: str) -> bool:
 def _project_folders(workdir: Path) -> list[Path]:
     """Return the folders above *workdir* that have workflows of their own, nearest first."""
     found: list[Path] = []
-    folder = workdir.absolute()
-    while not os.path.lexists(folder / ".git") and folder.parent != folder:
-        folder = folder.parent
-        if (folder / ".workflows").is_dir():
+    for folder in map(Path, folders_around(str(workdir))):
+        if folder != workdir.absolute() and (folder / ".workflows").is_dir():
             found.append(folder)
+        if os.path.lexists(folder / ".git"):
+            return found
     # Outside of a repository a project is one folder.
-    return found if os.path.lexists(folder / ".git") else []
+    return []
 
 
 def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
@@ -40,8 +40,16 @@ def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
 
 def is_in_repository(folder: str) -> bool:
     """Check whether a repository of git may be around *folder*, without asking git."""
-    at = os.path.realpath(folder)
-    while not os.path.lexists(os.path.join(at, ".git")):
-        if at == (at := os.path.dirname(at)):
-            return False
-    return True
+    return any(
+        os.path.lexists(os.path.join(each, ".git"))
+        for each in folders_around(os.path.realpath(folder))
+    )
+
+
+def folders_around(path: str) -> Iterator[str]:
+    """Yield the folder *path*, then the folders around it, nearest first."""
+    folder = os.path.abspath(path)
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        folder = parent
+        yield folder

@@ -27,6 +27,7 @@ from uwf_git.model.workflow import START as START_OF_GRAPH
 from uwf_git.model.workflow import Transition, build_workflow
 from uwf_git.store.nodes.blob import encode_node
 from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.objects.pack_writer import format_entry_head
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.message import build_thread_message
@@ -171,23 +172,10 @@ class _Pack:
         """Add an object if it is not there yet; return its binary id."""
         oid = hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content)).digest()
         if oid not in self._entries:
-            written = _entry_head(_KINDS[kind], len(content)) + zlib.compress(content, 1)
+            written = format_entry_head(_KINDS[kind], len(content)) + zlib.compress(content, 1)
             self._entries[oid] = (self._file.tell(), zlib.crc32(written))
             self._file.write(written)
         return oid
-
-
-def _entry_head(kind: int, size: int) -> bytes:
-    """Write the head of an object in a pack (gitformat-pack(5))."""
-    head = bytearray()
-    byte = (kind << 4) | (size & 15)
-    size >>= 4
-    while size:
-        head.append(byte | 0x80)
-        byte = size & 0x7F
-        size >>= 7
-    head.append(byte)
-    return bytes(head)
 
 
 def _definition() -> Definition:

@@ -40,7 +40,7 @@ def test_groups_have_the_verbs_of_the_design() -> None:
             "thread fork",
         ),
         *("thread kill", "thread rm"),
-        *("run", "ps", "ui"),
+        *("run", "drive", "work", "ps", "ui"),
         *(
             "plan",
             "plan run",

@@ -65,6 +65,8 @@ uwf gc
 uwf push
 uwf fetch
 uwf clone nowhere there
+uwf drive
+uwf work THREAD --hub nowhere
 uwf remote add origin /nowhere.git
 uwf remote list
 uwf remote repair

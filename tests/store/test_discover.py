@@ -5,7 +5,7 @@ import pytest
 from refusing import refuses
 from store.conftest import Git
 
-from uwf_git.store.discover import default_path, find_bare_around, find_enclosing, find_store
+from uwf_git.store.discover import default_path, find_bare_around, find_store
 from uwf_git.store.store import NotAStore, create_store
 
 
@@ -47,7 +47,6 @@ def test_the_home_of_the_user_may_be_named(home: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("below", [".", "deep", "deep/down", ".git", ".git/objects"])
 def test_the_enclosing_store_comes_next(project: Path, home: Path, below: str) -> None:
-    assert find_enclosing(str(project / below)) == str(project / ".git")
     assert found(None, project / below, home) == str(project / ".git")
 
 

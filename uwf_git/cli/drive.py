@@ -52,11 +52,12 @@ from uwf_git.store.remotes.remotes import choose_remote, remote_url
 @ttl_option
 @poll_option
 def command(session: Session, *, threads: tuple[str, ...], address: str, **how: Any) -> None:
-    """Run what can go on at a hub, on many machines, until nothing can.
+    """Run what can go on at a hub, on many machines.
 
-    Everything, or only the named threads and their branches. Each task claims one thread, runs it
-    on one machine until it stops, and pushes each step; branches run on different machines. The
-    driver may be killed and started again, or run twice: what runs where is known to the hub.
+    Everything, or only the named threads and their branches, until nothing can go on. Each task
+    claims one thread, runs it on one machine until it stops, and pushes each step; branches run on
+    different machines. The driver may be killed and started again, or run twice: what runs where
+    is known to the hub.
 
     Only commands that are trusted here are sent; pause, kill, patch and answer as ever, on any
     clone: `uwf push` brings them to the machine at work.

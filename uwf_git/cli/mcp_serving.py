@@ -30,10 +30,7 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
         ReaderGone, OutputFailed: the answers cannot be written.
     """
     environ = session.environ
-    if session.stdin_is_tty:
-        from uwf_git.cli.output.render import note  # noqa: PLC0415 (agents are no terminals)
-
-        note("this is a server for agents, which send it JSON; Ctrl-D ends it")
+    _tell_terminal(session)
     place = McpPlace(
         session.open_store,
         thread=thread or environ.get("UWF_THREAD_ID") or None,
@@ -43,6 +40,35 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
     )
     if sys.stdin is not None:
         _serve(build_server(place), sys.stdin.buffer)
+
+
+def serve_chat(session: Session) -> None:
+    """Answer a person's chat program until it closes the stream.
+
+    Raises:
+        ReaderGone, OutputFailed: the answers cannot be written.
+    """
+    from uwf_git.cli.session.caller import caller_of  # noqa: PLC0415 (imports the store)
+    from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (as above)
+    from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)
+
+    _tell_terminal(session)
+    path = session.open_store(create=True).path
+    place = ChatPlace(
+        lambda: open_store(path, environ=session.environ),
+        caller_of(session),
+        session.agent,
+        session.new_thread_id,
+    )
+    if sys.stdin is not None:
+        _serve(build_workflow_server(place), sys.stdin.buffer)
+
+
+def _tell_terminal(session: Session) -> None:
+    if session.stdin_is_tty:
+        from uwf_git.cli.output.render import note  # noqa: PLC0415 (agents are no terminals)
+
+        note("this is a server for agents, which send it JSON; Ctrl-D ends it")
 
 
 def _main(session: Session) -> int:

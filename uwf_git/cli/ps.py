@@ -91,7 +91,9 @@ def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
     emit(
         session,
         rows,
-        text=lambda rows: Painted("\n".join(render_columns(rows, _CLAIMED, screen, wide=False))),
+        text=lambda rows: (
+            Painted("\n".join(render_columns(rows, _CLAIMED, screen, wide=False))) if rows else ""
+        ),
         none=f"no machine has claimed a thread at {hub.remote.name}",
     )
 

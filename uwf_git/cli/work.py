@@ -7,7 +7,7 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
 from uwf_git.commands.fleet.work import make_workdir, open_clone, share_of_worker
-from uwf_git.errors import BadUsage
+from uwf_git.model.names import NotAThreadId
 from uwf_git.store.threads.heads import parse_thread_id
 
 _SECONDS = click.FloatRange(min=0.1)
@@ -67,12 +67,7 @@ def command(  # noqa: PLR0913 (its options)
     """
     whole = parse_thread_id(thread)
     if whole is None:
-        raise BadUsage(
-            f"{thread[:60]!r} is no whole thread id",
-            code="not-a-thread-id",
-            hint="`uwf thread list --format json` where the thread was begun shows it",
-            given=thread[:60],
-        )
+        raise NotAThreadId(thread)
     store = open_clone(hub, session.environ)
     share = share_of_worker(ttl_s=ttl, poll_s=poll)
     how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)

@@ -10,9 +10,9 @@ from uwf_git.commands.draft.draft import (
     start_draft,
 )
 from uwf_git.commands.draft.judge import describe_problem
+from uwf_git.commands.turn.agent_words import FUNCTION
 from uwf_git.library.handle import TaskHandle
 from uwf_git.library.place import Place
-from uwf_git.library.players import PREFIX
 from uwf_git.library.starting import new_task_id
 from uwf_git.library.values import OnStep
 
@@ -52,7 +52,7 @@ def write_draft(place: Place, wish: str, agent: str | None, on_step: OnStep | No
         What ``start_draft`` raises.
     """
     if agent is None and DRAFTER in place.players:
-        agent = PREFIX + DRAFTER
+        agent = FUNCTION + DRAFTER
     # A player is no program; without one the first turn says what is missing.
     request = DraftRequest(wish, agent, place.agent, needs_agent=False)
     with place.writing() as store:

@@ -13,6 +13,7 @@ from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.agent_run.mask import Secrets, mask_played
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import build_context
+from uwf_git.commands.turn.agent_words import FUNCTION
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.lazy_list import lazy_list
@@ -20,8 +21,6 @@ from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.turn_context import AgentContext, Step, parse_context
 from uwf_git.errors import Refused, StoreDamaged, UwfError
 from uwf_git.model.frozen import freeze
-
-PREFIX = "python:"
 
 MOST_BYTES = 64 * 1024 * 1024
 """How much is remembered; beyond it all is forgotten, and read again."""
@@ -99,9 +98,9 @@ class RolePlayer:
 
     def _play(self, turn: Turn) -> Played:
         command: str = turn.agent.payload["command"]
-        if turn.answered is not None or not command.startswith(PREFIX):
+        if turn.answered is not None or not command.startswith(FUNCTION):
             return self._play_command(turn)
-        name = command.removeprefix(PREFIX)
+        name = command.removeprefix(FUNCTION)
         if name not in self._players:
             raise Refused(
                 f"role {turn.role} is played by the Python function {name!r}, which is not in "

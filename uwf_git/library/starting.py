@@ -2,17 +2,16 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from uwf_git.commands.drive.background import DriverRequest, start_driver
+from uwf_git.commands.drive.background import start_thread_driver
 from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.turn.agent_words import FUNCTION
 from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.library.place import Place
-from uwf_git.library.players import PREFIX
 from uwf_git.library.values import BackgroundRun
 from uwf_git.model.canonical import canonical
 from uwf_git.model.limits import LIMITS
@@ -63,7 +62,7 @@ def new_agents(place: Place) -> tuple[str | None, dict[str, str]]:
 
 
 def _list_players(place: Place) -> dict[str, str]:
-    return {name: PREFIX + name for name in place.players}
+    return {name: FUNCTION + name for name in place.players}
 
 
 def list_player_words(place: Place, workflow: str) -> tuple[str, ...]:
@@ -215,7 +214,7 @@ def start_background(
     """
     store = place.open()
     agents = show_thread(store, task_id)["agents"]
-    bound = [role for role, command in agents.items() if command.startswith(PREFIX)]
+    bound = [role for role, command in agents.items() if command.startswith(FUNCTION)]
     if bound:
         raise Refused(
             f"task {task_id} cannot run in the background: Python functions of this process play "
@@ -230,15 +229,13 @@ def start_background(
         words.append(f"--until={until}")
     if max_steps is not None:
         words.append(f"--max-steps={max_steps}")
-    environ = dict(place.environ)
-    if place.agent is not None:
-        environ["UWF_AGENT"] = place.agent
-
-    def argv(thread: ThreadId) -> Sequence[str]:
-        # -P: import nothing from the agents' directory.
-        command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread]
-        return [*command, "--timestamps", "--format=text", *words]
-
-    caller = place.caller._replace(environ=environ)
-    driver = start_driver(store, caller, DriverRequest(task_id, argv, until, wait))
+    driver = start_thread_driver(
+        store,
+        place.caller,
+        ThreadId(task_id),
+        agent=place.agent,
+        words=words,
+        until=until,
+        wait=wait,
+    )
     return BackgroundRun(task_id=driver.thread, pid=driver.pid, log=driver.log)

@@ -9,9 +9,10 @@ safe.bareRepository). It must be named.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.project_paths import folders_around
 from uwf_git.store.git.config import read_config_file
 from uwf_git.store.git.scopes import read_user_config
 from uwf_git.store.store import (
@@ -83,18 +84,12 @@ def default_path(environ: Mapping[str, str]) -> str:
     return os.path.join(home, (named or ".uwf/store.git").removeprefix("~/"))
 
 
-def find_enclosing(cwd: str) -> str | None:
-    """Return the git directory of the nearest enclosing store, or None."""
-    found = _find_tree(cwd)
-    return None if found is None else found[1]
-
-
 def find_bare_around(cwd: str) -> str | None:
     """Return the nearest bare repository that *cwd* lies in; None if it is in a work tree, or none.
 
     Nothing in it is read.
     """
-    for folder in _with_parents(cwd):
+    for folder in folders_around(cwd):
         if os.path.basename(folder) == ".git" or os.path.lexists(os.path.join(folder, ".git")):
             return None
         if is_git_dir(folder):
@@ -104,18 +99,10 @@ def find_bare_around(cwd: str) -> str | None:
 
 def _find_tree(cwd: str) -> tuple[str, str] | None:
     """Return the nearest enclosing work tree of a store, and its git directory."""
-    for folder in _with_parents(cwd):
+    for folder in folders_around(cwd):
         git_dir = find_tree_git_dir(folder)
         if git_dir is not None:
             config = read_config_file(os.path.join(git_dir, "config"))
             if config.get_flag("uwf.store", default=False):
                 return folder, git_dir
     return None
-
-
-def _with_parents(path: str) -> Iterator[str]:
-    folder = os.path.abspath(path)
-    yield folder
-    while (parent := os.path.dirname(folder)) != folder:
-        folder = parent
-        yield folder

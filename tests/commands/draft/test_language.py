@@ -11,7 +11,7 @@ from uwf_git.engine.flow_text import NAMES, check_flow_text
 from uwf_git.engine.javascript.parser import METHODS, PRECEDENCE
 from uwf_git.model.definition.definition import FlowText
 from uwf_git.model.definition.flow_fields import CHOICES, KEYS, POLICIES
-from uwf_git.model.definition.roles import role_keys
+from uwf_git.model.definition.roles import ROLE_KEYS
 from uwf_git.model.definition.source import FLOW_KEYS, GRAPH_KEYS, SETTINGS
 from uwf_git.model.flow import DEFAULT_BOUND
 
@@ -46,7 +46,7 @@ def quoted(text: str, before: str) -> list[str]:
 def test_every_key_of_the_validator_is_explained_and_no_other() -> None:
     # Whoever writes a draft must not learn how to name a command.
     assert set(listed(SECTIONS["The file"])) == {*FLOW_KEYS, *GRAPH_KEYS} - {"defaultAgent"}
-    assert set(listed(SECTIONS["A role"])) == {*role_keys()} - {"checks", "name", "schema"}
+    assert set(listed(SECTIONS["A role"])) == {*ROLE_KEYS} - {"checks", "name", "schema"}
     assert set(listed(HELD)) == {key for keys in KEYS.values() for key in keys}
     assert "defaultAgent" not in WORDS.partition("## The language")[2]
     assert "`checks`" not in WORDS

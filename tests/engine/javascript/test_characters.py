@@ -1,10 +1,9 @@
 """Texts as UTF-16 units, and what a name is."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.javascript.values import from_units, has_surrogate, is_name, to_units
+from uwf_git.engine.javascript.values import from_units, has_surrogate, name_end, to_units
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\ud83d\ude00\ufeff😀"))
 
@@ -25,13 +24,7 @@ def test_a_pair_is_no_lone_surrogate() -> None:
     assert has_surrogate(from_units("\ude00\ud83d"))
 
 
-@pytest.mark.parametrize("name", ["item", "_", "$x1", "größe", "名前", "a\u0301", "x\u200d", "of"])
-def test_a_name(name: str) -> None:
-    assert is_name(name)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "1a", "a-b", "a b", "a ", "this", "let", "undefined", "²", "é!"]
-)
-def test_no_name(text: str) -> None:
-    assert not is_name(text)
+def test_where_a_name_ends() -> None:
+    for name in ("item", "_", "$x1", "größe", "名前", "a\u0301", "x\u200c", "x\u200d"):
+        assert name_end(f"{name}-b", 0) == len(name)
+    assert [name_end(text, 0) for text in ("", "1a", "²")] == [0, 0, 0]

@@ -17,7 +17,6 @@ from uwf_git.store.objects.commit import (
     find_entry,
     read_commit,
     read_commit_file,
-    read_commit_json,
     write_commit,
 )
 from uwf_git.store.objects.objects import DurableObjects
@@ -70,27 +69,13 @@ def test_no_ref_moves(store: Store) -> None:
 def test_a_file_is_read(store: Store) -> None:
     view = written(store, a_json='{"a": "é"}'.encode(), b_txt=b"\xff")
     assert read_commit_file(store.objects, view, "b.txt") == b"\xff"
-    assert read_commit_json(store.objects, view, "a.json") == {"a": "é"}
     assert find_entry(store.objects, view, "c") is None
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [(b"", "not JSON"), (b"\xff", "not JSON"), (b"{", "not JSON"), (b"Infinity", "not JSON")],
-)
-def test_a_file_that_is_no_json_is_damage(store: Store, content: bytes, words: str) -> None:
-    view = written(store, now_json=content)
-    with refuses("damaged-commit") as caught:
-        read_commit_json(store.objects, view, "now.json")
-    assert view.oid in caught.value.message
-    assert "now.json" in caught.value.message
-    assert words in caught.value.message
 
 
 def test_a_missing_file_is_damage(store: Store) -> None:
     view = written(store)
     with refuses("damaged-commit", match=rf"{view.oid} has no now\.json"):
-        read_commit_json(store.objects, view, "now.json")
+        read_commit_file(store.objects, view, "now.json")
 
 
 def test_a_missing_commit_is_damage(store: Store) -> None:

@@ -1,9 +1,9 @@
 """What is no request of the page itself: each with the headers that it changes, and the answer."""
 
-from uwf_git.web.ui.routes import ROUTES, STREAM
+from uwf_git.web.ui.routes import CHAT, ROUTES, STREAM
 
 _OLD = "Bearer " + "A" * 43
-DATA = [*((route.method, route.path) for route in ROUTES), ("GET", STREAM)]
+DATA = [*((route.method, route.path) for route in ROUTES), ("GET", STREAM), ("POST", CHAT)]
 """All that needs the token: a new route is in the table by being one."""
 
 ATTACKS = {

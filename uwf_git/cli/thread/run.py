@@ -26,6 +26,7 @@ from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_words import count_steps, first_line
@@ -38,9 +39,6 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.commands.fleet.shared_drive import Share
-
-CLAIM = "uwf.claim"
-"""In git config: each run of a thread claims it at its hub, as with --claim."""
 
 # What `uwf run` and `uwf thread run` share: options, the drive itself, its result.
 #

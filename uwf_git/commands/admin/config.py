@@ -12,6 +12,7 @@ from uwf_git.agents.command_line import split_command
 from uwf_git.commands.turn.agent_words import CONFIG_NAME
 from uwf_git.commands.turn.rules import (
     BACKOFF,
+    CLAIM,
     KEEP_LOGS,
     RECORD_ENV,
     RETRIES,
@@ -37,6 +38,8 @@ from uwf_git.store.remotes.limits import RECEIVE_TIMEOUT, read_fetch_limits, rea
 from uwf_git.store.store import Store
 from uwf_git.store.trust import describe_command, trust_agents
 
+CHAT_ANSWERS = "uwf.chatAnswers"
+
 SETTINGS: dict[str, str] = {
     "uwf.agent": "the agent command of roles that have none",
     "uwf.store": "whether uwf finds this repository as a store from the folders below it",
@@ -46,6 +49,7 @@ SETTINGS: dict[str, str] = {
     "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
     KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
     RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
+    CLAIM: "whether each run of a thread claims it at the remote, as `--claim` (false unless set)",
     RECORD_FILES: "whether the files of the project are recorded before and after each turn (true "
     "unless set)",
     MAX_FILES: "the most bytes of files that are recorded for a thread (1g unless set)",
@@ -61,13 +65,14 @@ SETTINGS: dict[str, str] = {
     "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
     "uwf.onReceive": "the command that a shared store runs for each pushed transition",
     "uwf.onEvent": "the command that is run for each event of what is recorded here",
+    CHAT_ANSWERS: "whether a chat program may ask its user what a thread asks (true unless set)",
     **plan.MEANINGS,
 }
 
 _COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
 _IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
 _TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
-_FLAGS = {"uwf.store", "uwf.fsync", RECORD_FILES}
+_FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES, CHAT_ANSWERS}
 _RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
 _SELDOM = {"uwf.fsync", MAX_FILES, "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
 _NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}

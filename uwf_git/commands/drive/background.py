@@ -4,6 +4,7 @@ When `start_driver` returns, the driver holds the drive lock, has ended, or was 
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -106,6 +107,31 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     if status is not None and status not in _HAS_DRIVEN:
         raise DriverEnded(head.thread, status, log, begun=begun)
     return Driver(snapshot.record.workflow, head.thread, child.pid, log)
+
+
+def start_thread_driver(
+    store: Store,
+    caller: Caller,
+    thread: ThreadId,
+    *,
+    agent: str | None,
+    words: Sequence[str] = (),
+    until: str | None = None,
+    wait: bool = False,
+) -> Driver:
+    """Start a process that drives *thread* as `uwf thread run` with *words* does.
+
+    *agent* plays roles that have none: $UWF_AGENT. Raises as ``start_driver``.
+    """
+
+    def argv(each: ThreadId) -> Sequence[str]:
+        # -P: import nothing from the agents' directory.
+        command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", each]
+        return [*command, "--timestamps", "--format=text", *words]
+
+    environ = {**caller.environ, **({} if agent is None else {"UWF_AGENT": agent})}
+    request = DriverRequest(thread, argv, until, wait)
+    return start_driver(store, caller._replace(environ=environ), request)
 
 
 def _check_free(store: Store, thread: ThreadId) -> None:

@@ -16,16 +16,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, cast
-
-from dulwich.objects import Blob, ObjectID
+from typing import Any
 
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.objects import ObjectStore, read_blob
+from uwf_git.store.objects.objects import read_blob
 from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.blob_refs import build_parcel, hold_blobs, name_blob
 from uwf_git.store.remotes.exchange import FetchRequest, Parcel
 from uwf_git.store.remotes.incoming import receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
@@ -89,25 +88,18 @@ class Hub:
                     read[thread] = said if isinstance(said, dict) else {}
         return read
 
-    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, Blob | None]]) -> set[ThreadId]:
+    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
         """Move claims, each from the one value to the other; return those that have moved."""
-        from dulwich.object_store import MemoryObjectStore  # noqa: PLC0415 (see above)
-
         from uwf_git.commands.remote.push import open_connection  # noqa: PLC0415 (see above)
 
-        # Nobody needs them here.
-        objects = MemoryObjectStore()
-        objects.add_objects([(new, None) for _old, new in moves.values() if new is not None])
-
         def pack(refs: dict[str, Oid]) -> Parcel:
-            changes = {
-                CLAIMS + thread: None if new is None else Oid(new.id.decode())
-                for thread, (old, new) in moves.items()
-                if refs.get(CLAIMS + thread) == old
-            }
-            return Parcel(changes, [ObjectID(e.encode()) for e in changes.values() if e])
+            found = {each: refs.get(CLAIMS + each) for each in moves}
+            return build_parcel(
+                {CLAIMS + each: new for each, (old, new) in moves.items() if found[each] == old}
+            )
 
-        store = self.store._replace(objects=cast("ObjectStore", objects))
+        blobs = hold_blobs(new for _old, new in moves.values() if new is not None)
+        store = self.store._replace(objects=blobs)
         send = open_connection(store, self.caller, remote_url(store, self.remote, for_push=True))
         statuses = send(pack, atomic=False).statuses
         return {each for each in moves if statuses.get(CLAIMS + each, "not sent") is None}
@@ -179,7 +171,7 @@ class Keeper:
         while True:
             new = self._build(thread, "")
             if thread in self._hub.swap({thread: (over, new)}):
-                held = Held(thread, Oid(new.id.decode()), on_moved)
+                held = Held(thread, name_blob(new), on_moved)
                 with self._lock:
                     self._held[thread] = held
                     if not self._is_running:
@@ -213,7 +205,7 @@ class Keeper:
                 if held.thread not in self._hub.swap({held.thread: (held.value, None)}):
                     self._hub.swap({held.thread: (held.sent, None)})
 
-    def _build(self, thread: ThreadId, role: str) -> Blob:
+    def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {
             "host": socket.gethostname(),
             "place": place_of(self._hub.store),
@@ -221,7 +213,7 @@ class Keeper:
             "role": role,
             "beat": os.urandom(8).hex(),
         }
-        return Blob.from_string(json.dumps(said, sort_keys=True).encode())
+        return json.dumps(said, sort_keys=True).encode()
 
     def _run(self) -> None:
         due = time.monotonic() + self._ttl_s / _BEATS
@@ -255,11 +247,11 @@ class Keeper:
                 each.on_moved()
 
     def _renew(self, held: Iterable[Held]) -> None:
-        moves: dict[ThreadId, tuple[Oid | None, Blob | None]] = {}
+        moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
         renewed = {each.thread: each for each in held}
         for each in renewed.values():
             new = self._build(each.thread, each.role)
-            each.sent = Oid(new.id.decode())
+            each.sent = name_blob(new)
             moves[each.thread] = (each.value, new)
         for thread in self._hub.swap(moves) if moves else ():
             renewed[thread].value = renewed[thread].sent

@@ -32,7 +32,8 @@ def open_dask(address: str) -> Iterator["DaskExecutor"]:
             extra="dask",
         ) from error
     try:
-        client: Any = Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+        connect: Any = Client
+        client = connect(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise Refused(
             f"the scheduler {address} does not answer: {error}",

@@ -146,9 +146,6 @@ class _Driver:
         self._seen: dict[str, Oid] = {}
         self._pending: dict[Future[Done], _Task] = {}
         self._rests: dict[ThreadId, Standing] = {}
-        self._stopped: set[ThreadId] = set()
-        """Those whose run has ended: they rest where the next look finds them."""
-
         self._deaths: Counter[ThreadId] = Counter()
         self.steps = self.taken_over = 0
 
@@ -185,7 +182,8 @@ class _Driver:
             self.steps += done.steps
             self._report.on_done(done)
             if done.stopped not in {*_NO_REST, "lost"}:
-                self._stopped.add(task.thread)
+                # If the run changed nothing, another one would not either.
+                self._rests[task.thread] = task.standing
 
     def _go_on(self) -> bool:
         """Look at the hub and submit what can go on; return whether anything goes on, or will."""
@@ -235,10 +233,6 @@ class _Driver:
                 trusts=self._request.trust,
                 waits=self._request.wait,
             )
-        if head.thread in self._stopped:
-            self._stopped.discard(head.thread)
-            if found is not None:
-                self._rests[head.thread] = found.standing
         is_new = found is not None and self._rests.get(head.thread) != found.standing
         return found if is_new and head.thread not in self._under_way() else None
 

@@ -121,7 +121,9 @@ def _folder(environ: Mapping[str, str]) -> str:
     home = environ.get("HOME")
     if not home:
         raise BadUsage(
-            "there is no $HOME to keep the clone of the hub in", code="no-home", hint="set HOME"
+            "there is no $HOME to keep the clone of the hub in",
+            code="no-home-for-hubs",
+            hint="set HOME",
         )
     return os.path.join(home, ".uwf")
 

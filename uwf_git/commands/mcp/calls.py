@@ -36,7 +36,8 @@ MOST_EVENTS = 200
 _LONGEST_RESULT = DEFAULT_MAX_OUTPUT_BYTES - 1024**2
 
 
-def _bad_argument(name: str, problem: str) -> BadUsage:
+def bad_argument(name: str, problem: str) -> BadUsage:
+    """Return the error of a tool's argument."""
     return BadUsage(f"{name} {problem}", code="bad-argument", argument=name)
 
 
@@ -53,7 +54,7 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Return a thread as Markdown."""
     last = arguments.get("last")
     if last is not None and (not _is_whole(last) or last < 1):
-        raise _bad_argument("last", "is a whole number from 1")
+        raise bad_argument("last", "is a whole number from 1")
     store, thread = place.open_store(), _thread(place, arguments)
     text, length = [], 0
     for piece in render_thread(store, thread, last=min(last or MOST_EVENTS, sys.maxsize)):
@@ -76,7 +77,7 @@ def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     """Return one step as JSON."""
     index: Any = arguments.get("index")
     if not _is_whole(index) or index == 0:
-        raise _bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
+        raise bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
     store = place.open_store()
     head = get_head(store, resolve_thread(store, _thread(place, arguments)))
     snapshot = read_snapshot(store, head.commit)
@@ -103,10 +104,10 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     if place.step_dir is None:
         raise Refused("no step is under way here, so no result can be submitted", code="no-step")
     if "meta" not in arguments:
-        raise _bad_argument("meta", "is missing")
+        raise bad_argument("meta", "is missing")
     content = arguments.get("content", "")
     if not isinstance(content, str):
-        raise _bad_argument("content", "is not a text")
+        raise bad_argument("content", "is not a text")
     context = get_context(place.open_store(), _thread(place, {}), role=place.role)
     if place.head not in (None, context["head"]):
         raise Refused("the thread has moved on; this turn is over", code="no-step")
@@ -131,7 +132,7 @@ def _thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     if thread is None:
         raise Refused("no thread was given", code="no-thread", hint="give thread_id")
     if not isinstance(thread, str):
-        raise _bad_argument("thread_id", "is not a text")
+        raise bad_argument("thread_id", "is not a text")
     return thread
 
 

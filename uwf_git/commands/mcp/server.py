@@ -1,5 +1,6 @@
 """`uwf mcp`: one message of the Model Context Protocol in, its answer out."""
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,18 +40,51 @@ MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 _META = "io.modelcontextprotocol/"
+_TASKS = f"{_META}tasks"
 
 _PARSE_ERROR = -32700
 _INVALID_REQUEST = -32600
 _METHOD_NOT_FOUND = -32601
 _INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
+_HEADER_MISMATCH = -32020
+_MISSING_CAPABILITY = -32021
 _UNSUPPORTED_VERSION = -32022
 
 # The tools do not change while the server runs.
 _FRESH_MS = 3_600_000
+_CACHED = {
+    "server/discover",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+}
+
+# Over HTTP; every other answer is 200.
+_STATUS = {
+    _METHOD_NOT_FOUND: 404,
+    **dict.fromkeys(
+        (_INVALID_REQUEST, _HEADER_MISMATCH, _MISSING_CAPABILITY, _UNSUPPORTED_VERSION), 400
+    ),
+}
+# The newer era has none of these.
+_ENDED = {"initialize", "ping"}
+_NAMED_BY = {
+    "tools/call": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 
 Reply = dict[str, Any]
+
+
+class NewTask(NamedTuple):
+    """What a tool has started that goes on without it."""
+
+    task: str
+    text: str
+    """What a client without tasks is told."""
 
 
 class McpTool(NamedTuple):
@@ -61,10 +95,28 @@ class McpTool(NamedTuple):
     parameters: Mapping[str, Any]
     """The JSON Schema of its arguments."""
 
-    call: Callable[[Mapping[str, Any]], str]
+    call: Callable[..., "str | NewTask"]
     """Returns the text that the model reads, or raises a UwfError."""
 
     is_read_only: bool = True
+
+
+class Tasks(NamedTuple):
+    """Tasks by their ids; each function raises a UwfError for an unknown one."""
+
+    get: Callable[[str], Reply]
+    update: Callable[[str, Mapping[str, Any], str], None]
+    """Takes the answers of the user of a client, by their keys, and the client's name."""
+
+    cancel: Callable[[str], None]
+
+
+class Resources(NamedTuple):
+    """What can be read by an address."""
+
+    templates: Sequence[Reply]
+    read: Callable[[str], tuple[str, str] | None]
+    """Returns the type and the text; None if there is none."""
 
 
 class _Refused(Exception):
@@ -86,6 +138,8 @@ class McpServer(NamedTuple):
     version: str
     instructions: str
     tools: Sequence[McpTool]
+    tasks: Tasks | None = None
+    resources: Resources | None = None
 
     def answer_line(self, line: bytes) -> bytes | None:
         """Answer one line of input; None if it gets no answer."""
@@ -99,6 +153,21 @@ class McpServer(NamedTuple):
             )
         reply = self.answer(message)
         return None if reply is None else _write(reply)
+
+    def answer_http(self, message: Any, headers: Mapping[str, str]) -> tuple[int, Reply | None]:
+        """Answer the body of a POST with its *headers*, by their lower-case names: status, answer.
+
+        A request of the newer era repeats version, method and name in headers, for what stands
+        between client and server: one that says two things is refused.
+        """
+        problem = _find_mismatch(message, headers) if isinstance(message, dict) else None
+        if problem is not None:
+            code, told = problem
+            return _STATUS.get(code, 400), _error(message.get("id"), code, told)
+        reply = self.answer(message)
+        if reply is None:
+            return 202, None
+        return _STATUS.get(reply.get("error", {}).get("code"), 200), reply
 
     def answer(self, message: Any) -> Reply | None:
         """Answer one message; None for a notification or an answer."""
@@ -133,19 +202,34 @@ class McpServer(NamedTuple):
                 is_modern, result = True, self._discover()
             case "tools/list":
                 result = {"tools": [_view_tool(tool) for tool in self.tools]}
-                if is_modern:
-                    result |= {"ttlMs": _FRESH_MS, "cacheScope": "private"}
             case "tools/call":
                 result = self._call(params)
             case _:
-                raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
+                result = self._answer_more(method, params)
+        if is_modern and method in _CACHED:
+            # What a thread has said changes while it runs.
+            fresh_ms = 0 if method == "resources/read" else _FRESH_MS
+            result |= {"ttlMs": fresh_ms, "cacheScope": "private"}
         return {"resultType": "complete", **result} if is_modern else result
+
+    def _answer_more(self, method: str, params: Mapping[str, Any]) -> Reply:
+        """Answer what only a server with tasks and resources does."""
+        kind, _, verb = method.partition("/")
+        if self.tasks is not None and kind == "tasks" and verb in {"get", "update", "cancel"}:
+            return _answer_task(self.tasks, verb, params)
+        if self.resources is not None and method == "resources/list":
+            return {"resources": []}
+        if self.resources is not None and method == "resources/templates/list":
+            return {"resourceTemplates": list(self.resources.templates)}
+        if self.resources is not None and method == "resources/read":
+            return _read_resource(self.resources, params)
+        raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
 
     def _initialize(self, params: Mapping[str, Any]) -> Reply:
         wanted = params.get("protocolVersion")
         return {
             "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
-            "capabilities": {"tools": {}},
+            "capabilities": self._capabilities(),
             "serverInfo": self._identity(),
             "instructions": self.instructions,
         }
@@ -153,13 +237,15 @@ class McpServer(NamedTuple):
     def _discover(self) -> Reply:
         return {
             "supportedVersions": list(MODERN),
-            "capabilities": {"tools": {}},
+            "capabilities": self._capabilities()
+            | ({} if self.tasks is None else {"extensions": {_TASKS: {}}}),
             "serverInfo": self._identity(),
             "instructions": self.instructions,
-            "ttlMs": _FRESH_MS,
-            "cacheScope": "private",
             "_meta": {f"{_META}serverInfo": self._identity()},
         }
+
+    def _capabilities(self) -> Reply:
+        return {"tools": {}, **({} if self.resources is None else {"resources": {}})}
 
     def _identity(self) -> Reply:
         return {"name": "uwf", "title": "uwf threads", "version": self.version}
@@ -173,7 +259,12 @@ class McpServer(NamedTuple):
         if arguments is not None and not isinstance(arguments, dict):
             raise _Refused(_INVALID_PARAMS, "the arguments are not an object")
         try:
-            return _say(tool.call(arguments or {}))
+            answered = tool.call(arguments or {})
+            if isinstance(answered, str):
+                return _say(answered)
+            if self.tasks is not None and _has_tasks(params):
+                return _as_handle(self.tasks.get(answered.task))
+            return _say(answered.text)
         except UwfError as error:
             hint = f"\n{error.hint}" if error.hint else ""
             return _say(f"{error.message}{hint}", is_error=True)
@@ -183,6 +274,42 @@ class McpServer(NamedTuple):
             # The server must not end: the agent would lose all its tools.
             message = f"{name} failed: {type(error).__name__}: {error}"
             raise _Refused(_INTERNAL_ERROR, message[:500]) from error
+
+
+def _find_mismatch(
+    message: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[int, str] | None:
+    """Return the code and the text of what is wrong with a request over HTTP; None if nothing."""
+    method, params = str(message.get("method")), message.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+    told = headers.get("mcp-protocol-version")
+    if "id" not in message or (version is None and (told is None or told in LEGACY)):
+        # A notification, or the older era.
+        return None
+    if method in _ENDED:
+        return _METHOD_NOT_FOUND, f"there is no method {method}"
+    capabilities = meta.get(f"{_META}clientCapabilities") if isinstance(meta, dict) else None
+    if not isinstance(version, str) or not isinstance(capabilities, dict):
+        return _INVALID_PARAMS, "_meta lacks the version or the client's capabilities"
+    wanted: Reply = {"mcp-protocol-version": version, "mcp-method": method}
+    if method in _NAMED_BY:
+        wanted["mcp-name"] = params.get(_NAMED_BY[method])
+    for header, value in wanted.items():
+        if _decode_header(headers.get(header)) != value:
+            return _HEADER_MISMATCH, f"the header {header} does not say what the body says"
+    return None
+
+
+def _decode_header(value: str | None) -> str | None:
+    """Return what a header says; what is not ASCII stands in base64."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except ValueError:
+        return None
 
 
 def _check_version(params: Mapping[str, Any]) -> bool:
@@ -198,6 +325,53 @@ def _check_version(params: Mapping[str, Any]) -> bool:
         message = f"protocol version {version!r:.50} is not supported"
         raise _Refused(_UNSUPPORTED_VERSION, message, supported=list(MODERN), requested=version)
     return True
+
+
+def _has_tasks(params: Mapping[str, Any]) -> bool:
+    """Check whether the client of a request knows tasks: each request says so anew."""
+    declared = _read_meta(params, "clientCapabilities").get("extensions")
+    return _check_version(params) and isinstance(declared, dict) and _TASKS in declared
+
+
+def _read_meta(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    meta = params.get("_meta")
+    value = meta.get(f"{_META}{name}") if isinstance(meta, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _as_handle(task: Reply) -> Reply:
+    """Return a task as the answer of the call that made it: what it is has to be asked for."""
+    facts = {name: task[name] for name in task if name not in {"result", "inputRequests"}}
+    return {**facts, "resultType": "task"}
+
+
+def _answer_task(tasks: Tasks, verb: str, params: Mapping[str, Any]) -> Reply:
+    if not _has_tasks(params):
+        needed: Reply = {"extensions": {_TASKS: {}}}
+        message = f"tasks/{verb} is for clients that declare {_TASKS}"
+        raise _Refused(_MISSING_CAPABILITY, message, requiredCapabilities=needed)
+    task, responses = params.get("taskId"), params.get("inputResponses", {})
+    if not isinstance(task, str) or not isinstance(responses, dict):
+        raise _Refused(_INVALID_PARAMS, "a taskId is a text, inputResponses are an object")
+    try:
+        if verb == "get":
+            return tasks.get(task)
+        if verb == "cancel":
+            tasks.cancel(task)
+        else:
+            client = _read_meta(params, "clientInfo")
+            tasks.update(task, responses, f"{client.get('name', '?')} {client.get('version', '')}")
+    except UwfError as error:
+        raise _Refused(_INVALID_PARAMS, error.message) from error
+    return {}
+
+
+def _read_resource(resources: Resources, params: Mapping[str, Any]) -> Reply:
+    uri = params.get("uri")
+    found = resources.read(uri) if isinstance(uri, str) else None
+    if found is None:
+        raise _Refused(_INVALID_PARAMS, "there is no such resource", uri=uri)
+    return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
 
 
 def _view_tool(tool: McpTool) -> Reply:
@@ -232,7 +406,7 @@ def _write(reply: Reply) -> bytes:
 # calls.py, which imports the store, is imported at the first call: a client waits for the list
 # first.
 
-_VERSION = "1"
+VERSION = "1"
 """The version of the tools, not of the package."""
 
 _INSTRUCTIONS = (
@@ -241,12 +415,13 @@ _INSTRUCTIONS = (
     "result, and lists its problems while you can still correct them."
 )
 
-_INTEGER = {"type": "integer"}
-_TEXT = {"type": "string"}
-_THREAD_ID = _TEXT | {"description": "Another thread than your own: its id or a unique prefix"}
+INTEGER = {"type": "integer"}
+TEXT = {"type": "string"}
+_THREAD_ID = TEXT | {"description": "Another thread than your own: its id or a unique prefix"}
 
 
-def _object(*required: str, **properties: Any) -> dict[str, Any]:
+def describe_object(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the JSON Schema of the arguments of a tool."""
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)
@@ -268,9 +443,9 @@ _TOOLS = (
     _Declared(
         "read_thread",
         "Read the steps of a thread as Markdown. Without thread_id: your own thread.",
-        _object(
+        describe_object(
             thread_id=_THREAD_ID,
-            last=_INTEGER
+            last=INTEGER
             | {"minimum": 1, "description": "The number of newest steps; 200 if not given"},
         ),
     ),
@@ -278,17 +453,17 @@ _TOOLS = (
         "read_step",
         "Read one step of a thread whole, as JSON: its role, its fields (meta), its text "
         "(content), its agent. Without thread_id: of your own.",
-        _object(
+        describe_object(
             "index",
             thread_id=_THREAD_ID,
-            index=_INTEGER | {"description": "1 is the first step, -1 the newest"},
+            index=INTEGER | {"description": "1 is the first step, -1 the newest"},
         ),
     ),
     _Declared(
         "read_role",
         "Read your task as JSON: the task, your role, the JSON Schema of the fields to submit, "
         "and why an earlier attempt failed.",
-        _object(),
+        describe_object(),
     ),
     _Declared(
         "submit_result",
@@ -296,10 +471,10 @@ _TOOLS = (
         "Schema (see read_role), content the text for the next readers. If the answer lists "
         "problems, correct them and call this again. The last result counts. End your turn "
         "after that.",
-        _object(
+        describe_object(
             "meta",
             meta={"type": "object", "description": "The fields of the schema"},
-            content=_TEXT | {"description": "Your text, in Markdown"},
+            content=TEXT | {"description": "Your text, in Markdown"},
         ),
         is_read_only=False,
     ),
@@ -322,4 +497,4 @@ def build_server(place: McpPlace) -> McpServer:
         McpTool(each.name, each.description, each.parameters, bind(each.name), each.is_read_only)
         for each in _TOOLS
     ]
-    return McpServer(_VERSION, _INSTRUCTIONS, tools)
+    return McpServer(VERSION, _INSTRUCTIONS, tools)

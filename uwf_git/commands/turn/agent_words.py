@@ -9,6 +9,9 @@ CONFIG_NAME = "uwf.agent"
 PERSON = "human"
 """The command of a role that a person plays."""
 
+FUNCTION = "python:"
+"""What the command of a role that a Python function plays begins with."""
+
 
 KEPT_PROGRAMS = frozenset({PERSON, "uwf-human", "uwf-shell", "uwf-check"})
 """The programs of roles that a command for every role leaves as a file binds them: people, and

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Source: seed 004, "retries": the wait grows by one unit with each attempt.
 
 RETRIES = "uwf.retries"
+CLAIM = "uwf.claim"
+"""Each run of a thread claims it at its hub, as `--claim` does."""
+
 BACKOFF = "uwf.backoff"
 
 DEFAULT_RETRIES = 0

@@ -122,11 +122,6 @@ def name_end(text: str, at: int) -> int:
     return end
 
 
-def is_name(text: str) -> bool:
-    """Check whether *text* can name a value, such as the item of a map."""
-    return bool(text) and name_end(text, 0) == len(text) and text not in RESERVED
-
-
 # The tokenizer: the text of an expression as JavaScript's tokens.
 
 SOURCE_BYTES = 16 * 1024

@@ -36,7 +36,7 @@ _OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile", "inputFile
 MOST_CHECKS = 20
 """The most checks of a role."""
 
-_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
+ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
 
 class RolesFile(NamedTuple):
@@ -97,7 +97,7 @@ def _read_role(
         findings.add((*path, "$ref"), "a file cannot refer to the store; write the role out here")
         return None
     # A role may be only its name: all of its fields have a default.
-    fields = findings.read_fields(path, {} if content is None else content, _KEYS)
+    fields = findings.read_fields(path, {} if content is None else content, ROLE_KEYS)
     if fields is None:
         return None
     given = findings.read_optional_text(path, fields, "name")
@@ -207,8 +207,3 @@ def _read_schema(
     for problem in check_schema(schema):
         findings.add_below(path, problem)
     return schema
-
-
-def role_keys() -> tuple[str, ...]:
-    """List the keys that a role may have."""
-    return _KEYS

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.git_environment import without_local_variables
+from uwf_git.project_paths import folders_around
 from uwf_git.store.disk.durable import read_if_there, replace_file
 from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file, spell_setting
 from uwf_git.store.git.program import ProgramFailed, Ran, run_program
@@ -272,16 +273,13 @@ def read_settings(path: str | None) -> Kept:
 
 def _find_top(folder: str) -> str | None:
     """Return the nearest folder around *folder* whose `.git` git would take for one."""
-    top = os.path.realpath(folder)
-    while True:
+    for top in folders_around(os.path.realpath(folder)):
         git_dir = os.path.join(top, ".git")
         if os.path.isfile(git_dir) or all(
             os.path.exists(os.path.join(git_dir, name)) for name in ("HEAD", "objects", "refs")
         ):
             return top
-        if (above := os.path.dirname(top)) == top:
-            return None
-        top = above
+    return None
 
 
 def _read_ignored(place: Place) -> dict[str, str]:

@@ -6,12 +6,11 @@ ids on every machine.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dulwich.objects import Commit, ObjectID, ShaFile, Tree
 
 from uwf_git.errors import GIVEN_BACK, Refused, StoreDamaged
-from uwf_git.store.objects.json_file import decode_json
 from uwf_git.store.objects.objects import ObjectStore, get_blob, get_tree
 from uwf_git.store.oid import Oid
 
@@ -131,14 +130,6 @@ def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> byt
     if oid is None:
         raise damaged_commit(commit.oid, f"has no {name}")
     return get_blob(objects, oid)
-
-
-def read_commit_json(objects: ObjectStore, commit: CommitView, name: str) -> Any:
-    """Return the JSON document in the file *name* at the top of the commit's tree."""
-    try:
-        return decode_json(read_commit_file(objects, commit, name))
-    except ValueError as error:
-        raise damaged_commit(commit.oid, f"has a {name} that is not JSON: {error}") from error
 
 
 def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:

@@ -23,7 +23,7 @@ from uwf_git.store.objects.pack_file import (
     read_entry_head,
     read_number,
 )
-from uwf_git.store.objects.pack_writer import write_index
+from uwf_git.store.objects.pack_writer import format_entry_head, write_index
 
 # Limits on a pack that a remote sends: sizes, number of objects, depth of deltas.
 #
@@ -356,7 +356,7 @@ class IncomingPack:
             raise ValueError("a delta has no base") from None
         at, self._block = self._end, b""
         self._file.seek(at)
-        self._file.write(_entry_head(kind, len(content)) + zlib.compress(content))
+        self._file.write(format_entry_head(kind, len(content)) + zlib.compress(content))
         self._file.flush()
         self._end = self._file.tell()
         return self._add(at, self._end, kind, len(content), name)
@@ -424,13 +424,3 @@ def _extend(start: bytearray, part: bytes) -> None:
 
 def _object_head(kind: int, size: int) -> bytes:
     return f"{_KINDS[kind]} {size}\0".encode()
-
-
-def _entry_head(kind: int, size: int) -> bytes:
-    head = bytearray()
-    byte, size = kind << 4 | size & 15, size >> 4
-    while size:
-        head.append(byte | 128)
-        byte, size = size & 127, size >> 7
-    head.append(byte)
-    return bytes(head)

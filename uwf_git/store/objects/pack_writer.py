@@ -257,7 +257,7 @@ def build_entry(obj: ShaFile) -> Entry:
     entry = _BUILT.get(obj.id)
     if entry is None:
         whole = obj.as_raw_string()
-        content = _format_head(obj.type_num, len(whole)) + zlib.compress(whole, _FAST)
+        content = format_entry_head(obj.type_num, len(whole)) + zlib.compress(whole, _FAST)
         entry = Entry(hex_to_sha(obj.id), zlib.crc32(content), content)
         _BUILT.put(obj.id, entry, len(content))
     return entry
@@ -342,7 +342,7 @@ def _undone(path: str) -> Iterator[None]:
         raise
 
 
-def _format_head(kind: int, size: int) -> bytes:
+def format_entry_head(kind: int, size: int) -> bytes:
     """Return kind and size of an entry; as `read_entry_head` reads them."""
     head = bytearray()
     byte, size = kind << 4 | size & 15, size >> 4

@@ -11,6 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from uwf_git.commands.inspect.excerpt import mask_json
+from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.web.ui.answers import (
     Asked,
@@ -31,7 +33,7 @@ from uwf_git.web.ui.guard import (
     RequestHead,
     check_head,
 )
-from uwf_git.web.ui.routes import ROUTES, STREAM, Route
+from uwf_git.web.ui.routes import CHAT, ROUTES, STREAM, Route
 from uwf_git.web.ui.site import Site
 from uwf_git.web.ui.workers import Workers
 
@@ -67,10 +69,19 @@ class Application:
     def __init__(self, site: Site, changes: Changes, describe: Describe) -> None:
         self._site, self._changes, self._describe = site, changes, describe
         self._readers, self._writers = Workers(_READERS), Workers(_WRITERS)
+        # A chat may wait for a thread; the page must not wait for a chat.
+        self._chats = Workers(_WRITERS)
+        place = site.place
+        self._chat_server = build_workflow_server(
+            ChatPlace(place.open, place.caller, place.agent, site.new_thread_id)
+        )
 
     def list_endpoints(self) -> dict[str, dict[str, Endpoint]]:
         """Return what answers, by path and method; all of it needs the token."""
-        paths: dict[str, dict[str, Endpoint]] = {STREAM: {"GET": self._stream}}
+        paths: dict[str, dict[str, Endpoint]] = {
+            STREAM: {"GET": self._stream},
+            CHAT: {"POST": self._chat},
+        }
         for route in ROUTES:
             paths.setdefault(route.path, {})[route.method] = self._endpoint(route)
         return paths
@@ -140,6 +151,25 @@ class Application:
         if found is None:
             return self._tell(_no_such_route())
         return Response(found[1], media_type=found[0])
+
+    async def _chat(self, request: Request) -> Response:
+        """Answer a chat program, as `uwf mcp --workflows` does."""
+        try:
+            body = await _read_body(request)
+            status, reply = await self._chats.run(
+                lambda: self._chat_server.answer_http(body, request.headers)
+            )
+        except BodyRefused as error:
+            return refuse(error.refusal)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:  # noqa: BLE001 (described below, a bug as well)
+            return self._tell(error)
+        if reply is None:
+            return Response(status_code=status)
+        # Keys and values come back as they were given: nothing is spelled out.
+        content = json.dumps(mask_json(reply, self._site.mask))
+        return Response(content, status, media_type=_JSON)
 
     async def _stream(self, request: Request) -> Response:
         since = request.query_params.get("since")

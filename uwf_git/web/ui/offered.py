@@ -4,25 +4,17 @@ They are what is trusted there, the default agent of the user in the server's ow
 person. A function that plays in another program is none.
 """
 
-import hashlib
 import json
 from collections.abc import Collection
 from typing import Any
 
-from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
-from uwf_git.library.players import PREFIX
+from uwf_git.commands.lifecycle.start_trusted import Agent, find_agents, find_default, name_agent
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
 from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
 from uwf_git.web.ui.answers import Asked, bad_body
 from uwf_git.web.ui.site import Site
-
-Agent = dict[str, Any]
-"""An AgentConfig payload."""
-
-PERSON_AGENT: Agent = {"command": PERSON}
 
 
 def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
@@ -30,7 +22,7 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
     store, directory = site.open(), site.place.cwd
     if "thread" in asked.query:
         directory = find_directory(site, store, resolve_thread(store, asked.query["thread"]))
-    default = _find_default(site, store, directory)
+    default = find_default(site.here(store), directory)
     rows = [
         {
             "id": name,
@@ -39,7 +31,7 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
                 f"{key} {json.dumps(value)}" for key, value in agent.items() if key != "command"
             ),
         }
-        for name, agent in find_agents(site, store, directory).items()
+        for name, agent in find_agents(site.here(store), directory).items()
     ]
     return {"agents": rows, "default": None if default is None else name_agent(default)}
 
@@ -51,7 +43,7 @@ def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
 
 def find_agent(site: Site, store: Store, name: str, field: str) -> Agent:
     """Return the agent of this id, for a new thread."""
-    return _find_one(find_agents(site, store, site.place.cwd), name, field)
+    return _find_one(find_agents(site.here(store), site.place.cwd), name, field)
 
 
 def read_agents(
@@ -66,7 +58,7 @@ def read_agents(
         # As a word of `--agent` another name may be a command.
         if role not in roles:
             raise bad_body(f"agents/{role}", "the workflow has no such role")
-    agents = find_agents(site, store, directory)
+    agents = find_agents(site.here(store), directory)
     return {role: _find_one(agents, name, f"agents/{role}") for role, name in given.items()}
 
 
@@ -74,37 +66,3 @@ def _find_one(agents: dict[str, Agent], name: str, field: str) -> Agent:
     if name not in agents:
         raise bad_body(field, "no agent that is trusted here has this id")
     return agents[name]
-
-
-def find_agents(site: Site, store: Store, directory: str) -> dict[str, Agent]:
-    """Return the agents that may run in *directory*, by id."""
-    agents = [
-        agent
-        for each in list_trusted(store)
-        if (agent := each.agent) is not None
-        and isinstance(agent.get("command"), str)
-        and agent["command"] != PERSON
-        and not agent["command"].startswith(PREFIX)
-        # A setting is trusted in its place only.
-        and "setting" not in agent
-        and is_trusted(store, agent, directory)
-    ]
-    default = _find_default(site, store, directory)
-    agents += [] if default is None else [default]
-    return {name_agent(agent): agent for agent in (*agents, PERSON_AGENT)}
-
-
-def _find_default(site: Site, store: Store, directory: str) -> Agent | None:
-    """Return the default agent, if it may run: the user's own, or a trusted one of the store."""
-    command = site.place.agent or store.config.get(CONFIG_NAME)
-    if not command:
-        return None
-    agent = {"command": command}
-    is_own = bool(site.place.agent) or not is_set_by_store(store, CONFIG_NAME)
-    may_run = is_own and directory == site.place.cwd
-    return agent if may_run or is_trusted(store, agent, directory) else None
-
-
-def name_agent(agent: Agent) -> str:
-    """Return the id of *agent*."""
-    return hashlib.sha256(json.dumps(agent, sort_keys=True).encode()).hexdigest()[:16]

@@ -117,3 +117,4 @@ ROUTES: Sequence[Route] = (
 )
 
 STREAM = "/api/stream"
+CHAT = "/mcp"

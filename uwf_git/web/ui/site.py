@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from uwf_git.commands.inspect.excerpt import Mask
 from uwf_git.commands.inspect.overview import Overview
+from uwf_git.commands.lifecycle.start_trusted import Here
 from uwf_git.library.place import Place
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
@@ -27,3 +28,7 @@ class Site(NamedTuple):
     def open(self) -> Store:
         """Open the store."""
         return self.place.open()
+
+    def here(self, store: Store) -> Here:
+        """Return where the threads of the page are started."""
+        return Here(store, self.place.cwd, self.place.agent)

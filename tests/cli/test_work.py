@@ -1,0 +1,20 @@
+"""`uwf work`: what it refuses; what it does is in tests/commands/fleet."""
+
+from pathlib import Path
+
+from cli.program import Uwf
+
+WHOLE = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+
+
+def test_a_thread_is_named_whole(uwf: Uwf) -> None:
+    ran = uwf("work", WHOLE[:10], "--hub", str(uwf.place))
+    assert ran.status == 2
+    assert "not a thread id" in ran.err
+
+
+def test_a_hub_that_is_not_there_is_told(uwf: Uwf, tmp_path: Path) -> None:
+    environ = {**uwf.session.environ, "HOME": str(tmp_path)}
+    ran = uwf("work", WHOLE, "--hub", str(tmp_path / "none"), environ=environ)
+    assert ran.status == 1
+    assert "none" in ran.err

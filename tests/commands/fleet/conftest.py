@@ -1,0 +1,14 @@
+"""A hub and an agent for the tests of many machines."""
+
+from pathlib import Path
+
+import pytest
+from commands.fleet.machines import Field
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Field:
+    """Return a place for machines; its agent answers at once."""
+    made = Field(tmp_path)
+    made.let("")
+    return made

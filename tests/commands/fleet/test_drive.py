@@ -1,0 +1,58 @@
+"""Everything at a hub on many processes: each agent is paid once, and nothing can be lost."""
+
+from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+
+DRIVE = ("drive", *FAST)
+
+
+def test_two_processes_run_all_that_can_go_on(field: Field) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    a.begin(SPLIT)
+    end = a.drive("--on", "local:2")
+    assert end["threads"] == {"completed": 1 + 6}
+    assert end["steps"] == field.paid() == 3 + SPLIT_STEPS
+    assert not field.refs("refs/claims")
+    assert not field.refs("refs/threads")
+    assert not a.json("verify")["problems"]
+    # Nothing is left to do.
+    assert a.drive()["steps"] == 0
+
+
+def test_two_drivers_pay_each_agent_once(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    a.begin(SPLIT)
+    a.begin(SPLIT)
+    field.let("sleep 0.3")
+    b.run("fetch")
+    drivers = [each.start(*DRIVE, "--on", "local:2", "--trust") for each in (a, b)]
+    with ended(*drivers):
+        for each in drivers:
+            _out, err = each.communicate()
+            assert each.returncode == 0, err
+    assert field.paid() == 2 * SPLIT_STEPS
+    assert not field.refs("refs/threads")
+
+
+def test_a_killed_driver_costs_time_only(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(SPLIT)
+    field.let("sleep 0.5")
+    first = a.start(*DRIVE, "--on", "local:2")
+    with ended(first):
+        field.wait_paid(2)
+        first.kill()
+        first.wait()
+        end = a.drive("--on", "local:2")
+    assert end["threads"] == {"completed": 6}
+    assert field.log(thread)[-1].startswith("end: completed")
+
+
+def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(SPLIT)
+    other = a.begin(PLAIN)
+    a.drive(thread)
+    assert f"refs/archive/{thread}" in field.refs()
+    assert f"refs/threads/{other}" in field.refs()
+    assert field.paid() == SPLIT_STEPS

@@ -1,0 +1,26 @@
+"""Executors by their address."""
+
+from pathlib import Path
+
+from commands.fleet.machines import FAST, Field
+
+DRIVE = ("drive", *FAST)
+
+
+def test_a_scheduler_elsewhere_needs_tls(field: Field) -> None:
+    a = field.machine("a")
+    with a.start("drive", "--on", "tcp://192.0.2.1:8786") as process:
+        _out, err = process.communicate()
+    assert process.returncode == 1
+    assert "whoever reaches a scheduler runs anything" in err
+    for address in ("local:0", "nothing:there", "nonsense"):
+        with a.start("drive", "--on", address) as process:
+            _out, err = process.communicate()
+        assert process.returncode == 2, err
+        assert "names no executor" in err
+
+
+def test_one_module_imports_dask() -> None:
+    package = Path(__file__).parents[2] / "uwf_git"
+    found = [each for each in package.rglob("*.py") if "distributed import" in each.read_text()]
+    assert [each.name for each in found] == ["dask.py"]

@@ -1,0 +1,83 @@
+"""A run that shares its thread: steered from elsewhere, frozen, without its hub."""
+
+import signal
+from pathlib import Path
+
+from commands.at_work import wait_until
+from commands.fleet.machines import PLAIN, Field, ended
+
+
+def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
+    a, b, c = (field.machine(name) for name in "abc")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        first.send_signal(signal.SIGSTOP)
+        field.go.touch()
+        with c.work(thread) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 0, err
+        first.send_signal(signal.SIGCONT)
+        _out, err = first.communicate()
+        assert first.returncode == 4, err
+        assert "claim-lost" in err or "while it ran here" in err
+    assert field.paid() == 1 + 3
+    assert field.log(thread)[-1].startswith("end: completed after 3 steps")
+    # Its clone follows the hub: another run there finds the thread ended, and no two sides.
+    with b.work(thread) as again:
+        _out, err = again.communicate()
+    assert "diverged" not in err
+    assert again.returncode == 1
+
+
+def test_a_pause_typed_elsewhere_stops_the_run_after_its_step(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        a.run("thread", "pause", thread)
+        a.run("push")
+        clone = next((b.home / ".uwf/hubs").iterdir())
+        ref = clone / "refs/threads" / thread
+        tip = field.git("rev-parse", f"refs/threads/{thread}")
+        wait_until(lambda: ref.read_text() == tip, "the pause has not arrived")
+        field.go.touch()
+        out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert '"stopped":"paused"' in out
+    assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "pause", "one"]
+
+
+def test_a_kill_typed_elsewhere_ends_the_agent(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let("sleep 600")
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        a.run("thread", "kill", thread)
+        a.run("push")
+        _out, err = first.communicate()
+    assert first.returncode == 4, err
+    assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "kill"]
+
+
+def test_a_step_waits_for_a_hub_that_is_away(field: Field, tmp_path: Path) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = a.start("thread", "run", thread, "--claim")
+    with ended(first):
+        field.wait_paid(1)
+        field.hub.rename(tmp_path / "away")
+        field.go.touch()
+        wait_until(lambda: "one" in a.run("thread", "show", thread, "--format=text"), "no step")
+        (tmp_path / "away").rename(field.hub)
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.paid() == 3
+    assert field.log(thread)[-1].startswith("end: completed")

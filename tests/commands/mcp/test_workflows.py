@@ -1,0 +1,72 @@
+"""What a chat is told of the store, without a process: the rest is in tests/cli."""
+
+import json
+from typing import Any
+
+import pytest
+from commands.world import World
+
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.mcp.server import McpServer
+from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {
+        "extensions": {"io.modelcontextprotocol/tasks": {}}
+    },
+}
+
+
+@pytest.fixture
+def server(world: World) -> McpServer:
+    place = ChatPlace(lambda: world.store, world.caller, None, world.new_id)
+    return build_workflow_server(place)
+
+
+def ask(server: McpServer, method: str, **params: Any) -> Any:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    reply = server.answer(message)
+    assert reply is not None
+    return reply.get("result", reply.get("error"))
+
+
+def call(server: McpServer, name: str, **arguments: Any) -> Any:
+    return ask(server, "tools/call", name=name, arguments=arguments)
+
+
+def test_task_at_its_limit_is_over(world: World, server: McpServer) -> None:
+    world.put()
+    request = StartRequest("demo", "x", ("a",), limits={"maxSteps": 1})
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    assert ask(server, "tasks/get", taskId=thread)["status"] == "working"
+    world.step(thread)
+
+    task = ask(server, "tasks/get", taskId=thread)
+    assert (task["status"], task["result"]["isError"]) == ("completed", True)
+    assert "is at its limit: 1 of 1 steps" in task["statusMessage"]
+
+
+def test_threads_are_listed_by_their_status(world: World, server: McpServer) -> None:
+    thread = world.begun()
+
+    (listed,) = json.loads(call(server, "list_threads", status="ready")["content"][0]["text"])
+    assert listed["thread"] == thread
+    assert json.loads(call(server, "list_threads", status="failed")["content"][0]["text"]) == []
+
+
+def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> None:
+    put = world.put()
+
+    refused = call(server, "start_workflow", workflow=put.workflow, prompt="x")
+    assert refused["isError"]
+    assert "workflow is not a name" in refused["content"][0]["text"]
+
+
+@pytest.mark.parametrize("end", ["", ".txt", ".md.svg", "/../config"])
+def test_other_address_is_no_resource(world: World, server: McpServer, end: str) -> None:
+    thread = world.begun()
+
+    assert ask(server, "resources/read", uri=f"uwf://thread/{thread}{end}")["code"] == -32602
+    found = ask(server, "resources/read", uri=f"uwf://thread/{thread}.md")
+    assert "# Do it." in found["contents"][0]["text"]
