@@ -10,7 +10,8 @@
 #                    and a text; `/uwf answer` at its beginning is left away
 #   UWF_CI_RUN       more options of `uwf thread run`, between blanks
 #   UWF_CI_OUT       the folder for the files thread, status and question [uwf-ci]
-# The exit status is that of `uwf thread run`: 0 also if the thread waits for an answer.
+# The exit status is that of `uwf thread run`: 0 also if the thread waits for an answer, 4 if
+# another job is at work on it.
 set -eu
 
 fail() {
@@ -36,6 +37,25 @@ look_up() {
 	thread=$(in_store cat-file blob "$name") || thread=''
 	case $thread in
 	'' | *[!0-9A-Z]*) fail "$name of the hub does not lead to a thread" ;;
+	esac
+}
+
+# Wait for the name that another job is just giving: until it is there, its lock refuses ours.
+await_name() {
+	for _try in 1 2 3; do
+		! look_up || return 0
+		sleep 1
+	done
+	return 1
+}
+
+# Read how the thread stands here, and whether a person is asked.
+look_at() {
+	shown=$(uwf --format json thread show "$thread") || exit
+	status=$(field status "$shown") waiting=${shown#*'"waiting":{'} asks=''
+	case $status,${waiting%%\}*} in
+	waiting,*'"until"'*) ;; # it waits for the end of an agent's limit
+	waiting,*) asks=1 ;;
 	esac
 }
 
@@ -73,28 +93,28 @@ END
 
 if ! look_up; then
 	[ -z "${UWF_CI_ANSWER:-}" ] || fail "no thread that waits has the name $UWF_CI_NAME"
-	begin "$@" || look_up || fail 'the hub took neither the thread nor its name'
+	begin "$@" || await_name || fail 'the hub took neither the thread nor its name'
 fi
 uwf fetch origin "$thread" >"$work/log"
-status=$(field status "$(uwf --format json thread show "$thread")")
+look_at
 if [ -n "${UWF_CI_ANSWER:-}" ]; then
 	printf '%s\n' "$UWF_CI_ANSWER" | tr -d '\r' |
 		sed '1{s|^/uwf answer[[:space:]]*||;/^$/d;}' >"$work/answer"
 	uwf thread answer "$thread" --file "$work/answer" >"$work/log"
+	asks=''
 elif [ "$status" = failed ]; then
 	# A job that is started once more is to try once more.
 	uwf thread retry "$thread" >"$work/log"
 fi
 
 # Each step is at the hub before the next begins. What ends this job ends the agent as well.
-uwf config set onEvent "uwf push origin $thread" >"$work/log"
 code=0 ended='' pid=''
 trap 'ended=1; [ -z "$pid" ] || kill -TERM "$pid" || :' TERM INT HUP
-case $status in
-completed | killed) ;;
+case $asks$status in
+completed | killed | paused | 1*) ;;
 *)
 	# shellcheck disable=SC2086 # these are words
-	uwf thread run "$thread" --workdir "$PWD" "$@" ${UWF_CI_RUN:-} >"$work/log" &
+	uwf thread run "$thread" --claim --workdir "$PWD" "$@" ${UWF_CI_RUN:-} >"$work/log" &
 	pid=$!
 	wait "$pid" || code=$?
 	[ -z "$ended" ] || wait "$pid" || code=$?
@@ -106,14 +126,11 @@ if ! uwf push origin "$thread" >"$work/log"; then
 	fail "the hub did not take all of thread $thread, which is kept in $UWF_REPO"
 fi
 
-shown=$(uwf --format json thread show "$thread")
-status=$(field status "$shown")
-waiting=${shown#*'"waiting":{'}
+look_at
+# Another job was faster, and has asked.
+[ "$asks$code" != 11 ] || code=0
 : >"$out/question"
-case $status,${waiting%%\}*} in
-waiting,*'"until"'*) ;; # for the end of an agent's limit
-waiting,*) uwf thread context "$thread" --prompt --last 1 >"$out/question" ;;
-esac
+[ -z "$asks" ] || uwf thread context "$thread" --prompt --last 1 >"$out/question"
 echo "$thread" >"$out/thread"
 echo "$status" >"$out/status"
 exit "$code"

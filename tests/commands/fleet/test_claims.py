@@ -68,3 +68,17 @@ def test_a_setting_claims_each_run(field: Field) -> None:
         _out, err = first.communicate()
         assert first.returncode == 0, err
     assert field.log(thread)[-1].startswith("end: completed")
+
+
+def test_a_hub_that_takes_no_claims_is_told(field: Field) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    hook = field.hub / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    with a.work(thread) as process:
+        _out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"it does not take a claim of thread {thread}" in err
+    assert field.paid() == 0

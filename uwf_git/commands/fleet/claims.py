@@ -29,6 +29,7 @@ from uwf_git.store.remotes.exchange import FetchRequest, Parcel
 from uwf_git.store.remotes.incoming import receive_objects
 from uwf_git.store.remotes.limits import read_fetch_limits
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
+from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
@@ -36,6 +37,9 @@ TTL_S = 60.0
 POLL_S = 2.0
 _BEATS = 3
 """How often a claim is renewed in its time to live."""
+
+_MOST_REFUSED = 5
+"""How often a claim is tried where nobody has one."""
 
 
 class ThreadClaimed(Conflict):
@@ -164,10 +168,11 @@ class Keeper:
 
         Raises:
             ThreadClaimed: its claim was renewed while this one watched.
-            RemoteFailed: the hub cannot be reached.
+            RemoteFailed: the hub cannot be reached, or takes no claims.
         """
         watch = Watch(self._ttl_s)
         first: Oid | None = None
+        refused = 0
         while True:
             new = self._build(thread, "")
             if thread in self._hub.swap({thread: (over, new)}):
@@ -182,7 +187,13 @@ class Keeper:
             found = claims.get(thread)
             over = None
             if found is None:
+                # Released meanwhile; or the hub takes none, as a forge to whom may only read.
+                refused += 1
+                if refused == _MOST_REFUSED:
+                    url = remote_url(self._hub.store, self._hub.remote, for_push=True)
+                    raise RemoteFailed(url, f"it does not take a claim of thread {thread}")
                 continue
+            refused = 0
             said = self._hub.read({thread: found})[thread]
             if said.get("place") == place_of(self._hub.store) or (
                 thread in watch.find_dead({thread: found})
