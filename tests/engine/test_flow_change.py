@@ -91,9 +91,8 @@ NESTED = sequence(
 )
 
 
-@pytest.mark.parametrize(
-    ("container", "present", "is_left"),
-    [
+def test_a_container_is_left_when_nothing_leads_to_its_end() -> None:
+    for container, present, is_left in [
         ("0", at(None), False),
         ("0/2", at(None), False),
         # The end of what is around it comes, of what is behind it does not.
@@ -113,12 +112,8 @@ NESTED = sequence(
         ("0/0/1", at("0/0.1/0")._replace(split=Split("0/0.1/1", ())), False),
         ("0/2", at("0/1/0")._replace(split=Split("0/2", ())), True),
         ("0", at("0/1/0")._replace(split=Split("0/2", ())), False),
-    ],
-)
-def test_a_container_is_left_when_nothing_leads_to_its_end(
-    container: str, present: ThreadState, *, is_left: bool
-) -> None:
-    assert has_left(as_flow(NESTED, AGENT), container, present) == is_left
+    ]:
+        assert has_left(as_flow(NESTED, AGENT), container, present) == is_left
 
 
 @given(trees, st.data())

@@ -18,9 +18,8 @@ from uwf_git.engine.masking import (
 KEY = "sk-ant-0123456789abcdef"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_of_keys_are_known() -> None:
+    for name in [
         "ANTHROPIC_API_KEY",
         "GITHUB_TOKEN",
         "AWS_SECRET_ACCESS_KEY",
@@ -35,15 +34,12 @@ KEY = "sk-ant-0123456789abcdef"
         "NPM_CONFIG__AUTH",
         "GEMINI_API_KEY_2",
         "TOKEN1",
-    ],
-)
-def test_names_of_keys_are_known(name: str) -> None:
-    assert find_secrets({name: f" {KEY}\n"}) == (KEY,)
+    ]:
+        assert find_secrets({name: f" {KEY}\n"}) == (KEY,)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_other_values_are_no_secrets() -> None:
+    for name, value in [
         ("HOME", KEY),
         ("TOKENIZER", KEY),
         ("PWD", "/home/me/project-1"),
@@ -59,10 +55,8 @@ def test_names_of_keys_are_known(name: str) -> None:
         ("PRIVATE_KEY", "/etc/ssl/private/key.pem"),
         ("HTTP_PROXY", "http://proxy:3128"),
         ("HTTP_PROXY", "http://me:short@proxy:3128"),
-    ],
-)
-def test_other_values_are_no_secrets(name: str, value: str) -> None:
-    assert find_secrets({name: value}) == ()
+    ]:
+        assert find_secrets({name: value}) == ()
 
 
 def test_password_in_a_url_is_a_secret() -> None:

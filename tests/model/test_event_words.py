@@ -1,13 +1,10 @@
-from typing import Any
-
 import pytest
 
 from uwf_git.model.event_words import count_steps, describe_step, first_line
 
 
-@pytest.mark.parametrize(
-    ("meta", "content", "said"),
-    [
+def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:
+    for meta, content, said in [
         ({"summary": "Fixed the loop."}, "text", "Fixed the loop."),
         ({"title": "A title", "summary": "The summary"}, "", "The summary"),
         ({"summary": "  \n# First\nsecond"}, "", "First"),
@@ -20,12 +17,8 @@ from uwf_git.model.event_words import count_steps, describe_step, first_line
         (["a", 1], "", '["a", 1]'),
         (None, "", "null"),
         ({"name": "日本"}, "", '{"name": "日本"}'),
-    ],
-)
-def test_step_is_reported_by_its_meta_or_by_how_its_text_begins(
-    meta: Any, content: str, said: str
-) -> None:
-    assert describe_step(meta, content) == said
+    ]:
+        assert describe_step(meta, content) == said
 
 
 @pytest.mark.parametrize("meta", [{"summary": "x" * 100_000}, {"other": "x" * 100_000}])

@@ -10,9 +10,8 @@ def test_path_of_the_work_is_fine(path: str) -> None:
     assert check_path_below(path) is None
 
 
-@pytest.mark.parametrize(
-    ("path", "problem"),
-    [
+def test_other_paths_are_refused() -> None:
+    for path, problem in [
         ("", "names no file"),
         (" ", "names no file"),
         ("a\0b", "names no file"),
@@ -25,7 +24,5 @@ def test_path_of_the_work_is_fine(path: str) -> None:
         ("a/../../b", "leads out of the work directory"),
         (".git/config", "is git's own"),
         ("sub/.GIT/hooks/x", "is git's own"),
-    ],
-)
-def test_other_paths_are_refused(path: str, problem: str) -> None:
-    assert check_path_below(path) == problem
+    ]:
+        assert check_path_below(path) == problem

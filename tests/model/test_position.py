@@ -97,9 +97,8 @@ FLOW = as_flow(
 )
 
 
-@pytest.mark.parametrize(
-    ("position", "entry", "told"),
-    [
+def test_where_a_thread_may_stand() -> None:
+    for position, entry, told in [
         ("0", None, True),
         ("0.2/0", None, True),
         ("0.2/2/0", None, True),
@@ -119,8 +118,6 @@ FLOW = as_flow(
         ("0.2/1.1/1", "0.2/1.0", False),
         ("0.2/1.0", "0.2/1.0", False),
         ("0.2/0", "0.2/0/0", False),
-    ],
-)
-def test_where_a_thread_may_stand(position: str, entry: str | None, *, told: bool) -> None:
-    begun = None if entry is None else parse_position(entry)
-    assert fits(FLOW, parse_position(position), entry=begun) is told
+    ]:
+        begun = None if entry is None else parse_position(entry)
+        assert fits(FLOW, parse_position(position), entry=begun) is told

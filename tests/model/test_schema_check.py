@@ -148,9 +148,8 @@ CHOICE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "pointers"),
-    [
+def test_a_form_is_told_the_field() -> None:
+    for schema, value, pointers in [
         ({"required": ["a", "b/c"]}, {}, ["/a", "/b~1c"]),
         ({"required": ["a", "b"]}, {"a": 1}, ["/b"]),
         ({"properties": {"x~y": {"items": {"type": "null"}}}}, {"x~y": [None, 1]}, ["/x~0y/1"]),
@@ -163,10 +162,8 @@ CHOICE = {
         ({"$ref": "#/nowhere"}, 1, [""]),
         ({"type": 5}, 1, [""]),
         ({"type": "string"}, "x", []),
-    ],
-)
-def test_a_form_is_told_the_field(schema: Any, value: Any, pointers: list[str]) -> None:
-    assert [each.path for each in point_out(schema, value)] == pointers
+    ]:
+        assert [each.path for each in point_out(schema, value)] == pointers
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,8 @@ def test_ordinary_name_has_no_problem(name: str) -> None:
     assert check_workflow_name(name) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
+def test_name_that_could_be_mistaken_has_a_problem() -> None:
+    for name, problem in [
         ("", "is empty"),
         ("a b", "' ' (U+0020) is not allowed in it"),
         ("a/b", "'/' (U+002F) is not allowed in it"),
@@ -55,11 +54,9 @@ def test_ordinary_name_has_no_problem(name: str) -> None:
         ("main.LOCK", "ends in .lock"),
         ("a" * 101, "longer than 100 characters"),
         ("工" * 81, "longer than 100 characters or 240 bytes"),
-    ],
-)
-def test_name_that_could_be_mistaken_has_a_problem(name: str, problem: str) -> None:
-    assert problem in (check_name(name) or "")
-    assert problem in (check_workflow_name(name) or "")
+    ]:
+        assert problem in (check_name(name) or "")
+        assert problem in (check_workflow_name(name) or "")
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,8 @@ def test_without_settings_the_defaults_count() -> None:
     assert read_plan_settings(config_of(**dict.fromkeys(SET, ""))) == DEFAULTS
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_wrong_value_is_refused_by_its_name() -> None:
+    for name, value in [
         ("planDir", "../plans"),
         ("stateFile", "/etc/passwd"),
         ("statusFile", ".git/config"),
@@ -79,13 +78,11 @@ def test_without_settings_the_defaults_count() -> None:
         ("agent", " "),
         ("stopGrace", "-1"),
         ("hooks", "maybe"),
-    ],
-)
-def test_wrong_value_is_refused_by_its_name(name: str, value: str) -> None:
-    with refuses("bad-plan-setting", match=rf"uwf\.plan\.{name} is") as refused:
-        read_plan_settings(config_of(**{name: value}))
+    ]:
+        with refuses("bad-plan-setting", match=rf"uwf\.plan\.{name} is") as refused:
+            read_plan_settings(config_of(**{name: value}))
 
-    assert f"uwf config set uwf.plan.{name}" in (refused.value.hint or "")
+        assert f"uwf config set uwf.plan.{name}" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("name", TRUSTED)

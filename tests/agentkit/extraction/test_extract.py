@@ -31,9 +31,8 @@ def test_front_matter_is_taken_off_the_text(text: str, content: str) -> None:
     assert extract_meta(text, SCHEMA) == Extracted(OK, content, "front-matter")
 
 
-@pytest.mark.parametrize(
-    ("text", "rung"),
-    [
+def test_fields_elsewhere_count_if_they_fit() -> None:
+    for text, rung in [
         ("Sure, here it is:\n\n---\nok: true\n---\nThe text.\n", "front-matter"),
         ("Here:\n```yaml\n---\nok: true\n---\n```\n", "front-matter"),
         ("Intro\n\n---\n\nNot: fields\n\n---\n\nok: true\n\n---\n", "front-matter"),
@@ -47,10 +46,8 @@ def test_front_matter_is_taken_off_the_text(text: str, content: str) -> None:
         ('{"ok": true}', "json"),
         ('{{{{ {"ok": true} }}}}', "json"),
         ('```json\n{"ok": true}', "json"),
-    ],
-)
-def test_fields_elsewhere_count_if_they_fit(text: str, rung: str) -> None:
-    assert extract_meta(text, SCHEMA) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
+    ]:
+        assert extract_meta(text, SCHEMA) == Extracted(OK, text, rung)  # type: ignore[arg-type]  # str
 
 
 def test_incomplete_front_matter_is_replaced_only_by_an_object_that_fits() -> None:

@@ -149,9 +149,8 @@ def test_retry_after_is_read_as_seconds_or_a_date(
     assert find_wait_s(headers, now_s=NOW_S) == wait_s
 
 
-@pytest.mark.parametrize(
-    ("headers", "wait_s"),
-    [
+def test_a_quota_that_is_used_up_says_when_it_is_full_again() -> None:
+    for headers, wait_s in [
         ({"x-ratelimit-reset-requests": "6m0.5s"}, 360.5),
         ({"x-ratelimit-reset-tokens": "12ms", "x-ratelimit-remaining-tokens": "0"}, 0.012),
         ({"x-ratelimit-reset-tokens": "9s", "x-ratelimit-remaining-tokens": "5"}, None),
@@ -164,12 +163,8 @@ def test_retry_after_is_read_as_seconds_or_a_date(
         ({"x-ratelimit-reset": "1760000000"}, 0),
         ({"x-ratelimit-reset-requests": "in 6m"}, None),
         ({}, None),
-    ],
-)
-def test_a_quota_that_is_used_up_says_when_it_is_full_again(
-    headers: dict[str, str], wait_s: float | None
-) -> None:
-    assert find_quota_wait_s(headers, now_s=NOW_S) == pytest.approx(wait_s)
+    ]:
+        assert find_quota_wait_s(headers, now_s=NOW_S) == pytest.approx(wait_s)
 
 
 NAMES = [

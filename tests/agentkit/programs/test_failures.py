@@ -1,7 +1,6 @@
 import pytest
 from agentkit.adapters.reading import make_ended
 
-from uwf_git.agentkit.extraction.adapter import FailureKind
 from uwf_git.agentkit.programs.failures import (
     classify_words,
     explain_no_record,
@@ -13,9 +12,8 @@ from uwf_git.agentkit.programs.failures import (
 LOGIN = "log in"
 
 
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
+def test_words_tell_the_kind() -> None:
+    for words, kind in [
         ("API Error: 429 too busy", "rate-limit"),
         ("exceeded retry limit, last status: 429 Too Many Requests", "rate-limit"),
         ("You've hit your 5-hour limit · resets 3pm", "rate-limit"),
@@ -28,10 +26,8 @@ LOGIN = "log in"
         ("something else broke", "model-error"),
         ("API Error: 500 oh", "model-error"),
         ("waited 429 seconds", "model-error"),
-    ],
-)
-def test_words_tell_the_kind(words: str, kind: FailureKind) -> None:
-    assert classify_words(words) == kind
+    ]:
+        assert classify_words(words) == kind
 
 
 def test_status_decides_over_words() -> None:

@@ -22,9 +22,8 @@ def test_command_that_did_its_work_gives_zero(demo: Demo) -> None:
     assert demo("say", "hi") == Ran(0, '{"said":"hi"}\n', "saying hi\n")
 
 
-@pytest.mark.parametrize(
-    ("kind", "status"),
-    [
+def test_exit_status_says_whose_move_it_is(demo: Demo) -> None:
+    for kind, status in [
         ("refused", 1),
         ("usage", 2),
         ("agent", 3),
@@ -39,10 +38,8 @@ def test_command_that_did_its_work_gives_zero(demo: Demo) -> None:
         ("unprintable", 70),
         ("interrupt", 130),
         ("abort", 130),
-    ],
-)
-def test_exit_status_says_whose_move_it_is(kind: str, status: int, demo: Demo) -> None:
-    assert demo("fail", kind).status == status
+    ]:
+        assert demo("fail", kind).status == status
 
 
 def test_error_is_one_line_and_hint_another(demo: Demo) -> None:

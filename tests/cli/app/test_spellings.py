@@ -29,9 +29,8 @@ def test_every_spelling_names_commands_that_exist_and_is_none_itself(group: str)
         assert words[-1] in there.table, command
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
+def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
+    for typed, meant in [
         ("add", "`uwf workflow put`"),
         ("LIST", "`uwf thread list` or `uwf workflow list`"),
         ("show", "`uwf thread show` or `uwf workflow show`"),
@@ -45,12 +44,10 @@ def test_every_spelling_names_commands_that_exist_and_is_none_itself(group: str)
         ("thread 01j7k", "`uwf thread show 01j7k`"),
         ("thread status", "`uwf thread show`"),
         ("thread cancel", "`uwf thread kill`"),
-    ],
-)
-def test_old_spelling_names_the_right_command(uwf: Uwf, typed: str, meant: str) -> None:
-    ran = uwf(*typed.split())
-    assert ran.status == 2
-    assert f"did you mean {meant}?" in ran.err
+    ]:
+        ran = uwf(*typed.split())
+        assert ran.status == 2
+        assert f"did you mean {meant}?" in ran.err
 
 
 @pytest.mark.parametrize("typed", ["0", "1J7K9M2", "01J7K9M2-", "nonsense", f"{THREAD}0"])

@@ -1,9 +1,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
 from cas_nodes import NOWHERE
 from cli.ran import Ran
 
@@ -16,27 +14,14 @@ Cas = Callable[..., Ran]
 VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "cas.json").read_bytes())
 
 
-def label(vector: dict[str, Any]) -> str:
-    return str(vector["label"])
-
-
-@pytest.mark.parametrize("vector", VECTORS["self"], ids=label)
-def test_meta_schemas_are_named_as_json_cas_does(vector: dict[str, Any], cas: Cas) -> None:
-    ran = cas("hash", "--self", "-", fed=json.dumps(vector["payload"]).encode())
-
-    assert json.loads(ran.out) == {"hash": vector["hash"]}
-
-
-@pytest.mark.parametrize("vector", VECTORS["typed"], ids=label)
-def test_nodes_are_named_as_json_cas_does(vector: dict[str, Any], cas: Cas) -> None:
-    payload = json.dumps(vector["payload"], ensure_ascii=False).encode()
-
-    ran = cas("hash", vector["type"].lower(), "-", fed=payload)
-
-    assert json.loads(ran.out) == {"hash": vector["hash"]}
-
-
-def test_no_vector_is_left_out() -> None:
+def test_nodes_are_named_as_json_cas_does(cas: Cas) -> None:
+    for vector in VECTORS["self"]:
+        ran = cas("hash", "--self", "-", fed=json.dumps(vector["payload"]).encode())
+        assert json.loads(ran.out) == {"hash": vector["hash"]}, vector["label"]
+    for vector in VECTORS["typed"]:
+        payload = json.dumps(vector["payload"], ensure_ascii=False).encode()
+        ran = cas("hash", vector["type"].lower(), "-", fed=payload)
+        assert json.loads(ran.out) == {"hash": vector["hash"]}, vector["label"]
     assert (len(VECTORS["self"]), len(VECTORS["typed"])) == (36, 30)
 
 

@@ -1,7 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from cli.program import Uwf
 
 
@@ -14,28 +13,23 @@ def test_setting_is_git_s_own(uwf: Uwf, git: Callable[..., str]) -> None:
     assert read == f"x {value}\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
+def test_wrong_setting_is_refused_and_changes_nothing(uwf: Uwf) -> None:
+    for words, status, said in [
         (["nothing", "x"], 2, "there is no setting nothing"),
         (["trustedAgent", "{}"], 2, "there is no setting trustedAgent"),
         (["store", "maybe"], 2, "uwf.store cannot be 'maybe'"),
         (["agent", "'x"], 1, "no closing quotation"),
         (["agent", "\udcff"], 1, "the value is not UTF-8 text"),
         (["agent"], 2, "missing argument 'VALUE'"),
-    ],
-)
-def test_wrong_setting_is_refused_and_changes_nothing(
-    words: list[str], status: int, said: str, uwf: Uwf
-) -> None:
-    config = Path(f"{uwf.session.repo}/config")
-    before = config.read_text()
+    ]:
+        config = Path(f"{uwf.session.repo}/config")
+        before = config.read_text()
 
-    ran = uwf("config", "set", *words)
+        ran = uwf("config", "set", *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert said in ran.err
-    assert config.read_text() == before
+        assert (ran.status, ran.out) == (status, "")
+        assert said in ran.err
+        assert config.read_text() == before
 
 
 def test_format_is_one_that_exists(uwf: Uwf) -> None:

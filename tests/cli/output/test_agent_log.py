@@ -12,9 +12,8 @@ def printed(capsys: Captured, *pieces: bytes) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("pieces", "text"),
-    [
+def test_log_is_text_that_ends_its_last_line(capsys: Captured) -> None:
+    for pieces, text in [
         ([], ""),
         ([b""], ""),
         ([b"a\n", b"b\n"], "a\nb\n"),
@@ -31,34 +30,25 @@ def printed(capsys: Captured, *pieces: bytes) -> str:
         ([b"\x1b]0;title\x07\n"], "\\x1b]0;title\\x07\n"),
         ([b"half \x1b[3"], "half \\x1b[3\n"),
         (["\u202eevil\n".encode()], "\\u202eevil\n"),
-    ],
-)
-def test_log_is_text_that_ends_its_last_line(
-    pieces: list[bytes], text: str, capsys: Captured
-) -> None:
-    assert printed(capsys, *pieces) == text
+    ]:
+        assert printed(capsys, *pieces) == text
 
 
-@pytest.mark.parametrize(
-    ("log", "reply", "text"),
-    [
+def test_reply_that_is_an_object_is_printed_as_its_text(capsys: Captured) -> None:
+    for log, reply, text in [
         (b"", b'{"meta": {"a": 1}, "content": "All\\nof it.", "rung": "tail"}', "All\nof it.\n"),
         (b"All\nof it.\n", b' {"meta": {}, "content": "All\\nof it.\\n"}\n', "All\nof it.\n"),
         (b"", b'{"meta": {}}', ""),
         (b"", b'{"meta": half', '{"meta": half\n'),
         (b"", b'{"a": 1}\n', '{"a": 1}\n'),
         (b"", b"\nA text.", "\nA text.\n"),
-    ],
-)
-def test_reply_that_is_an_object_is_printed_as_its_text(
-    log: bytes, reply: bytes, text: str, capsys: Captured
-) -> None:
-    with forwarded_output() as forward:
-        forward.stderr(log)
-        forward.stdout(reply[:5])
-        forward.stdout(reply[5:])
+    ]:
+        with forwarded_output() as forward:
+            forward.stderr(log)
+            forward.stdout(reply[:5])
+            forward.stdout(reply[5:])
 
-    assert capsys.readouterr().err == text
+        assert capsys.readouterr().err == text
 
 
 def test_each_piece_is_passed_on_at_once(capsys: Captured) -> None:

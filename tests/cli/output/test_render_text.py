@@ -1,7 +1,6 @@
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +11,8 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.text(st.characters())
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner))
 
 
-@pytest.mark.parametrize(
-    ("document", "text"),
-    [
+def test_document_for_people() -> None:
+    cases: list[tuple[Any, str]] = [
         (None, ""),
         ([], ""),
         ({}, ""),
@@ -27,10 +25,9 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(K
         (["a", None, True, []], "a\n-\nyes\n-\n"),
         ([["a", "b"], "c", ["d"]], "- a\n  b\n- c\n- d\n"),
         ([{"a": 1}, "c"], "- a: 1\n- c\n"),
-    ],
-)
-def test_document_for_people(document: Any, text: str) -> None:
-    assert render_text(document) == text
+    ]
+    for document, text in cases:
+        assert render_text(document) == text
 
 
 def test_object_is_lines_and_nested_ones_are_indented() -> None:

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from uwf_git.cli.output.table import display_width, shorten
 
 
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [
+def test_width_is_in_columns() -> None:
+    for text, width in [
         ("", 0),
         ("abc", 3),
         ("é", 1),
@@ -25,10 +24,8 @@ from uwf_git.cli.output.table import display_width, shorten
         ("❤️", 2),
         ("🇩🇪", 2),
         ("n\u0303o", 2),
-    ],
-)
-def test_width_is_in_columns(text: str, width: int) -> None:
-    assert display_width(text) == width
+    ]:
+        assert display_width(text) == width
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
@@ -60,9 +59,8 @@ def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
     assert f"next: `uwf thread retry {thread}` lets a run go on" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
+def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
+    for words, status, said in [
         ([], 2, "there is nothing to change"),
         (["-m", "why"], 2, "there is nothing to change"),
         (["--max-steps", "0"], 2, "'0' is not a whole number, 1 or more; 'none' is no limit"),
@@ -72,19 +70,15 @@ def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
         (["--workflow", "nothing"], 1, "there is no workflow nothing"),
         (["--workflow", "./nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
         (["--agent", "x", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
-    ],
-)
-def test_wrong_usage_is_reported_and_change_nothing(
-    words: list[str], status: int, said: str, uwf: Uwf
-) -> None:
-    thread = uwf.begun()
-    before = uwf.json("thread", "show", thread)["commit"]
+    ]:
+        thread = uwf.begun()
+        before = uwf.json("thread", "show", thread)["commit"]
 
-    ran = uwf("thread", "amend", thread, *words)
+        ran = uwf("thread", "amend", thread, *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert said in ran.err
-    assert uwf.json("thread", "show", thread)["commit"] == before
+        assert (ran.status, ran.out) == (status, "")
+        assert said in ran.err
+        assert uwf.json("thread", "show", thread)["commit"] == before
 
 
 def test_text_is_for_people(uwf: Uwf) -> None:

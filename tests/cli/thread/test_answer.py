@@ -109,9 +109,8 @@ def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
     assert newest(uwf, thread)["content"] == "Grün.\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "told"),
-    [
+def test_invalid_answer_leaves_nothing(uwf: Uwf, git: Callable[..., str]) -> None:
+    for words, status, told in [
         ((), 2, "there is no answer; checker is asked for `ok` (required): true or false"),
         (("--content", "x"), 2, "a text and no fields"),
         (("--meta", GOOD, "--file", "-"), 2, "given twice, by --meta and by --file"),
@@ -124,19 +123,15 @@ def test_text_may_stand_in_a_file_of_its_own(uwf: Uwf) -> None:
         (("--meta", GOOD, "--head", "?"), 2, "?"),
         (("--meta", GOOD, "--head", "0000000000000"), 4, "moved on while this was under way"),
         (("--file", "/no/such"), 1, "/no/such cannot be read"),
-    ],
-)
-def test_invalid_answer_leaves_nothing(
-    words: tuple[str, ...], status: int, told: str, uwf: Uwf, git: Callable[..., str]
-) -> None:
-    thread = waiting(uwf)
+    ]:
+        thread = waiting(uwf)
 
-    ran = uwf("thread", "answer", thread, *words)
+        ran = uwf("thread", "answer", thread, *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert told in ran.err
-    assert len(ran.err.splitlines()) == 2
-    assert events(uwf, thread, git)[0] == "wait"
+        assert (ran.status, ran.out) == (status, "")
+        assert told in ran.err
+        assert len(ran.err.splitlines()) == 2
+        assert events(uwf, thread, git)[0] == "wait"
 
 
 @pytest.mark.parametrize(

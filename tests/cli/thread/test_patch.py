@@ -39,9 +39,8 @@ def test_patch_is_read_from_a_file_or_from_standard_input(
         uwf.json("thread", "patch", thread, '{"from": null}')
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "told"),
-    [
+def test_invalid_patch_changes_nothing(uwf: Uwf) -> None:
+    for words, status, told in [
         ([], 2, "the patch is missing"),
         (["{}", "--file", "x"], 2, "the patch is given twice"),
         (["{"], 2, "the patch is not JSON"),
@@ -55,18 +54,16 @@ def test_patch_is_read_from_a_file_or_from_standard_input(
         (['{"a": 1}', "-m", "\udcff"], 1, "the message is not UTF-8 text"),
         (['{"a": "\\ud800"}'], 1, "surrogate"),
         (['{"a": 1' + "0" * 400 + "}"], 1, ""),
-    ],
-)
-def test_invalid_patch_changes_nothing(words: list[str], status: int, told: str, uwf: Uwf) -> None:
-    thread = uwf.begun()
-    before = uwf.json("thread", "show", thread)
+    ]:
+        thread = uwf.begun()
+        before = uwf.json("thread", "show", thread)
 
-    ran = uwf("thread", "patch", thread, *words)
+        ran = uwf("thread", "patch", thread, *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert told in ran.err
-    assert ran.err.startswith("error: ")
-    assert uwf.json("thread", "show", thread) == before
+        assert (ran.status, ran.out) == (status, "")
+        assert told in ran.err
+        assert ran.err.startswith("error: ")
+        assert uwf.json("thread", "show", thread) == before
 
 
 def test_ended_thread_is_not_patched(uwf: Uwf) -> None:

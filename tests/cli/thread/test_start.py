@@ -67,9 +67,8 @@ def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> Non
     assert uwf.json("thread", "show", there)["workdir"] == str(uwf.place / "sub")
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
+def test_wrong_usage_is_reported_and_begin_nothing(uwf: Uwf) -> None:
+    for words, status, said in [
         (["nothing", "-p", "x"], 1, "there is no workflow nothing"),
         (["demo"], 2, "there is no prompt"),
         (["demo", "-p", " "], 2, "the prompt is empty"),
@@ -82,17 +81,13 @@ def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> Non
         (["demo", "--prompt-file", "nowhere"], 1, "nowhere cannot be read"),
         (["demo", "-p", "x", "more"], 2, "got unexpected extra argument"),
         ([], 2, "missing argument 'WORKFLOW'"),
-    ],
-)
-def test_wrong_usage_is_reported_and_begin_nothing(
-    words: list[str], status: int, said: str, uwf: Uwf
-) -> None:
-    ran = uwf("thread", "start", *words)
+    ]:
+        ran = uwf("thread", "start", *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert said in ran.err.splitlines()[0]
-    assert ran.err.startswith("error: ")
-    assert uwf.json("thread", "list") == []
+        assert (ran.status, ran.out) == (status, "")
+        assert said in ran.err.splitlines()[0]
+        assert ran.err.startswith("error: ")
+        assert uwf.json("thread", "list") == []
 
 
 def test_settings_of_an_agent_are_bound(uwf: Uwf) -> None:

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from cli.program import Uwf
 
 
@@ -40,9 +39,8 @@ def test_ended_thread_takes_no_step(uwf: Uwf) -> None:
     assert "hint: start a new one with `uwf thread start demo -p …`" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("thread", "status"),
-    [
+def test_unknown_thread_is_refused(uwf: Uwf) -> None:
+    for thread, status in [
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1),
         ("7", 1),
         ("..", 2),
@@ -51,15 +49,13 @@ def test_ended_thread_takes_no_step(uwf: Uwf) -> None:
         ("x\ny", 2),
         ("\udcff", 2),
         ("refs/threads/x", 2),
-    ],
-)
-def test_unknown_thread_is_refused(thread: str, status: int, uwf: Uwf) -> None:
-    uwf.begun()
+    ]:
+        uwf.begun()
 
-    ran = uwf("thread", "step", "--", thread)
+        ran = uwf("thread", "step", "--", thread)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith("error: ")
+        assert (ran.status, ran.out) == (status, "")
+        assert ran.err.startswith("error: ")
 
 
 def test_beginning_of_several_threads_is_refused_with_all_of_them(uwf: Uwf) -> None:

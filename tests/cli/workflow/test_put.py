@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
@@ -44,38 +43,37 @@ def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
     assert all(each["path"] and each["message"] for each in problems)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_file_that_is_no_workflow_is_reported_in_one_line(uwf: Uwf) -> None:
+    for content, said in [
         (b"", "the file is empty"),
         (b"\x7fELF\x02\x01\x01\0", "U+007F is not allowed in a file"),
         (b"\xff\xd8\xff", "not UTF-8 text"),
         (b"[" * 100_000, "nested more than 100 levels deep"),
         (b"x" * 3_000_000, "larger than 1 MiB"),
         (b"name: x\nname: y\n", "line 2: the key 'name' is duplicated"),
-    ],
-)
-def test_file_that_is_no_workflow_is_reported_in_one_line(
-    content: bytes, said: str, uwf: Uwf
-) -> None:
-    (uwf.place / "bad.yaml").write_bytes(content)
+    ]:
+        (uwf.place / "bad.yaml").write_bytes(content)
 
-    ran = uwf("workflow", "put", str(uwf.place / "bad.yaml"))
+        ran = uwf("workflow", "put", str(uwf.place / "bad.yaml"))
 
-    assert (ran.status, ran.out) == (1, "")
-    assert said in ran.err
-    assert len(ran.err.splitlines()) <= 2
+        assert (ran.status, ran.out) == (1, "")
+        assert said in ran.err
+        assert len(ran.err.splitlines()) <= 2
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [(["nowhere.yaml"], 1), (["."], 1), ([""], 2), ([], 2), (["a\0b"], 1), (["x" * 5000], 1)],
-)
-def test_file_that_cannot_be_read_is_named(words: list[str], status: int, uwf: Uwf) -> None:
-    ran = uwf("workflow", "put", *words)
+def test_file_that_cannot_be_read_is_named(uwf: Uwf) -> None:
+    for words, status in [
+        (["nowhere.yaml"], 1),
+        (["."], 1),
+        ([""], 2),
+        ([], 2),
+        (["a\0b"], 1),
+        (["x" * 5000], 1),
+    ]:
+        ran = uwf("workflow", "put", *words)
 
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith("error: ")
+        assert (ran.status, ran.out) == (status, "")
+        assert ran.err.startswith("error: ")
 
 
 def test_case_twin_is_refused(uwf: Uwf) -> None:

@@ -1,4 +1,3 @@
-import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
@@ -28,22 +27,19 @@ def test_version_may_be_named_by_either_hash(uwf: Uwf) -> None:
     assert uwf.json("workflow", "show", "demo")["workflow"] == second["workflow"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_invalid_value_is_refused_in_one_line(uwf: Uwf) -> None:
+    for words, said in [
         (["other"], "there is no workflow other"),
         (["demo"], "has no version before its newest"),
         (["demo", "nope"], "has no version 'nope'"),
         (["demo", "0" * 13], "has no version"),
         (["demo", ""], "has no version ''"),
         (["demo", "-m", "\udcff"], "is not UTF-8 text"),
-    ],
-)
-def test_invalid_value_is_refused_in_one_line(words: list[str], said: str, uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
+    ]:
+        uwf.json("workflow", "put", uwf.file())
 
-    ran = uwf("workflow", "rollback", *words)
+        ran = uwf("workflow", "rollback", *words)
 
-    assert (ran.status, ran.out) == (1, "")
-    assert said in ran.err
-    assert len(uwf.json("workflow", "history", "demo")) == 1
+        assert (ran.status, ran.out) == (1, "")
+        assert said in ran.err
+        assert len(uwf.json("workflow", "history", "demo")) == 1

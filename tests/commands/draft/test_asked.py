@@ -31,15 +31,12 @@ def found(asked: str, schema: str = CLOSED) -> list[tuple[str, str]]:
     return [(each.path, each.message) for each in problems]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
+def test_what_something_sets_may_be_read() -> None:
+    for key in [
         *("list", "more", "begun", "said", "results", "each", "eachIndex", "aOutput"),
         *("error", "errors", "outputs", "iteration", "parallel_0"),
-    ],
-)
-def test_what_something_sets_may_be_read(key: str) -> None:
-    assert found(f"state.{key}") == []
+    ]:
+        assert found(f"state.{key}") == []
 
 
 def test_what_nothing_sets_is_told_with_its_place() -> None:

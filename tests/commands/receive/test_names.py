@@ -26,25 +26,23 @@ def push(clock: Callable[[], int]) -> Callable[..., list[str | None]]:
     return check
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_good_name_has_nothing_wrong(push: Callable[..., list[str | None]]) -> None:
+    for name in [
         f"refs/threads/{THREAD}",
         "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4V",
         f"refs/archive/{THREAD}",
         "refs/workflows/demo",
         "refs/workflows/ümläut",
         "refs/cas/nodes",
-    ],
-)
-def test_good_name_has_nothing_wrong(name: str, push: Callable[..., list[str | None]]) -> None:
-    assert push(name) == [None]
-    assert push(name, new=None) == [None]
+    ]:
+        assert push(name) == [None]
+        assert push(name, new=None) == [None]
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
+def test_bad_name_is_refused_for_every_kind_of_change(
+    push: Callable[..., list[str | None]],
+) -> None:
+    for name, problem in [
         ("refs/threads/x", "'x' is not a thread id"),
         ("refs/threads/", "'' is not a thread id"),
         (f"refs/threads/{THREAD}/x", "is not a thread id"),
@@ -61,15 +59,11 @@ def test_good_name_has_nothing_wrong(name: str, push: Callable[..., list[str | N
         (f"refs/Threads/{THREAD}", "uwf has no ref of that name"),
         ("refs/uwf/kept/x", "belong to one store alone"),
         ("refs/uwf/remotes/origin/threads/x", "belong to one store alone"),
-    ],
-)
-def test_bad_name_is_refused_for_every_kind_of_change(
-    name: str, problem: str, push: Callable[..., list[str | None]]
-) -> None:
-    for new in (A, None):
-        (told,) = push(name, new=new)
-        assert told is not None
-        assert problem in told
+    ]:
+        for new in (A, None):
+            (told,) = push(name, new=new)
+            assert told is not None
+            assert problem in told
 
 
 def test_of_two_new_names_that_differ_in_case_neither_is_good(

@@ -88,9 +88,8 @@ def test_what_is_left_of_a_move_here_is_not_pushed(tale: Tale) -> None:
     assert unit == PushUnit(ARCHIVE, (RefChange(ARCHIVE, None, tale.end, "archived"),))
 
 
-@pytest.mark.parametrize(
-    ("here", "there", "standing"),
-    [
+def test_what_others_have_is_left_alone(tale: Tale) -> None:
+    for here, there, standing in [
         (("two", None), ("two", None), "unchanged"),
         ((None, "end"), (None, "end"), "unchanged"),
         (("one", None), ("two", None), "behind"),
@@ -103,14 +102,10 @@ def test_what_is_left_of_a_move_here_is_not_pushed(tale: Tale) -> None:
         ((None, "end"), ("unknown", None), "fetch-first"),
         ((None, "end"), (None, "unknown"), "fetch-first"),
         ((None, "end"), ("other", "end"), "diverged"),
-    ],
-)
-def test_what_others_have_is_left_alone(
-    tale: Tale, here: tuple[str | None, ...], there: tuple[str | None, ...], standing: str
-) -> None:
-    left = planned(tale, named(tale, here), named(tale, there))
-    assert isinstance(left, NotPushed)
-    assert left.standing == standing
+    ]:
+        left = planned(tale, named(tale, here), named(tale, there))
+        assert isinstance(left, NotPushed)
+        assert left.standing == standing
 
 
 def test_workflows_only_move_forward(tale: Tale) -> None:
@@ -149,20 +144,15 @@ def test_only_the_threads_that_are_named_stay() -> None:
     assert refs.only(["a", "c"]) == SharedRefs({"a": UNKNOWN}, {"c": UNKNOWN}, {})
 
 
-@pytest.mark.parametrize(
-    ("here", "seen", "standing"),
-    [
+def test_a_ref_without_new_commits_is_behind(tale: Tale) -> None:
+    for here, seen, standing in [
         ("two", "two", "behind"),
         ("one", "two", "behind"),
         ("two", "one", "fetch-first"),
         ("two", "other", "fetch-first"),
         ("two", None, "fetch-first"),
         ("unknown", "two", "damaged"),
-    ],
-)
-def test_a_ref_without_new_commits_is_behind(
-    tale: Tale, here: str, seen: str | None, standing: str
-) -> None:
-    sides = named(tale, (here, None)), side(Oid("8" * 40)), named(tale, (seen, None))
-    plan = plan_push(tale.objects, *sides[:2], seen=sides[2])
-    assert [each.standing for each in plan.left] == [standing]
+    ]:
+        sides = named(tale, (here, None)), side(Oid("8" * 40)), named(tale, (seen, None))
+        plan = plan_push(tale.objects, *sides[:2], seen=sides[2])
+        assert [each.standing for each in plan.left] == [standing]

@@ -39,9 +39,8 @@ def test_command_may_be_a_block_with_a_script_in_quotes() -> None:
     assert agent == AgentSpec("uwf-shell '\nmake\n\tmake test\n'")
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
+def test_agent_that_cannot_be_run_is_reported() -> None:
+    for command, message in [
         ("''", "the command is empty"),
         ("'  '", "the command is empty"),
         ("' a'", "the command starts or ends with a blank"),
@@ -56,10 +55,8 @@ def test_command_may_be_a_block_with_a_script_in_quotes() -> None:
         ("1", "must be a command or a mapping with one, not a number"),
         ("{}", "'command' is missing"),
         ("{timeout: 1}", "'command' is missing"),
-    ],
-)
-def test_agent_that_cannot_be_run_is_reported(command: str, message: str) -> None:
-    assert problems_of(f"{SOUND}defaultAgent: {command}\n") == [(20, "defaultAgent", message)]
+    ]:
+        assert problems_of(f"{SOUND}defaultAgent: {command}\n") == [(20, "defaultAgent", message)]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +90,8 @@ def test_wrong_setting_is_reported_with_its_place(field: str, path: str, message
     assert problems_of(text) == [(22, f"agentOverrides.writer{path}", message)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_setting_that_looks_secret_is_refused() -> None:
+    for name in [
         "API_KEY",
         "OPENAI_APIKEY",
         "api_key",
@@ -110,14 +106,12 @@ def test_wrong_setting_is_reported_with_its_place(field: str, path: str, message
         "PGPASSWORD",
         "AWS_CREDENTIALS",
         "GITHUB_PAT",
-    ],
-)
-def test_setting_that_looks_secret_is_refused(name: str) -> None:
-    [(line, path, message)] = problems_of(
-        f"{SOUND}defaultAgent:\n  command: a\n  env: {{{name}: x}}"
-    )
-    assert (line, path) == (22, f"defaultAgent.env.{name}")
-    assert message == f"{name} looks secret; leave it in the environment, which agents inherit"
+    ]:
+        [(line, path, message)] = problems_of(
+            f"{SOUND}defaultAgent:\n  command: a\n  env: {{{name}: x}}"
+        )
+        assert (line, path) == (22, f"defaultAgent.env.{name}")
+        assert message == f"{name} looks secret; leave it in the environment, which agents inherit"
 
 
 @pytest.mark.parametrize(

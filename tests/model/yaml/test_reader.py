@@ -53,9 +53,8 @@ def test_values_are_plain_json() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
+def test_every_place_has_its_line() -> None:
+    for path, line in [
         ((), 2),
         (("name",), 2),
         (("roles",), 3),
@@ -70,10 +69,8 @@ def test_values_are_plain_json() -> None:
         (("list", -1), None),
         (("roles", "nobody"), None),
         (("name", "below text"), None),
-    ],
-)
-def test_every_place_has_its_line(path: tuple[str | int, ...], line: int | None) -> None:
-    assert parse_yaml(FILE).line(path) == line
+    ]:
+        assert parse_yaml(FILE).line(path) == line
 
 
 def test_lines_are_counted_with_any_line_break() -> None:

@@ -15,16 +15,13 @@ def config(value: str | None) -> GitConfig:
     return GitConfig({} if value is None else {"core.sharedrepository": [value]})
 
 
-@pytest.mark.parametrize(
-    ("value", "shared"),
-    [
+def test_setting_is_read_as_git_reads_it() -> None:
+    for value, shared in [
         (None, False),
         *((word, False) for word in ("umask", "false", "0", "", "0600", "0644", "nonsense", "09")),
         *((word, True) for word in ("group", "Group", "true", "1", "all", "world", "0660", "0664")),
-    ],
-)
-def test_setting_is_read_as_git_reads_it(value: str | None, *, shared: bool) -> None:
-    assert is_shared(config(value)) is shared
+    ]:
+        assert is_shared(config(value)) is shared
 
 
 def test_folder_becomes_what_git_makes(tmp_path: Path, git: Git) -> None:

@@ -83,9 +83,8 @@ def test_identities_are_refused_as_git_refuses_them(
         assert problem.startswith(("has an identity that git refuses as ", "is no commit that"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_line_that_git_may_read_as_something_else_is_reported(store: Store, content: bytes) -> None:
+    for old, new in [
         (b"\n\n    Because.", b"\n\nUwf-Status: completed\n\n    Because."),
         (b"\n\n    Because.", b"\n\n# ------------------------ >8 ------------------------\n    B"),
         (b"\n\n    Because.", b"\n\n    a\0b"),
@@ -93,16 +92,14 @@ def test_identities_are_refused_as_git_refuses_them(
         (b"\n\n    Because.", b"\n    Because."),
         (b"    Twice.", b"   Twice."),
         (b"Uwf-Depth: ", b"Uwf-Depth:"),
-    ],
-)
-def test_line_that_git_may_read_as_something_else_is_reported(
-    old: bytes, new: bytes, store: Store, content: bytes
-) -> None:
-    assert content.count(old) == 1
+    ]:
+        assert content.count(old) == 1
 
-    problem = problem_of(store, content.replace(old, new))
+        problem = problem_of(store, content.replace(old, new))
 
-    assert problem == "has a line between subject and trailers that git may read as something else"
+        assert (
+            problem == "has a line between subject and trailers that git may read as something else"
+        )
 
 
 def test_first_of_several_problems_is_reported(store: Store, content: bytes) -> None:

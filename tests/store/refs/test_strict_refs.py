@@ -48,9 +48,8 @@ def test_what_git_packs_is_right(path: Path, content: str) -> None:
     assert list(check_packed_refs(str(path))) == []
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def test_what_git_would_not_pack_is_wrong(path: Path) -> None:
+    for content, problem in [
         ("", "is empty"),
         (f"{SORTED[:-1]}{ROW}", "no header"),
         (f"# a comment\n{ROW}", "no header"),
@@ -61,12 +60,10 @@ def test_what_git_packs_is_right(path: Path, content: str) -> None:
         (f"{SORTED}{ROW[:-1]} {ROW}", "a name that git refuses"),
         (f"{SORTED}{ROW}{ROW}", "says that it is sorted"),
         (f"{SORTED}{ROW}{A} refs/archive/x\n", "says that it is sorted"),
-    ],
-)
-def test_what_git_would_not_pack_is_wrong(path: Path, content: str, problem: str) -> None:
-    (path / "packed-refs").write_text(content)
-    (bad,) = check_packed_refs(str(path))
-    assert problem in bad.problem
+    ]:
+        (path / "packed-refs").write_text(content)
+        (bad,) = check_packed_refs(str(path))
+        assert problem in bad.problem
 
 
 def test_each_file_of_a_ref_is_read_whatever_folder_it_is_in(path: Path) -> None:

@@ -5,9 +5,8 @@ from uwf_git.store.git.config import GitConfig
 from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refuse_mirror
 
 
-@pytest.mark.parametrize(
-    ("refspec", "expected"),
-    [
+def test_a_forced_refspec_onto_our_refs_moves_them_back() -> None:
+    for refspec, expected in [
         ("+refs/*:refs/*", True),
         ("+refs/*", True),
         ("+*:*", True),
@@ -26,10 +25,8 @@ from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refus
         ("+refs/heads/main", False),
         ("+:", False),
         ("^refs/threads/*", False),
-    ],
-)
-def test_a_forced_refspec_onto_our_refs_moves_them_back(refspec: str, *, expected: bool) -> None:
-    assert moves_threads_back(refspec) is expected
+    ]:
+        assert moves_threads_back(refspec) is expected
 
 
 @pytest.mark.parametrize(
