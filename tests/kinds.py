@@ -23,6 +23,9 @@ MARKERS = {
 FILES = {
     "slow": (
         "commands/fleet/*",
+        "interop/test_ci_thread.py",
+        "test_integrations.py",
+        "web/ui/test_conformance.py",
         "*/test_killed_*",
         "*/test_failed_writes.py",
         "*/test_full_disk.py",

@@ -53,7 +53,6 @@ def test_pages_name_the_tools_that_there_are() -> None:
         assert set(named) == there, path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "words"),
     [

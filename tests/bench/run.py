@@ -21,6 +21,7 @@ from bench.deep import FULL, QUICK, Bench  # noqa: E402 - as above
 from bench.depth import measure_depth  # noqa: E402 - as above
 from bench.drivers import measure_drivers  # noqa: E402 - as above
 from bench.files import measure_files  # noqa: E402 - as above
+from bench.fleet import measure_fleet  # noqa: E402 - as above
 from bench.kit import measure_kit  # noqa: E402 - as above
 from bench.library import measure_library  # noqa: E402 - as above
 from bench.look import measure_look  # noqa: E402 - as above
@@ -42,6 +43,7 @@ PARTS: dict[str, Callable[[Bench], list[Table]]] = {
     "read": measure_read,
     "library": measure_library,
     "files": measure_files,
+    "fleet": measure_fleet,
     "look": measure_look,
     "crowd": measure_crowd,
     "drivers": measure_drivers,

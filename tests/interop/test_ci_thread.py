@@ -139,7 +139,6 @@ def ci(tmp_path: Path) -> Ci:
     return Ci(tmp_path, Path(create_store(str(tmp_path / "plain.git")).path))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> None:
     if is_shared:
@@ -168,7 +167,6 @@ def test_a_job_goes_on_where_the_last_one_ended(ci: Ci, *, is_shared: bool) -> N
     assert verify(open_store(str(ci.hub)), []).troubles == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_of_jobs_that_begin_at_once_one_begins_the_thread(ci: Ci, *, is_shared: bool) -> None:
     if is_shared:
@@ -186,7 +184,6 @@ def test_of_jobs_that_begin_at_once_one_begins_the_thread(ci: Ci, *, is_shared: 
     assert {ci.left(name)["thread"] for name in names} == {f"{thread}\n"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_job_that_is_ended_in_mid_step_loses_that_step_at_most(
     ci: Ci, end: signal.Signals
@@ -218,7 +215,6 @@ def test_a_job_that_is_ended_in_mid_step_loses_that_step_at_most(
     assert verify(open_store(str(ci.hub)), []).troubles == ()
 
 
-@pytest.mark.slow
 def test_a_hub_that_refuses_fails_the_job(ci: Ci) -> None:
     ci.hook("exit 1")
     status, told = ci.run("first")
@@ -240,7 +236,6 @@ def test_a_hub_that_refuses_fails_the_job(ci: Ci) -> None:
     assert "Surely." in ci.git("log", "-p", "--all")
 
 
-@pytest.mark.slow
 def test_what_cannot_be_is_told_and_nothing_is_paid(ci: Ci) -> None:
     answer = {"UWF_CI_ANSWER": '{"ok": true}'}
     assert "no thread that waits has the name pr-17" in ci.run("a", **answer)[1]

@@ -30,6 +30,7 @@ from uwf_git.store.git.identity import agent_identity
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
 from uwf_git.store.objects.message import parse_trailers
+from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import KEPT
 from uwf_git.store.threads.message import build_thread_message, parse_thread_message
@@ -68,7 +69,7 @@ def test_the_version_is_the_one_that_is_written_and_has_a_history() -> None:
 
 def test_the_refs_are_those_of_the_code() -> None:
     rows = [row[0] for row in table("Refs")]
-    kept = [ACTIVE + "<id>", ARCHIVE + "<id>", WORKFLOWS + "<name>", NODES_REF]
+    kept = [ACTIVE + "<id>", ARCHIVE + "<id>", WORKFLOWS + "<name>", CLAIMS + "<id>", NODES_REF]
     assert rows == [*kept, "refs/uwf/remotes/<remote>/…", KEPT + "<id>/<commit>"]
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +65,7 @@ class Machine(NamedTuple):
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start `uwf` in a process group of its own."""
-        environ = {**os.environ, "HOME": str(self.home)}
+        environ = {**self.field.environ, "HOME": str(self.home)}
         environ.pop("XDG_STATE_HOME", None)
         return subprocess.Popen(
             [sys.executable, "-m", "uwf_git", *words],
@@ -113,6 +113,7 @@ class Field(NamedTuple):
     """The hub, the agent that all roles have, and what was paid."""
 
     place: Path
+    environ: Mapping[str, str] = os.environ
 
     @property
     def hub(self) -> Path:

@@ -19,7 +19,6 @@ BIN = Path(os.environ.get("UWF_CONFORMANCE", HERE.parents[2] / "build" / "confor
 BIN = BIN / "node_modules" / ".bin"
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not (BIN / "conformance").exists(), reason="the suite is not installed"),
 ]
 

@@ -195,9 +195,10 @@ class _Driver:
         self._drop_silent(dead)
         alive = claims.keys() - dead.keys()
         will_go_on = bool(self._pending or alive)
+        under_way = {task.thread for task in self._pending.values()}
         for head in heads.values():
-            found = self._find_new(head)
-            if found is None or {found.thread, *found.around} & (alive - self._under_way()):
+            found = None if head.thread in under_way else self._find_new(head)
+            if found is None or {found.thread, *found.around} & (alive - under_way):
                 continue
             if found.refused:
                 self._rests[head.thread] = found.standing
@@ -207,9 +208,6 @@ class _Driver:
             if self._has_room(found):
                 self._submit(found, dead.get(head.thread))
         return will_go_on or self._waits(heads)
-
-    def _under_way(self) -> set[ThreadId]:
-        return {task.thread for task in self._pending.values()}
 
     def _drop_silent(self, dead: Mapping[ThreadId, Oid]) -> None:
         """Forget tasks whose machine is silent: the executor may not know, or run them later."""
@@ -235,7 +233,7 @@ class _Driver:
                 waits=self._request.wait,
             )
         is_new = found is not None and self._rests.get(head.thread) != found.standing
-        return found if is_new and head.thread not in self._under_way() else None
+        return found if is_new else None
 
     def _look(self) -> dict[str, Oid]:
         """Return the hub's refs; take over what moved there, and push what is ahead here."""

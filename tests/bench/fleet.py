@@ -1,0 +1,65 @@
+"""Benchmark of many machines: a driver with two workers beside the ideal, hooks, and a takeover."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from bench.deep import Bench
+from bench.report import Limit, Row, Table
+from commands.fleet.machines import PLAIN, Field, Machine
+
+_STEPS = 3
+_WORKERS = 2
+_TTL_S = 6.0
+
+
+def measure_fleet(bench: Bench) -> list[Table]:
+    """Measure whole runs of `uwf drive` and `uwf work`, in processes."""
+    field = Field(Path(bench.world.path("fleet")), bench.world.environ)
+    field.place.mkdir()
+    a = field.machine("a")
+    rows = [_row(a, agent_s=2, threads=6, limit=1.2)]
+    hooked = _row(a, agent_s=0.5, threads=6, limit=None)
+    for hook in ("pre-receive", "post-receive"):
+        (field.hub / "hooks" / hook).unlink()
+    plain = _row(a, agent_s=0.5, threads=6, limit=None)
+    over = {"over_plain": (hooked.figures["s"] or 0) / (plain.figures["s"] or 1)}
+    rows += [
+        hooked._replace(name="agents of 0.5 s, hub with hooks", figures={**hooked.figures, **over}),
+        plain._replace(name="agents of 0.5 s, plain hub"),
+    ]
+    rows[1] = rows[1]._replace(limits=(Limit("over_plain", 1.5),))
+    title = f"a driver with {_WORKERS} processes, 6 threads of {_STEPS} steps"
+    return [Table(title, rows), Table("a killed machine", [_take_over(field, a)])]
+
+
+def _row(a: Machine, *, agent_s: float, threads: int, limit: float | None) -> Row:
+    a.field.let(f"sleep {agent_s}")
+    for _ in range(threads):
+        a.begin(PLAIN)
+    begun = time.monotonic()
+    a.run("drive", "--on", f"local:{_WORKERS}", "--poll", "0.5")
+    took_s = time.monotonic() - begun
+    ideal_s = threads * _STEPS * agent_s / _WORKERS
+    limits = () if limit is None else (Limit("over_ideal", limit),)
+    return Row(f"agents of {agent_s} s", {"s": took_s, "over_ideal": took_s / ideal_s}, limits)
+
+
+def _take_over(field: Field, a: Machine) -> Row:
+    """Measure from the end of a machine to the agent on another one."""
+    field.let("sleep 600")
+    thread = a.begin(PLAIN)
+    before = field.paid()
+    options = ("--hub", str(field.hub), "--trust", "--ttl", str(_TTL_S), "--poll", "0.5")
+    first = field.machine("b").start("work", thread, *options)
+    field.wait_paid(before + 1)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    field.let("true")
+    killed = time.monotonic()
+    second = field.machine("c").start("work", thread, *options)
+    field.wait_paid(before + 2)
+    took_s = time.monotonic() - killed
+    second.communicate()
+    return Row("takeover", {"s": took_s, "over_ttl": took_s / _TTL_S}, (Limit("over_ttl", 1.5),))
