@@ -49,9 +49,6 @@ def hold_ref_lock(git_dir: str, name: str, content: bytes, *, durable: bool) -> 
 
     Yields:
         The path of the lock file. If it is not renamed, it is removed at the end.
-
-    Raises:
-        RefLocked: another process held it for five seconds.
     """
     with hold_ref_locks(git_dir, {name: content}, durable=durable) as locks:
         yield locks[0]
@@ -65,9 +62,6 @@ def hold_ref_locks(
 
     Yields:
         The paths of the lock files, in the order of *contents*.
-
-    Raises:
-        RefLocked: another process held one of them for five seconds.
     """
     _break_dead(git_dir, PACKED_REFS)
     with ExitStack() as stack:
