@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from uwf_git.agents.files import BadFileBelow, read_below, read_left_file
+from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.request import DEFAULT_MAX_OUTPUT_BYTES
 from uwf_git.engine.prompt import DEFAULT_BUDGET
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
@@ -84,12 +85,6 @@ def read_reported(
     """
     if step_dir is None or workdir is None or path is None:
         return None
-    # Imports cbor2, which most agents do not need.
-    from uwf_git.agents.reply import (  # noqa: PLC0415
-        BadJson,
-        parse_strict_json,
-    )
-
     try:
         content = read_below(workdir, path, most_bytes=_MOST_REPORTED)
         if content is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uwf_git.engine.turn_context import AgentContext, Rejection, RoleView, TryView
+from uwf_git.model.yaml.render import render_yaml
 
 # Describe a JSON Schema in words, for a person or agent who has to fill it.
 #
@@ -296,9 +297,6 @@ def _key(name: str) -> str:
     is_word = name.isascii() and name.removeprefix("$").isidentifier()
     if is_word and name.lower() not in _WORDS_OF_YAML:
         return name
-    # The import takes 5 ms, and nearly all names are plain words.
-    from uwf_git.model.yaml.render import render_yaml  # noqa: PLC0415
-
     return render_yaml({name: 0}).removesuffix(": 0\n")
 
 

@@ -61,11 +61,7 @@ def is_node_hash(text: str) -> bool:
 
 
 def parse_node_prefix(text: str) -> str:
-    """Parse the beginning of a node hash (or a whole one) as people type it.
-
-    Raises:
-        NotANodeHash: no node hash can begin so.
-    """
+    """Parse the beginning of a node hash (or a whole one) as people type it."""
     folded = fold(text)
     if not folded or _PREFIX.fullmatch(folded) is None:
         raise NotANodeHash(text)

@@ -27,21 +27,13 @@ class Node(NamedTuple):
 
 
 def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
-    """Build the node of *type_hash* that holds *payload*.
-
-    Raises:
-        NotCanonical: no node can hold the payload.
-    """
+    """Build the node of *type_hash* that holds *payload*."""
     value = canonical(payload)
     return Node(canonical_hash(type_hash, value), type_hash, value, timestamp)
 
 
 def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
-    """Build the meta-schema node that holds *payload* and is its own type.
-
-    Raises:
-        NotCanonical: no node can hold the payload.
-    """
+    """Build the meta-schema node that holds *payload* and is its own type."""
     value = canonical(payload)
     name = canonical_hash(None, value)
     return Node(name, name, value, timestamp)

@@ -406,11 +406,7 @@ def build_signal(
     patch: Mapping[str, Any] | None = None,
     amendment: Amendment | None = None,
 ) -> Node:
-    """Build a Signal node; empty parts are absent.
-
-    Raises:
-        NotCanonical: the patch or the reason holds a value that a node cannot hold.
-    """
+    """Build a Signal node; empty parts are absent."""
     payload: dict[str, Any] = {"action": action}
     if keep_reason(reason):
         payload["reason"] = reason

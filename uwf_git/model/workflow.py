@@ -132,9 +132,6 @@ def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, l
 
     Returns:
         The Workflow node, and all nodes that it reaches, with the built-in schemas.
-
-    Raises:
-        NotCanonical: a text or a number in it is one no node can hold.
     """
     closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
     roles: dict[str, Any] = {}
@@ -198,11 +195,7 @@ def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
 
 
 def parse_workflow(node: Node) -> Workflow:
-    """Read a Workflow node.
-
-    Raises:
-        NotAWorkflow: it is not a readable one.
-    """
+    """Read a Workflow node."""
     payload = node.payload
     if node.type != WORKFLOW or not isinstance(payload, dict):
         raise NotAWorkflow(node, "workflow")
@@ -236,11 +229,7 @@ def parse_workflow(node: Node) -> Workflow:
 
 
 def parse_role(node: Node) -> Role:
-    """Read a Role node.
-
-    Raises:
-        NotAWorkflow: it is not a readable one.
-    """
+    """Read a Role node."""
     payload = node.payload
     schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
     if node.type != ROLE or schema is None:
@@ -259,11 +248,7 @@ def parse_role(node: Node) -> Role:
 
 
 def parse_flow_node(node: Node) -> "Flow":
-    """Read a Flow node.
-
-    Raises:
-        NotAWorkflow: it is not a readable one.
-    """
+    """Read a Flow node."""
     from uwf_git.model.flow import (  # noqa: PLC0415 (most workflows are graphs)
         BadFlow,
         parse_flow,
@@ -278,11 +263,7 @@ def parse_flow_node(node: Node) -> "Flow":
 
 
 def parse_graph(node: Node) -> Graph:
-    """Read a Moderator node.
-
-    Raises:
-        NotAWorkflow: it is not a readable one.
-    """
+    """Read a Moderator node."""
     if node.type != MODERATOR:
         raise NotAWorkflow(node, "moderator")
     try:

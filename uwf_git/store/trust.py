@@ -98,9 +98,6 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
 
     A payload that means no files of *directory* may run anywhere. Without a *directory*, one whose
     program is a relative path is left out, as its file is not known.
-
-    Raises:
-        RefLocked: another process keeps its lock on the list.
     """
     known = list_trusted(store)
     added: list[str] = []
@@ -140,9 +137,6 @@ def untrust_agents(
     """Remove the trust in these payloads and in all with this *command*; return what was removed.
 
     *command* may also be the ``sha256:…`` of a long payload.
-
-    Raises:
-        RefLocked: another process keeps its lock on the list.
     """
     texts = {_text(agent) for agent in agents}
     if command is not None:

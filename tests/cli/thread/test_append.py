@@ -99,7 +99,6 @@ def test_an_agent_without_a_role_is_told_where_the_file_has_roles(uwf: Uwf) -> N
         ([], 2, "missing argument 'FILE'"),
         (["nowhere.yaml"], 1, "nowhere.yaml cannot be read"),
         (["demo.yaml"], 1, "cannot be appended: it belongs to the whole workflow"),
-        (["d.yaml", "-m", "\udcff"], 1, "the message is not UTF-8 text"),
     ],
 )
 def test_wrong_usage_is_reported_and_change_nothing(

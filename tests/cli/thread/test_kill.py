@@ -15,22 +15,3 @@ def test_kill_prints_the_thread_as_it_ended(uwf: Uwf, git: Callable[..., str]) -
     store = Path(str(uwf.session.repo))
     log = git("log", "-1", "--format=%B", f"refs/archive/{thread}", cwd=store)
     assert "\n    it was closed\n" in log
-
-
-def test_thread_is_killed_once(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
-
-    ran = uwf("thread", "kill", thread)
-
-    assert (ran.status, ran.out) == (1, "")
-
-
-def test_reason_that_is_no_text_kills_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "kill", thread, "-m", "\udcff")
-
-    assert ran.status == 1
-    assert "the message is not UTF-8 text" in ran.err
-    assert uwf.json("thread", "show", thread)["status"] == "ready"

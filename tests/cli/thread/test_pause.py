@@ -85,10 +85,3 @@ def test_step_that_is_under_way_is_noted_and_now_ends_it(uwf: Uwf) -> None:
         "hint: the thread is paused: "
         f"`uwf thread resume {at.thread}` lets it go on\n"
     )
-
-
-def test_reason_that_is_no_text_pauses_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    assert uwf("thread", "pause", thread, "-m", "\udcff").status == 1
-    assert uwf.json("thread", "show", thread)["status"] == "ready"

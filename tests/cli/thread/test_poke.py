@@ -59,15 +59,6 @@ def test_agent_that_fails_then_leaves_the_step_taken_back(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["role"] == "writer"
 
 
-def test_words_that_are_no_text_take_nothing_back(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    head = uwf.json("thread", "step", thread)["head"]
-
-    for words in (["-m", "\udcff"], ["--agent", "\udcff"]):
-        assert uwf("thread", "poke", thread, *words).status == 1
-    assert uwf.json("thread", "show", thread)["head"] == head
-
-
 def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
     thread = uwf.begun()
     head = uwf.json("thread", "step", thread)["head"]

@@ -30,11 +30,3 @@ def test_thread_that_has_not_failed_is_not_retried(uwf: Uwf) -> None:
 
     assert (ran.status, ran.out) == (1, "")
     assert "has not failed" in ran.err
-
-
-def test_hint_that_is_no_text_retries_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent("exit 7"))
-    uwf("thread", "step", thread)
-
-    assert uwf("thread", "retry", thread, "-m", "\udcff").status == 1
-    assert uwf.json("thread", "show", thread)["status"] == "failed"

@@ -85,7 +85,6 @@ def test_role_of_a_background_run_is_checked_at_once(uwf: Uwf) -> None:
     [
         (["01ARZ3NDEKTSV4RRFFQ69G5FAV"], 1, "there is no thread 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
         (["{thread}", "--until", "nobody"], 1, "has no role nobody"),
-        (["{thread}", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
         (["{thread}", "--max-steps", "0"], 2, "'--max-steps'"),
         (["{thread}", "--workdir", "nowhere"], 1, "nowhere"),
     ],

@@ -72,8 +72,6 @@ def test_wrong_usage_is_reported_and_begin_nothing(uwf: Uwf) -> None:
         (["nothing", "-p", "x"], 1, "there is no workflow nothing"),
         (["demo"], 2, "there is no prompt"),
         (["demo", "-p", " "], 2, "the prompt is empty"),
-        (["demo", "-p", "\udcff"], 1, "the prompt is not UTF-8 text"),
-        (["demo", "-p", "x", "--agent", "\udcff"], 1, "--agent is not UTF-8 text"),
         (["demo", "-p", "x", "--agent", "nobody=x"], 1, "workflow demo has no role nobody"),
         (["demo", "-p", "x", "--agent", "'x"], 1, "no closing quotation"),
         (["demo", "-p", "x", "--workdir", "nowhere"], 1, "nowhere is not there"),

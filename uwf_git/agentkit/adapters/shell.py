@@ -21,6 +21,7 @@ from uwf_git.agentkit.loading import parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, run_as_agent
 from uwf_git.agents.files import read_left_file
+from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
 
@@ -117,9 +118,6 @@ def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> Agent
 
 def read_meta(file: Path) -> dict[str, Any]:
     """Read the fields that the command wrote to *file*; none if it wrote nothing."""
-    # Imports cbor2, which only commands that write meta need.
-    from uwf_git.agents.reply import BadJson, parse_strict_json  # noqa: PLC0415
-
     try:
         left = read_left_file(str(file), most_bytes=_LONGEST_META, follows_links=True)
         text = left.content.decode()

@@ -12,8 +12,11 @@ from typing import Any, Literal
 
 from uwf_git.agentkit.extraction.role_object import find_misfit
 from uwf_git.agents.reply import (
+    BadJson,
     FrontMatterUnclosed,
     on_one_line,
+    parse_strict_json,
+    parse_strict_json_at,
     show_beginning,
     split_front_matter,
 )
@@ -163,9 +166,6 @@ def _find_blocks(text: str) -> Iterator[_Block]:
 def _read_block(block: _Block) -> Any:
     """Read a fenced block in its language; None if it is in another."""
     if block.language in {"json", ""}:
-        # Imports cbor2, which most agents do not need.
-        from uwf_git.agents.reply import BadJson, parse_strict_json  # noqa: PLC0415
-
         try:
             return parse_strict_json(block.body.strip())
         except BadJson:
@@ -175,8 +175,6 @@ def _read_block(block: _Block) -> Any:
 
 def _find_objects(text: str) -> list[Any]:
     """List the outermost JSON objects in *text*, first to last."""
-    from uwf_git.agents.reply import BadJson, parse_strict_json_at  # noqa: PLC0415 (as above)
-
     found: list[Any] = []
     failures = 0
     match = _OBJECT.search(text)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agents.reply import BadJson, parse_strict_json
 
 
 class ModelTool(NamedTuple):
@@ -96,12 +97,6 @@ def read_object(text: str) -> dict[str, Any] | None:
 
     Text around the object is ignored if it is the only object: models add explanations.
     """
-    # Imports cbor2.
-    from uwf_git.agents.reply import (  # noqa: PLC0415 (see above)
-        BadJson,
-        parse_strict_json,
-    )
-
     bare = text.strip(" \t\r\n\ufeff")
     inner = bare[bare.find("{") : bare.rfind("}") + 1]
     for candidate in (bare, inner):

@@ -17,6 +17,7 @@ from uwf_git.agentkit.extraction.adapter import (
 from uwf_git.agentkit.extraction.records import parse_lines
 from uwf_git.agents.nested import NestedRun
 from uwf_git.agents.reply import on_one_line
+from uwf_git.model.text import render_time
 
 _LONGEST_WORDS = 500
 _SIGNALLED = 128
@@ -124,9 +125,6 @@ def explain_words(
 def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
     """Add to *failure* when its rate limit ends (``resetAt``, in milliseconds)."""
     if reset_s is not None and failure.kind == "rate-limit":
-        # It imports the calendar, and few failures have a date.
-        from uwf_git.model.text import render_time  # noqa: PLC0415 (see above)
-
         failure.facts["resetAt"] = reset_s * 1000
         failure.hint = f"the limit ends at {render_time(reset_s * 1000)}"
     return failure

@@ -13,11 +13,11 @@ from uwf_git.agentkit.context import AgentContext, Step
 from uwf_git.agentkit.extraction.adapter import Adapter, AdapterQuestion, AskFailed
 from uwf_git.agentkit.extraction.extract import NoMeta
 from uwf_git.agentkit.extraction.ladder import (
-    Extractor,
     Fallbacks,
     describe_failure,
     extract_with_fallbacks,
 )
+from uwf_git.agentkit.llm.extractor_settings import find_extractor
 from uwf_git.agentkit.loading import load_context, parse_arguments
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
@@ -111,7 +111,7 @@ def play(
                 step_dir, context.workdir, context.current_role.output_file
             ),
             submitted=lambda: read_submitted(step_dir),
-            find_extractor=lambda: _find_extractor(environ, context.current_role.name),
+            find_extractor=lambda: find_extractor(environ, context.current_role.name),
             note=note,
         )
         try:
@@ -141,13 +141,6 @@ def build_question(
         timeout_s=parse_seconds(settings, "timeout"),
         silence_s=parse_seconds(settings, "silence"),
     )
-
-
-def _find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:
-    # It imports the calls of models, which most answers do not need.
-    from uwf_git.agentkit.llm.extractor_settings import find_extractor  # noqa: PLC0415
-
-    return find_extractor(environ, role)
 
 
 def _find_session(

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from uwf_git.agents.reply import BadReply, parse_reply
 from uwf_git.agents.terminal import NoTerminal, Terminal
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, text_argument
@@ -23,7 +24,9 @@ from uwf_git.commands.control.answer import (
     build_page,
     read_question,
 )
+from uwf_git.commands.turn.check_meta import find_problem
 from uwf_git.commands.turn.turn import ThreadResult
+from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import parse_node_prefix
 from uwf_git.store.store import Store
@@ -140,11 +143,6 @@ def _read_content(text: str | None, file: Input | None) -> str | None:
 
 def _read_file(file: Input) -> PersonAnswer:
     """Read what an agent might have printed, without its facts about the run."""
-    from uwf_git.agents.reply import (  # noqa: PLC0415 (few give a file)
-        BadReply,
-        parse_reply,
-    )
-
     whole = file.read_bytes()
     try:
         reply = parse_reply(whole, protocol="flags")
@@ -188,8 +186,6 @@ def _ask_at(
     # Only a terminal needs the page and the form.
     from uwf_git.agents.editor import edit_text  # noqa: PLC0415 (see above)
     from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
-    from uwf_git.commands.turn.check_meta import find_problem  # noqa: PLC0415 (see above)
-    from uwf_git.engine.turn_context import parse_context  # noqa: PLC0415 (see above)
 
     context = parse_context(get_context(store, question.thread, role=question.role))
     terminal.say(build_page(context))

@@ -16,6 +16,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.output.screen import Painted, screen_of
 from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.output.table import count_by_status
 from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
@@ -23,6 +24,7 @@ from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
 from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
+from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
@@ -285,9 +287,6 @@ def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
     last = driven.last
     if last.status != "split":
         return last.status, f"after {count_steps(last.depth)}"
-    from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
-    from uwf_git.commands.inspect.list import count_branches, view_urgent  # noqa: PLC0415 (as above)
-
     extent = f"after {count_steps(driven.steps)} of this run"
     with suppress(StoreDamaged):
         counts = count_branches(store, read_snapshot(store, last.commit))
@@ -434,8 +433,6 @@ def _row(rest: AtRest) -> dict[str, Any]:
         "status": rest.status,
     }
     if rest.branches:
-        from uwf_git.commands.inspect.list import view_urgent  # noqa: PLC0415 (few threads split)
-
         row |= {"branches": dict(rest.branches), **view_urgent(rest.status, rest.branches)}
     waiting = {} if rest.waiting is None else {"waiting": waiting_document(rest.waiting)}
     return row | waiting

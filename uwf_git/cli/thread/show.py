@@ -13,6 +13,7 @@ from uwf_git.cli.output.spending import describe_usage
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
+from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.event_words import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
@@ -46,8 +47,6 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
     shown = view_thread(store, thread, full=full)
 
     def render(document: dict[str, Any]) -> str:
-        from uwf_git.commands.inspect.step_view import count_failed_by_role  # noqa: PLC0415 (only text has it)
-
         # The move was decided for the document: another decision may cost another fork.
         stop = find_stop(store, shown.snapshot, move=shown.move, default=session.agent)
         stop = with_short_id(session, store, document["thread"], _prefer_held(stop, document))

@@ -29,6 +29,7 @@ from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.text import one_line
 from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml
+from uwf_git.store.store import NotAStore
 
 MOST_BYTES = 64 * MAX_SOURCE_BYTES
 """More than a workflow may have, so that its own limit refuses first."""
@@ -151,8 +152,6 @@ def find_used_here(session: Session) -> FindUsed:
 
     @functools.cache
     def finder() -> FindUsed | None:
-        from uwf_git.store.store import NotAStore  # noqa: PLC0415 (few files use a workflow)
-
         try:
             return find_used(session.open_store(), session.cwd)
         except NotAStore:

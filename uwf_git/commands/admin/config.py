@@ -119,7 +119,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
 
     Raises:
         BadUsage, Refused, BadCommand: no such setting exists, or it cannot have this value.
-        RefLocked: another process holds the lock of the config.
     """
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:

@@ -50,7 +50,6 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
     """Pack objects and refs of *store*, and remove what killed processes left.
 
     Raises:
-        GcRuns: another process packs it.
         ProgramFailed, Refused: git could not pack it, or there is none.
         BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
     """

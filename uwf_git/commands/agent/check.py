@@ -99,11 +99,7 @@ class AgentCheck(NamedTuple):
 
 
 def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -> AgentCheck:
-    """Let the agent take one step.
-
-    Raises:
-        BadCommand: it is no command.
-    """
+    """Let the agent take one step."""
     if request.command.strip() == PERSON:
         raise Refused(
             f"{PERSON} is a person: there is no program to check",

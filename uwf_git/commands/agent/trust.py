@@ -73,7 +73,6 @@ def trust(store: Store, selection: AgentSelection) -> Agents:
     Raises:
         NobodyMeant, Refused, BadCommand: *selection* selects none.
         NoSuchThread, Refused: there is none of that name.
-        RefLocked: another process holds the lock of the config.
     """
     agents = select_agents(store, selection)
     trust_agents(store, agents, _directory_of(store, selection))

@@ -44,11 +44,7 @@ def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
 
 
 def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
-    """Return the schema node *name*.
-
-    Raises:
-        NoSuchNode, StoreDamaged: it is missing, or damaged.
-    """
+    """Return the schema node *name*."""
     node = lookup.get_type(name)
     if not is_schema(lookup, node):
         raise Refused(
@@ -79,7 +75,6 @@ def hash_payload(
     *open_store* is only called to resolve a prefix.
 
     Raises:
-        NotCanonical: no node can hold the payload.
         NotANodeHash, NoSuchNode, Refused: *type_text* names no type, or several.
     """
     if type_text is None:

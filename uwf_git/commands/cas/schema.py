@@ -74,7 +74,6 @@ def validate_node(
 
     Raises:
         NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
-        NotCanonical: no node can hold the value.
     """
     lookup = NodeLookup(store)
     name = resolve_type(lookup, text)

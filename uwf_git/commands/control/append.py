@@ -70,7 +70,6 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
     here. They play the roles that it names; other roles keep their agents.
 
     Raises:
-        BadYaml: the file is not YAML.
         InvalidWorkflow: the file or the joined workflow has problems; all are listed.
     """
     results: list[Amended] = []

@@ -230,9 +230,6 @@ def bind_new_roles(
     *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
     *given* is the agent of roles that the workflow binds to none, and commands by role, which come
     before what the workflow says.
-
-    Raises:
-        BadCommand: the configured command cannot be split into words.
     """
     default, commands = given
     known = snapshot.get_present().binding

@@ -18,6 +18,7 @@ from uwf_git.engine.events import (
     enter_events,
 )
 from uwf_git.engine.events import Node as EventNode
+from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.masking import mask_keys_in, mask_value
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, WORKFLOW
 from uwf_git.model.event_rules import carries, signal_of
@@ -218,8 +219,6 @@ def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
     """Return what a *step* told: of a verdict that ended the last try, why."""
     if not happened.has_failed:
         return happened
-    from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (flows only)
-
     told = describe_rejection(step.payload["role"], step.payload["meta"])
     return happened._replace(error=told, more={"errorKind": "rejected"})
 

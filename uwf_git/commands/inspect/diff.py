@@ -35,11 +35,7 @@ class Divergence(NamedTuple):
 
 
 def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
-    """Walk the chains of two threads back to their newest common node.
-
-    Raises:
-        MissingNode, DamagedNode, StoreDamaged: a chain is broken on the way.
-    """
+    """Walk the chains of two threads back to their newest common node."""
     chains = (one.walk_chain(), other.walk_chain())
     depths = [one.record.depth, other.record.depth]
     parts: tuple[list[Node], list[Node]] = ([], [])

@@ -19,6 +19,7 @@ from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.event_words import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
+from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.divergence import RemoteHeads
 from uwf_git.store.store import Store
@@ -551,7 +552,6 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
 def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
     """Return the description of the role that a person plays, else the beginning of its prompt."""
     from uwf_git.commands.inspect.question import find_role  # noqa: PLC0415 (few threads wait)
-    from uwf_git.model.workflow import parse_workflow  # noqa: PLC0415 (the same)
 
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
     role = find_role(snapshot, workflow, row["waiting"]["role"])

@@ -22,9 +22,6 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     """Return the role that a thread waits for and since when; None if it does not wait.
 
     If an agent hit a usage limit, also until when.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken where the wait began.
     """
     waiting = present.waiting
     if waiting is None:
@@ -39,9 +36,6 @@ def find_since(store: Store, snapshot: Snapshot) -> int:
     """Return when the present turn began to wait, in milliseconds since 1970.
 
     A control event since then (a patch, a pause) does not restart it.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken there.
     """
     begun = snapshot
     for each in walk_history(store, snapshot.commit.oid):
@@ -52,11 +46,7 @@ def find_since(store: Store, snapshot: Snapshot) -> int:
 
 
 def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the question to a person; None if the thread waits for none.
-
-    Raises:
-        MissingNode, DamagedNode, NotAWorkflow: the role cannot be read.
-    """
+    """Return the question to a person; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role

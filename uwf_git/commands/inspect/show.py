@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_attempt, view_failure, view_step
 from uwf_git.commands.turn.agent_words import settings_by_role
+from uwf_git.commands.turn.decide import find_turn_place
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move, find_steered
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
@@ -259,7 +260,6 @@ def _view_try(
     if at is None:
         return {}
     from uwf_git.commands.inspect.try_view import view_try  # noqa: PLC0415 (flows only)
-    from uwf_git.commands.turn.decide import find_turn_place  # noqa: PLC0415 (as above)
 
     view = view_try(store, find_turn_place(snapshot, at), present)
     return {} if view is None else {"try": view}

@@ -29,11 +29,7 @@ _REFERRED = {"prompt": "prompt", "trace": "trace", "log": "stderr", "execContext
 
 
 def view_step(snapshot: Snapshot, step: Node) -> dict[str, Any]:
-    """Return the document of a StepNode; *snapshot* holds the nodes that it refers to.
-
-    Raises:
-        MissingNode, DamagedNode: it is no step, or one of these cannot be read.
-    """
+    """Return the document of a StepNode; *snapshot* holds the nodes that it refers to."""
     return _view_step(snapshot, step, Commands(snapshot))
 
 

@@ -212,7 +212,6 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
         ThreadBusy, AgentStillRuns: the thread or an agent of it is busy.
         ProgramFailed: git is missing, or failed.
         HeadMoved: its head is no longer the one that was planned to be removed.
-        RefLocked: another git process holds one of its refs.
     """
     thread, parent = removal.thread, removal.parent
     if parent is not None:

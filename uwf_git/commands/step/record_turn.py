@@ -10,6 +10,7 @@ from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.turn.check_meta import MOST_REPLY_BYTES, check_state
 from uwf_git.commands.turn.decide import NextTurn
+from uwf_git.commands.turn.known_agents import tell_adapter
 from uwf_git.commands.turn.rules import find_work_retries
 from uwf_git.commands.turn.turn import (
     LIMIT_KIND,
@@ -19,6 +20,7 @@ from uwf_git.commands.turn.turn import (
     Turn,
     build_thread_result,
 )
+from uwf_git.engine.flow_state import describe_rejection, find_reason
 from uwf_git.errors import AgentFailed, Conflict
 from uwf_git.model.builtin import (
     AGENT_EXEC_CONTEXT,
@@ -50,11 +52,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
-    """Build the commit of a turn that succeeded.
-
-    Raises:
-        NotCanonical: the reply holds a value that a node cannot hold.
-    """
+    """Build the commit of a turn that succeeded."""
     now = played.started_ms + played.duration_ms
     times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
@@ -180,8 +178,6 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
     verdict = None if turn.place is None else turn.place.judge(meta)
     if verdict != "rejected" or turn.place is None:
         return cause._replace(verdict=verdict)
-    from uwf_git.engine.flow_state import describe_rejection  # noqa: PLC0415 (start-up time; flows only)
-
     return cause._replace(
         verdict=verdict,
         rejection=describe_rejection(turn.role, meta),
@@ -277,10 +273,6 @@ class TurnFailed(AgentFailed):
         is_given_up: bool = False,
         recorded: Oid | None = None,
     ) -> None:
-        from uwf_git.commands.turn.known_agents import (  # noqa: PLC0415 (start-up time; only a failure needs it)
-            tell_adapter,
-        )
-
         error = dict(played.error or {})
         command = turn.agent.payload["command"]
         self.reason = str(error.get("message"))
@@ -411,8 +403,6 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if new.record.retries_left is None:
         return stepped
-    from uwf_git.engine.flow_state import describe_rejection, find_reason  # noqa: PLC0415 (start-up time; flows only)
-
     number = _count_tries(turn)
     most = number if turn.place is None else 1 + find_work_retries(turn.store.config, turn.place)
     said = f"rejected, try {number} of {max(number, most)}"

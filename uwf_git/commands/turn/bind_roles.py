@@ -83,11 +83,7 @@ class TypedAgent(NamedTuple):
 
 
 def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
-    """Read values of ``--agent``; those for every role come first, so that others override them.
-
-    Raises:
-        BadCommand: a command cannot be split into words.
-    """
+    """Read values of ``--agent``; those for every role come first, so that others override them."""
     typed = [_read(text, workflow) for text in texts]
     return sorted(typed, key=lambda each: each.role or "")
 
@@ -204,9 +200,6 @@ def bind_roles(
 
     *typed* are values of ``--agent``: a command or settings, for every role or for one; *default*
     comes before the configured agent. The agents will run in *directory*.
-
-    Raises:
-        BadCommand: the configured command cannot be split into words.
     """
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
@@ -298,9 +291,6 @@ def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()
     """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
 
     Its nodes are among the *new* ones, or the thread at *snapshot* has them.
-
-    Raises:
-        MissingNode, DamagedNode: one of them cannot be read.
     """
     made = {node.hash: node for node in new}
     found: dict[NodeHash, Node] = {}
@@ -330,7 +320,6 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
 
     Raises:
         BadCommand, Refused: an agent is invalid.
-        MissingNode, DamagedNode: a workflow cannot be read.
     """
     if until is None and not agents:
         return frozenset()

@@ -112,7 +112,6 @@ def choose_agent(
 
     Raises:
         NoAgent: no agent is bound, and there is no default.
-        MissingNode, DamagedNode: the bound agent cannot be read.
     """
     typed = _read_typed(snapshot, present, role, choice)
     node, is_fit = None, True

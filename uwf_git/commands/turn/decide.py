@@ -48,7 +48,6 @@ def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) ->
 
     Raises:
         Refused, LimitHit: a condition cannot be evaluated.
-        MissingNode, DamagedNode: the head or the workflow cannot be read.
     """
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()

@@ -124,11 +124,7 @@ def name_agent(text: str) -> str:
 
 
 def tell_adapter(command: str) -> str | None:
-    """Return a hint if *command* is a known program instead of its adapter; else None.
-
-    Raises:
-        BadCommand: it is not a command.
-    """
+    """Return a hint if *command* is a known program instead of its adapter; else None."""
     meant = name_agent(command)
     if meant == command:
         return None

@@ -82,11 +82,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
 
 
 def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
-    """Return who paused or killed the thread; None if it is neither.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken.
-    """
+    """Return who paused or killed the thread; None if it is neither."""
     status = snapshot.record.status
     if status == "killed":
         return _read_steered(snapshot)
@@ -109,9 +105,6 @@ def advise(
     """Return which command fits the thread now.
 
     *default* is the agent of unbound roles, before the configured one.
-
-    Raises:
-        MissingNode, DamagedNode: the agent of the next role cannot be read.
     """
     thread, status = snapshot.record.thread, snapshot.record.status
     if status in ENDED:

@@ -39,9 +39,6 @@ def find_hub_gap(git_dir: str) -> Finding | None:
     """Return how pushes may escape the rules of the shared store at *git_dir*, or None.
 
     A repository without the hooks of `uwf init --shared` has no rules, so None as well.
-
-    Raises:
-        BadConfig: its config cannot be parsed.
     """
     problem = find_unpinned(git_dir)
     if problem is None:

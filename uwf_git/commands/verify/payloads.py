@@ -12,6 +12,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
+from uwf_git.model.references import collect_references
 
 _MIB = 1024 * 1024
 _MOST_WAITING = 400
@@ -100,7 +101,6 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
     # jsonschema costs 90 ms of start-up. Imported before the fork, so that children share it.
-    from uwf_git.model.references import collect_references  # noqa: PLC0415 (see above)
     from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (see above)
 
     def work() -> list[tuple[list[tuple[str, str]], list[str]]]:

@@ -199,7 +199,6 @@ def read_workflow_source(
     *is_checked* its conditions and schemas are known to be right.
 
     Raises:
-        BadYaml: it is not YAML.
         InvalidWorkflow: it has problems; the error lists all of them.
     """
     document = parse_yaml(source, includes=includes)
@@ -268,9 +267,6 @@ def build_source(
     """Build the nodes of the workflow in the YAML file *source*.
 
     It raises as ``read_workflow_source``.
-
-    Raises:
-        NotCanonical: it has a text or a number that no node can hold.
     """
     definition = read_workflow_source(source, includes, outside, is_checked=is_checked)
     node, closure = build_workflow(definition, timestamp=timestamp)
@@ -370,7 +366,6 @@ def put_workflow(
     same file again changes nothing; a changed file, or changed included files, add a version.
 
     Raises:
-        BadYaml: it is not YAML.
         InvalidWorkflow: it has problems; the error lists all of them.
     """
     includes = includes_beside(path)

@@ -289,7 +289,6 @@ def find_workflow(
     Raises:
         Refused, WorkflowRemoved: there is none.
         BadLocalWorkflow: it is a file of the project, and invalid.
-        DamagedNode, MissingNode: it cannot be read.
     """
     name = unicodedata.normalize("NFC", text)
     local = None if cwd is None else find_local(cwd, name)

@@ -56,11 +56,7 @@ def view_moves(
     get_node: Callable[[NodeHash], Node],
     mark: Callable[[Graph | Flow], ThreadMarks] | None = None,
 ) -> Subject:
-    """Return what a picture of *workflow* shows; *mark* tells what a thread adds.
-
-    Raises:
-        NotAWorkflow: a part of it cannot be read.
-    """
+    """Return what a picture of *workflow* shows; *mark* tells what a thread adds."""
     moves: Graph | Flow
     if workflow.flow is not None:
         moves = parse_flow_node(get_node(workflow.flow))

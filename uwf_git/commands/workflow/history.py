@@ -58,11 +58,7 @@ def _ambiguous_version(text: str, matches: list[str]) -> Refused:
 
 
 def get_newest(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, which may be a removal.
-
-    Raises:
-        StoreDamaged, BadMessage: its newest commit cannot be read.
-    """
+    """Return the newest version of the registered workflow *text*, which may be a removal."""
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
     version = find_version(store, name) if name in names else None
@@ -293,11 +289,7 @@ def _compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterat
 
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
-    """List the versions of the workflow *name*, also removals, newest first.
-
-    Raises:
-        StoreDamaged, BadMessage: its newest commit cannot be read.
-    """
+    """List the versions of the workflow *name*, also removals, newest first."""
     newest = get_newest(store, name)
     versions, damage = _read(store, newest)
     count = len(versions) if limit is None else min(limit, len(versions))

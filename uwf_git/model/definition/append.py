@@ -111,9 +111,6 @@ def append_addition(
 
     Returns:
         Its node, and the other new nodes; all else is as it was.
-
-    Raises:
-        NotCanonical: a text or a number in it is one no node can hold.
     """
     nodes: dict[NodeHash, Node] = {}
     payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}

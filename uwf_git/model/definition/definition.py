@@ -147,11 +147,7 @@ class UsedWorkflow(NamedTuple):
         return [str(node.payload["name"]) for node in self.nodes if node.type == WORKFLOW]
 
     def nesting(self) -> int:
-        """Return how many threads may lie in one another while it runs, besides its own.
-
-        Raises:
-            BadFlow: one of its flows cannot be read.
-        """
+        """Return how many threads may lie in one another while it runs, besides its own."""
         nodes = {node.hash: node for node in self.nodes}
         known: dict[NodeHash, int] = {}
 

@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from urllib.parse import unquote
 
 from uwf_git.errors import Conflict
 from uwf_git.store.disk.durable import TEMPORARY, make_folder, remove_file, write_temporary
@@ -49,9 +50,6 @@ def hold_ref_lock(git_dir: str, name: str, content: bytes, *, durable: bool) -> 
 
     Yields:
         The path of the lock file. If it is not renamed, it is removed at the end.
-
-    Raises:
-        RefLocked: another process held it for five seconds.
     """
     with hold_ref_locks(git_dir, {name: content}, durable=durable) as locks:
         yield locks[0]
@@ -65,9 +63,6 @@ def hold_ref_locks(
 
     Yields:
         The paths of the lock files, in the order of *contents*.
-
-    Raises:
-        RefLocked: another process held one of them for five seconds.
     """
     _break_dead(git_dir, PACKED_REFS)
     with ExitStack() as stack:
@@ -131,8 +126,6 @@ def break_dead_locks(git_dir: str) -> int:
         names = sorted(os.listdir(markers(git_dir)))
     except FileNotFoundError:
         return 0
-    from urllib.parse import unquote  # noqa: PLC0415 (4 ms, which steps need not pay)
-
     locked = {name: unquote(name) for name in names}
     return sum(
         _break_dead(git_dir, locked[name]) for name in names if _is_marker(name, locked[name])

@@ -48,11 +48,7 @@ class GcRuns(Conflict):
 
 @contextmanager
 def hold_gc_lock(store: Store) -> Iterator[None]:
-    """Hold the gc lock of the store, while no gc of git runs either.
-
-    Raises:
-        GcRuns: another one does.
-    """
+    """Hold the gc lock of the store, while no gc of git runs either."""
     holder = this_process(time.time_ns() // 1_000_000)
     path = store.local_path("locks", "gc")
     with hold_file(path, holder, patience_s=_HELD_PATIENCE_S, busy=GcRuns):
@@ -75,11 +71,7 @@ def is_git_gc_running(store: Store) -> bool:
 
 
 def check_git_lock(store: Store) -> None:
-    """Check that no gc of git is at work, and remove the lock that a killed one left.
-
-    Raises:
-        GcRuns: one is.
-    """
+    """Check that no gc of git is at work, and remove the lock that a killed one left."""
     path = os.path.join(store.path, _GIT_LOCK)
     _clear_lock_of_lock(path + ".lock")
     found = _read(path)

@@ -32,12 +32,7 @@ _MOST_TAGS = 100
 
 
 def pack_refs(store: Store) -> int:
-    """Move loose refs into packed-refs; return how many.
-
-    Raises:
-        RefLocked: another process held packed-refs for five seconds.
-        BadPackedRefs: packed-refs has a line that is no row.
-    """
+    """Move loose refs into packed-refs; return how many."""
     loose = dict(_list_loose(store.path))
     # Before packed-refs is locked: deleting a ref waits for that lock.
     peeled = _Peeled(store.objects)

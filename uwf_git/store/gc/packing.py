@@ -221,7 +221,6 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone.
 
     Raises:
-        GcRuns: another gc of git is at work.
         ProgramFailed: it failed.
     """
     require_trusted(store, _RECENT, store.path)
@@ -308,7 +307,6 @@ def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False
     """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs.
 
     Raises:
-        GcRuns: another git packs them.
         ProgramFailed, Refused: git failed, or there is none.
     """
     git = find_program("git", environ)

@@ -354,11 +354,7 @@ class GitConfig(NamedTuple):
 
 
 def read_config_file(path: str) -> GitConfig:
-    """Read a git config file with what it includes; a missing one is empty.
-
-    Raises:
-        BadConfig: it cannot be parsed, or a file that it includes cannot be read.
-    """
+    """Read a git config file with what it includes; a missing one is empty."""
     values: dict[str, list[str]] = {}
     for item in _read_items(path, depth=0, read=[]):
         values.setdefault(item.name, []).append("true" if item.value is None else item.value)
@@ -425,12 +421,7 @@ def _read_text(path: str) -> str:
 
 
 def set_config(path: str, name: str, value: str) -> None:
-    """Set *name* to *value* in the file at *path*, in place of its other values.
-
-    Raises:
-        BadConfig: it cannot be parsed.
-        RefLocked: git keeps its lock on the file.
-    """
+    """Set *name* to *value* in the file at *path*, in place of its other values."""
     _edit(path, name, value, keep=False)
 
 
@@ -450,7 +441,6 @@ def rewrite_config(path: str, change: Callable[[str], str]) -> None:
 
     Raises:
         BadConfig: *change* raised a ValueError, as it cannot parse the text.
-        RefLocked: git keeps its lock on the file.
     """
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)

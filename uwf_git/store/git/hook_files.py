@@ -155,11 +155,7 @@ def install_hooks(git_dir: str, *, python: str) -> list[str]:
 
 
 def find_unpinned(git_dir: str) -> str | None:
-    """Return why pushes to the repository may escape its hooks; None if none can, or it has none.
-
-    Raises:
-        BadConfig: its config cannot be parsed.
-    """
+    """Return why pushes to the repository may escape its hooks; None if they cannot."""
     if not _is_ours(os.path.join(git_dir, "hooks", "pre-receive")):
         return None
     own = read_config_file(os.path.join(git_dir, "config"))

@@ -33,11 +33,7 @@ def _git_not_asked(why: str, problem: str, *, hint: str) -> Refused:
 
 
 def read_user_config(environ: Mapping[str, str]) -> GitConfig:
-    """Read the settings that hold outside of any repository.
-
-    Raises:
-        BadConfig: one of the files cannot be parsed.
-    """
+    """Read the settings that hold outside of any repository."""
     config = _read_user_files(environ)
     why = _why_only_git_knows(config, environ)
     return config if why is None else _ask_git(why, _NO_REPOSITORY, environ)
@@ -49,9 +45,6 @@ def add_user_config(
     """Return all settings that git has in *git_dir*, whose own config file holds *own*.
 
     *user* is what ``read_user_config`` returned, if it was called before.
-
-    Raises:
-        BadConfig: one of the files cannot be parsed.
     """
     config = own.over(_read_user_files(environ) if user is None else user)
     why = _why_only_git_knows(config, environ)

@@ -349,19 +349,11 @@ class NodeIndex:
         self._is_complete = False
 
     def advise(self, name: NodeHash) -> Advice:
-        """Return the refs in which to search for the node *name*.
-
-        Raises:
-            BadPackedRefs: the refs of the store cannot be listed.
-        """
+        """Return the refs in which to search for the node *name*."""
         return self._query(lambda file: self._advise(file, name)) or NO_ADVICE
 
     def list_names(self, prefix: str) -> IndexedNames | None:
-        """List the nodes that begin with *prefix*; None if there is no usable index.
-
-        Raises:
-            BadPackedRefs: the refs of the store cannot be listed.
-        """
+        """List the nodes that begin with *prefix*; None if there is no usable index."""
         return self._query(lambda file: self._list_names(file, prefix))
 
     def learn(self, name: NodeHash, ref: str) -> None:

@@ -70,11 +70,7 @@ class NodeLookup:
         return node
 
     def get(self, name: NodeHash) -> Node:
-        """Return the node *name* as ``find`` does.
-
-        Raises:
-            NoSuchNode: no ref keeps it.
-        """
+        """Return the node *name* as ``find`` does."""
         node = self.find(name)
         if node is None:
             raise NoSuchNode(name)

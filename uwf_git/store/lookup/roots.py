@@ -121,11 +121,7 @@ def list_loose_roots(store: Store) -> Iterator[tuple[str, Oid]]:
 
 
 def list_packed_roots(store: Store) -> Iterator[tuple[str, Oid]]:
-    """List the packed root refs and their values, the newest threads first.
-
-    Raises:
-        BadPackedRefs: git would not read the file either.
-    """
+    """List the packed root refs and their values, the newest threads first."""
     PackedRefs(os.path.join(store.path, PACKED_REFS))
     for ref, oid in reversed(list(list_packed_refs(store.path, "refs/"))):
         if is_root_ref(ref):

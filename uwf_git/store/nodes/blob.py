@@ -69,11 +69,7 @@ def _encode(node: Node) -> tuple[str, bytes]:
 
 
 def decode_node(name: NodeHash, content: bytes) -> Node:
-    """Read the blob that is stored under *name*, and check it against the name.
-
-    Raises:
-        DamagedNode: it is no node, is another node, or its payload does not fit its type.
-    """
+    """Read the blob that is stored under *name*, and check it against the name."""
     try:
         type_hash, written, timestamp = _parse(content)
         payload = canonical(written)
@@ -89,9 +85,6 @@ def check_node(node: Node) -> Node:
     """Return *node* if its payload has the fields of its built-in type.
 
     A push can call any payload a StepNode, and the readers of StepNodes rely on the fields.
-
-    Raises:
-        DamagedNode: the payload does not fit the type.
     """
     has_its_shape = _SHAPED.get(node.type)
     if has_its_shape is not None and not has_its_shape(node.payload):

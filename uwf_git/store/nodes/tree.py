@@ -124,9 +124,6 @@ def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> N
     """Return the node *name* from the folder *nodes*, checked; None if it is not there.
 
     For single nodes: the object store caches the trees. `NodeFolders.find` is for whole walks.
-
-    Raises:
-        DamagedNode: its content does not match its name.
     """
     oid = None if nodes is None else find_blob(objects, nodes, name)
     return None if oid is None else decode_node(name, get_blob(objects, oid))
@@ -221,11 +218,7 @@ class GrownFolder:
 
 
 def add_nodes(objects: ObjectStore, nodes: ObjectID | None, added: Iterable[Node]) -> GrownFolder:
-    """Build the folder *nodes* (None is empty) with *added* in it; write nothing.
-
-    Raises:
-        DamagedNode: the content of a node that is there does not match its name.
-    """
+    """Build the folder *nodes* (None is empty) with *added* in it; write nothing."""
     growth = GrownFolder()
     root = growth.open(objects, nodes)
     by_place: dict[str, dict[str, list[Node]]] = {}

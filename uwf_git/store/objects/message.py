@@ -85,11 +85,7 @@ def build_body(text: str) -> str:
 
 
 def parse_trailers(message: bytes) -> dict[str, str]:
-    """Read the trailers of a commit's message: its last paragraph, strictly.
-
-    Raises:
-        BadMessage: uwf does not write such a message, or it has a newer format.
-    """
+    """Read the trailers of a commit's message: its last paragraph, strictly."""
     _head, blank, last = message.decode(errors="replace").rpartition("\n\n")
     if not blank or not last.endswith("\n"):
         raise BadMessage("has no trailers")

@@ -79,9 +79,6 @@ def list_packed_refs(git_dir: str, *prefixes: str) -> Iterator[tuple[str, Oid]]:
     """Yield the full name and object id of each packed ref below one of *prefixes*, in file order.
 
     Each prefix ends in a slash.
-
-    Raises:
-        BadPackedRefs: a line of the file is no part of a row, so refs may be missing.
     """
     content = read_packed_refs(git_dir)
     _check_rows(os.path.join(git_dir, PACKED_REFS), content, len(read_header(content)))
@@ -106,11 +103,7 @@ def _bad_line(path: str, rest: bytes) -> BadPackedRefs:
 
 
 def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
-    """Yield every row of *content*, which is all of the file at *path*.
-
-    Raises:
-        BadPackedRefs: a line is not part of a row.
-    """
+    """Yield every row of *content*, which is all of the file at *path*."""
     row = _row_pattern(rb"refs/[^\n]+")
     at = len(read_header(content))
     while at < len(content):
@@ -127,11 +120,7 @@ def remove_packed_row(content: bytes, name: str) -> bytes:
 
 
 def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | None]) -> bytes:
-    """Return *content*, of packed-refs at *path*, with these refs at these values; None: no row.
-
-    Raises:
-        BadPackedRefs: a line is not part of a row.
-    """
+    """Return *content*, of packed-refs at *path*, with these refs at these values; None: no row."""
     header = read_header(content) if content else PACKED_HEADER
     rows = {row.name: row for row in parse_packed_refs(path, content)}
     for name, oid in changes.items():
@@ -149,11 +138,7 @@ def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | No
 
 
 def open_packed_refs(path: str) -> "PackedRefs":
-    """Return the packed-refs file at *path*; it is opened only if it has changed since.
-
-    Raises:
-        BadPackedRefs: its header or its last line is broken, so git reads none of it.
-    """
+    """Return the packed-refs file at *path*; it is opened only if it has changed since."""
     return _OPENED.read(path, PackedRefs)
 
 
@@ -234,11 +219,7 @@ class PackedRefs:
         return self._content[:at] + row + self._content[at:]
 
     def names(self, prefix: str) -> list[str]:
-        """List the names below *prefix* (which ends in a slash), prefix left off, in file order.
-
-        Raises:
-            BadPackedRefs: a line of the file is no part of a row, so refs may be missing.
-        """
+        """List the names below *prefix* (which ends in a slash), prefix left off, in file order."""
         wanted = os.fsencode(prefix)
         start, end = self._start, self._end
         if self._is_sorted:

@@ -84,7 +84,6 @@ class Refs:
 
         Raises:
             BadRef: it holds no object id.
-            BadPackedRefs: git could not read packed-refs either.
         """
         path = os.path.join(self._git_dir, name)
         # Most look-ups of archived threads find none; asking takes a third of a failed open.
@@ -154,7 +153,6 @@ class Refs:
         that comes is missing while one that goes is gone. A crash leaves some of them moved.
 
         Raises:
-            RefLocked: another process held the lock of one for five seconds.
             BadRef, BadPackedRefs: the refs cannot be read.
         """
         packed: set[str] = set()
@@ -283,11 +281,7 @@ class Refs:
 
 
 def list_refs(git_dir: str, prefix: str) -> dict[str, Oid]:
-    """Return the refs directly below *prefix* (which ends in a slash), by name without it.
-
-    Raises:
-        BadPackedRefs: git could not read packed-refs either.
-    """
+    """Return the refs directly below *prefix* (which ends in a slash), by name without it."""
     # Loose before packed: a ref that git packs in between is then in at least one of the two.
     loose = read_loose_refs(git_dir, prefix)
     packed = ((ref.removeprefix(prefix), oid) for ref, oid in list_packed_refs(git_dir, prefix))

@@ -167,11 +167,7 @@ def remote_url(store: Store, remote: Remote, *, for_push: bool = False) -> Remot
 
 
 def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
-    """Write the settings of a new remote, all or nothing; make a local path absolute.
-
-    Raises:
-        RefLocked: another process holds the lock of the config.
-    """
+    """Write the settings of a new remote, all or nothing; make a local path absolute."""
     if not is_remote_name(name):
         shown = name[:60] if name.isprintable() and name else repr(name[:60])
         raise BadUsage(
@@ -213,11 +209,7 @@ def refspecs_of(name: str) -> list[tuple[str, str]]:
 
 
 def remove_remote_settings(store: Store, name: str) -> None:
-    """Remove the settings of the remote *name* from the repository's config.
-
-    Raises:
-        RefLocked: another process holds the lock of the config.
-    """
+    """Remove the settings of the remote *name* from the repository's config."""
     path = _config_path(store)
     known = list_remotes(read_config_file(path))
     if name not in {remote.name for remote in known}:
@@ -240,9 +232,6 @@ def repair_remote(store: Store, name: str) -> None:
 
     Where the store has branches or tags, `git fetch` goes on to copy those. Only the repository's
     own config is changed.
-
-    Raises:
-        RefLocked: another process holds the lock of the config.
     """
     path = os.path.join(store.path, "config")
     own = read_config_file(path)

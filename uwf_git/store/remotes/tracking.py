@@ -86,11 +86,7 @@ def sort_refs(refs: Mapping[str, Oid]) -> tuple[SharedRefs, list[str]]:
 
 
 def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: SharedRefs) -> None:
-    """Move the tracking refs of *remote* from *seen* to *now*.
-
-    Raises:
-        RefLocked: another process holds the lock of one.
-    """
+    """Move the tracking refs of *remote* from *seen* to *now*."""
     places = dict.fromkeys((kind, name) for side in (now, seen) for kind, name, _oid in side.rows())
     moves = {
         f"{kind}/{name}": (seen.find(kind, name), now.find(kind, name)) for kind, name in places
@@ -107,21 +103,13 @@ def track(
     *,
     at_once: bool = False,
 ) -> None:
-    """Move the tracking ref of each place (such as `threads/<id>`) from one value to another.
-
-    Raises:
-        RefLocked: another process holds the lock of one.
-    """
+    """Move the tracking ref of each place (such as `threads/<id>`) from one value to another."""
     changes = {remote.tracking + place: move for place, move in moves.items() if move[0] != move[1]}
     store.refs.change(changes, at_once=at_once)
 
 
 def forget_tracking(store: Store, remote: Remote) -> None:
-    """Remove the tracking refs of *remote*.
-
-    Raises:
-        RefLocked: another process holds the lock of one.
-    """
+    """Remove the tracking refs of *remote*."""
     moves: dict[str, tuple[Oid | None, Oid | None]] = {}
     for kind in SHARED:
         listed = list_refs(store.path, f"{remote.tracking}{kind}/")

@@ -41,12 +41,7 @@ _PARSED: ByteCache[tuple[ObjectID, NodeHash, object], Any] = ByteCache(
 
 
 def get_workflow(snapshot: Snapshot, name: NodeHash) -> Workflow:
-    """Return the workflow *name*.
-
-    Raises:
-        NotAWorkflow: the node is none.
-        MissingNode, DamagedNode: it cannot be read.
-    """
+    """Return the workflow *name*."""
     return _get(snapshot, name, parse_workflow)
 
 
@@ -66,11 +61,7 @@ def get_flow(snapshot: Snapshot, name: NodeHash) -> "Flow":
 
 
 def get_schema(snapshot: Snapshot, name: NodeHash) -> Any:
-    """Return the JSON Schema *name*.
-
-    Raises:
-        MissingNode, DamagedNode: it cannot be read.
-    """
+    """Return the JSON Schema *name*."""
     return _get(snapshot, name, _payload)
 
 

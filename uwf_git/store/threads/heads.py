@@ -110,7 +110,6 @@ def get_head(store: Store, thread: ThreadId) -> Head:
 
     Raises:
         NoSuchThread: there is no such thread.
-        BadPackedRefs: a broken line of packed-refs may hide it.
     """
     head = find_head(store, thread)
     if head is None:

@@ -31,9 +31,6 @@ def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iter
     """Yield the snapshots of a thread from *tip* back to its ``start`` or ``fork`` commit.
 
     With *through_forks* the walk goes on into the thread that was forked.
-
-    Raises:
-        StoreDamaged, BadMessage: the history is broken there.
     """
     oid: Oid | None = tip
     while oid is not None:
@@ -111,11 +108,7 @@ class StepChain:
         return self._length
 
     def get(self, place: int) -> Node:
-        """Return the step at *place*, from 0 to one less than the length.
-
-        Raises:
-            MissingNode, DamagedNode, StoreDamaged: the chain is broken between it and the newest.
-        """
+        """Return the step at *place*, from 0 to one less than the length."""
         back = self._length - 1 - place
         with self._lock:
             if not self._names:
@@ -185,11 +178,7 @@ KEPT = "refs/uwf/kept/"
 
 
 def preserve_commit(store: Store, thread: ThreadId, commit: Oid) -> None:
-    """Protect *commit*, which could not become the head of *thread*, from gc.
-
-    Raises:
-        RefLocked: another program keeps git's lock on the ref.
-    """
+    """Protect *commit*, which could not become the head of *thread*, from gc."""
     store.refs.create(_ref(thread, commit), commit)
 
 

@@ -58,11 +58,7 @@ def build_thread_message(record: TransitionRecord, words: Words) -> bytes:
 
 
 def parse_thread_message(message: bytes) -> TransitionRecord:
-    """Read the record back from the message of a thread commit.
-
-    Raises:
-        BadMessage: it is not a message that uwf writes, or of another format.
-    """
+    """Read the record back from the message of a thread commit."""
     trailers = parse_trailers(message)
     unlisted = trailers.keys() - _LISTED
     if unlisted:

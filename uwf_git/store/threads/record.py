@@ -62,11 +62,7 @@ def record_start(store: Store, new: NewCommit, signing: Signing) -> Oid:
 
 
 def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing) -> Oid:
-    """Write the commit that follows *parent*.
-
-    Raises:
-        DamagedNode: an added node does not fit its type.
-    """
+    """Write the commit that follows *parent*."""
     return _record(store, new, signing, parent=parent)
 
 

@@ -78,12 +78,7 @@ class Snapshot(NamedTuple):
         return body_of(self.commit.message)
 
     def get_node(self, name: NodeHash) -> Node:
-        """Return the node *name*, checked against its name.
-
-        Raises:
-            MissingNode: the commit does not have it.
-            DamagedNode: its content does not match its name.
-        """
+        """Return the node *name*, checked against its name."""
         node = find_node(self.objects, self.nodes, name)
         if node is None:
             raise MissingNode(name)
@@ -140,11 +135,7 @@ class Snapshot(NamedTuple):
         return self.get_node(self.record.node)
 
     def walk_chain(self) -> Iterator[Node]:
-        """Yield the chain: StepNodes, newest first, then the StartNode.
-
-        Raises:
-            MissingNode, DamagedNode: the chain is broken there.
-        """
+        """Yield the chain: StepNodes, newest first, then the StartNode."""
         name = self.record.node
         seen: set[NodeHash] = set()
         while True:
@@ -169,20 +160,12 @@ def _previous(node: Node) -> NodeHash | None:
 
 
 def read_snapshot(store: Store, oid: Oid) -> Snapshot:
-    """Read the thread commit *oid*.
-
-    Raises:
-        StoreDamaged, BadMessage: it is not a thread commit.
-    """
+    """Read the thread commit *oid*."""
     return read_at(store.objects, oid)
 
 
 def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
-    """Read the thread commit *oid*.
-
-    Raises:
-        StoreDamaged, BadMessage: it is not a thread commit.
-    """
+    """Read the thread commit *oid*."""
     commit = read_commit(objects, oid)
     try:
         return Snapshot(objects, commit, parse_thread_message(commit.message))
@@ -191,20 +174,12 @@ def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
 
 
 def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
-    """Return the node *name*, which must be of the built-in type *kind*.
-
-    Raises:
-        MissingNode, DamagedNode: it is missing, or of another type.
-    """
+    """Return the node *name*, which must be of the built-in type *kind*."""
     return check_type(snapshot.get_node(name), kind)
 
 
 def check_type(node: Node, kind: NodeHash) -> Node:
-    """Return *node* if it is of the built-in type *kind*.
-
-    Raises:
-        DamagedNode: it is of another type.
-    """
+    """Return *node* if it is of the built-in type *kind*."""
     if node.type != kind:
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")

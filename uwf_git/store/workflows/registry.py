@@ -162,11 +162,7 @@ def list_names(store: Store) -> list[str]:
 
 
 def find_version(store: Store, name: str) -> Version | None:
-    """Return the newest version of the workflow *name*, or None.
-
-    Raises:
-        StoreDamaged, BadMessage: its commit is damaged.
-    """
+    """Return the newest version of the workflow *name*, or None."""
     oid = store.refs.find(WORKFLOWS + name)
     return None if oid is None else _read_version(store, name, oid)
 
@@ -203,11 +199,7 @@ def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
 
 
 def get_version_node(store: Store, version: Version, name: NodeHash) -> Node:
-    """Return the node *name* from the closure of a version.
-
-    Raises:
-        MissingNode, DamagedNode: it is missing or damaged.
-    """
+    """Return the node *name* from the closure of a version."""
     nodes = find_entry(store.objects, version.commit, NODES)
     node = find_node(store.objects, nodes, name)
     if node is None:
