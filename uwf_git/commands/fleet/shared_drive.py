@@ -19,6 +19,7 @@ from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Wat
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper
 from uwf_git.commands.fleet.project import Project
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.fetch import Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.step.branches import join_branches, settle_branches
@@ -29,9 +30,16 @@ from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, parse_thread_id, resolve_thread
+from uwf_git.store.threads.heads import (
+    ACTIVE,
+    ARCHIVE,
+    find_head,
+    parse_thread_id,
+    resolve_thread,
+)
 
 
 class Share(NamedTuple):
@@ -153,7 +161,7 @@ class SharedDrive:
                 self._held.role = turn.role
             played = play(turn)
             with suppress(UwfError):
-                self._fetch()
+                self._look()
             return played
 
         return attended
@@ -181,7 +189,7 @@ class SharedDrive:
 
     def _push_once(self) -> None:
         head = find_head(self._store, self._thread)
-        if head is None:
+        if head is None or not self._is_ahead():
             return
         if self._share.project is not None and os.path.isdir(self._share.project.workdir):
             self._share.project.publish()
@@ -206,6 +214,19 @@ class SharedDrive:
         if self._thread in ended:
             debug("6E3VJ0KD", "moved at the hub", thread=self._thread)
             self.cancelled.set()
+
+    def _look(self) -> None:
+        """Fetch the thread if it has moved at the hub."""
+        refs, held = self._hub.look(), self._held
+        tip = refs.get(ACTIVE + self._thread), refs.get(ARCHIVE + self._thread)
+        if held is None or tip != held.tip:
+            self._fetch()
+
+    def _is_ahead(self) -> bool:
+        """Return whether the clone has what the hub had not when it was last seen."""
+        seen = read_shared(self._store, self._hub.remote)
+        ours = read_shared(self._store).only(with_branches(self._store, [self._thread], seen))
+        return any(seen.find(kind, name) != oid for kind, name, oid in ours.rows())
 
     def _fetch(self) -> Fetched:
         return fetch_remote(self._store, self._caller, self._remote, [self._thread])
