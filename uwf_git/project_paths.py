@@ -21,10 +21,10 @@ def _is_relative_path(word: str) -> bool:
 
 
 def _project_folders(workdir: Path) -> list[Path]:
-    """Return the folders above *workdir* that have workflows of their own, nearest first."""
+    """Return *workdir* and the folders above it, those that have workflows, nearest first."""
     found: list[Path] = []
     for folder in map(Path, folders_around(str(workdir))):
-        if folder != workdir.absolute() and (folder / ".workflows").is_dir():
+        if (folder / ".workflows").is_dir():
             found.append(folder)
         if os.path.lexists(folder / ".git"):
             return found
