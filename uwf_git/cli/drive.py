@@ -10,12 +10,16 @@ from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.work import poll_option, ttl_option
+from uwf_git.commands.fleet.claims import POLL_S, TTL_S
 from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
 from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.work import Done, Job
+from uwf_git.commands.remote.push import push_remote
 from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url
+from uwf_git.store.store import Store
 
 
 @verb(
@@ -90,6 +94,25 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
         how["wait"],
         how["follow"],
     )
+    _drive(session, store, address, request, insecure=how["insecure"])
+
+
+def drive_started(
+    session: Session, store: Store, thread: ThreadId, address: str, *, workdir: str | None
+) -> None:
+    """Push a thread that was started here, and drive it and its branches at *address*."""
+    remote = choose_remote(store.config, None)
+    pushed = push_remote(store, without_password_prompt(session), remote.name, [thread])
+    failure = pushed.failure()
+    if failure is not None:
+        raise failure
+    job = Job(remote_url(store, remote).text, "", TTL_S, POLL_S, workdir=workdir or "")
+    _drive(session, store, address, FleetRequest(job, remote.name, (thread,)), insecure=False)
+
+
+def _drive(
+    session: Session, store: Store, address: str, request: FleetRequest, *, insecure: bool
+) -> None:
     report = FleetReport(
         on_moved=lambda thread, subject: note(f"{thread} {visible_line(subject)}"),
         on_done=_tell_done,
@@ -98,7 +121,7 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
         ),
     )
     caller = without_password_prompt(session)
-    with sigterm_as_interrupt(), open_executor(address, insecure=how["insecure"]) as executor:
+    with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:
         end = drive_hub(store, caller, executor, request, report)
     document = end._asdict()
     failed = document.pop("failed")

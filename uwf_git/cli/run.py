@@ -19,6 +19,7 @@ from uwf_git.commands.lifecycle.start import StartRequest
     "uwf run ./my-workflow.yaml -p 'Fix the login bug' --agent ./my-agent",
     "uwf run solve-issue -p 'Fix the login bug' --until reviewer --stream",
     "uwf run solve-issue -p 'Fix the login bug' --background",
+    "uwf run solve-issue -p 'Fix the login bug' --on tls://head.example.org:8786",
     exits=DRIVE_EXITS,
 )
 @click.argument("workflow")
@@ -26,8 +27,14 @@ from uwf_git.commands.lifecycle.start import StartRequest
 @agents_option("The agent of a role, or of every role; may be repeated.")
 @workdir_option
 @limit_options
+@click.option(
+    "--on",
+    "address",
+    metavar="ADDRESS",
+    help="Push the thread, and drive it and its branches there: see `uwf drive --on`.",
+)
 @drive_options
-def command(
+def command(  # noqa: PLR0913 (its options)
     session: Session,
     *,
     workflow: str,
@@ -35,6 +42,7 @@ def command(
     agents: tuple[str, ...],
     workdir: str | None,
     limits: dict[str, Any],
+    address: str | None,
     how: DriveOptions,
 ) -> None:
     """Start a thread and drive it to its end.
@@ -63,4 +71,9 @@ def command(
     started = begin_thread(session, store, request)
     note_found(started)
     note(f"thread {started.thread}")
+    if address is not None:
+        from uwf_git.cli.drive import drive_started  # noqa: PLC0415 (imports all that fetches and pushes)
+
+        drive_started(session, store, started.thread, address, workdir=workdir)
+        return
     drive_and_tell(session, store, Driving(started.thread, how))

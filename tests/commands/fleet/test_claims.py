@@ -82,3 +82,34 @@ def test_a_hub_that_takes_no_claims_is_told(field: Field) -> None:
     assert process.returncode == 1
     assert f"it does not take a claim of thread {thread}" in err
     assert field.paid() == 0
+
+
+def test_git_takes_an_identical_claim_twice_so_each_is_new(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    ref = "refs/claims/01J7K9M2XNPQR5VWBCDF8G3H4T"
+    for machine in (a, b):
+        store = str(machine.home / ".uwf/store.git")
+        argv = ["git", "-C", store, "hash-object", "-w", "--stdin"]
+        ran = subprocess.run(argv, input="same", check=True, capture_output=True, text=True)
+        lease = f"--force-with-lease={ref}:"
+        push = ["git", "-C", store, "push", lease, str(field.hub), f"{ran.stdout.strip()}:{ref}"]
+        # The second one is told that all is well, too.
+        subprocess.run(push, check=True, capture_output=True)
+
+
+def test_of_many_that_claim_at_once_one_gets_it(field: Field) -> None:
+    machines = [field.machine(f"m{number}") for number in range(5)]
+    thread = machines[0].begin(PLAIN)
+    field.let_wait()
+    processes = [each.work(thread) for each in machines]
+    with ended(*processes):
+        wait_until(
+            lambda: sum(each.poll() == 4 for each in processes) == len(processes) - 1,
+            "several hold the claim, or none was told",
+        )
+        assert field.paid() == 1
+        field.go.touch()
+        (winner,) = (each for each in processes if each.returncode is None)
+        _out, err = winner.communicate()
+        assert winner.returncode == 0, err
+    assert field.paid() == 3

@@ -1,5 +1,7 @@
 """Everything at a hub on many processes: each agent is paid once, and nothing can be lost."""
 
+import json
+
 from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ended
 
 DRIVE = ("drive", *FAST)
@@ -56,3 +58,14 @@ def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None
     assert f"refs/archive/{thread}" in field.refs()
     assert f"refs/threads/{other}" in field.refs()
     assert field.paid() == SPLIT_STEPS
+
+
+def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field) -> None:
+    a = field.machine("a")
+    path = a.home / "flow.yaml"
+    path.write_text(SPLIT)
+    agent = ("--agent", str(field.agent))
+    out = a.run("run", str(path), "-p", "Do it.", *agent, "--on", "local:2")
+    assert json.loads(out)["threads"] == {"completed": 6}
+    assert field.paid() == SPLIT_STEPS
+    assert not field.refs("refs/threads")

@@ -238,10 +238,11 @@ class Keeper:
                     return
             # The hub may be away for a while: whoever watches the claims then takes the threads.
             with suppress(UwfError, OSError):
-                self._compare(held, self._hub.look())
                 if time.monotonic() >= due:
                     self._renew(each for each in held if not each.is_lost.is_set())
                     due = time.monotonic() + self._ttl_s / _BEATS
+            with suppress(UwfError, OSError):
+                self._compare(held, self._hub.look())
 
     def _compare(self, held: list[Held], refs: Mapping[str, Oid]) -> None:
         for each in held:
@@ -254,8 +255,9 @@ class Keeper:
             each.value = value or each.value
             tip = refs.get(ACTIVE + each.thread), refs.get(ARCHIVE + each.thread)
             if tip != each.tip:
-                each.tip = tip
+                # If that fails, it is news again at the next look.
                 each.on_moved()
+                each.tip = tip
 
     def _renew(self, held: Iterable[Held]) -> None:
         moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
