@@ -12,7 +12,16 @@ def test_files_of_the_project_are_found_from_its_folders(tmp_path: Path) -> None
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "agents/all").touch()
     (tmp_path / "deep/er/agents/own").touch()
-    words = ("agents/all", "agents/own", "agents/none", "agents", "-f/x", "/bin/sh", "all")
+    words = (
+        "agents/all",
+        "agents/own",
+        "agents/none",
+        "agents",
+        "-f/x",
+        "/bin/sh",
+        "all",
+        "a/" * 3000,
+    )
 
     found = find_above(words, workdir=str(tmp_path / "deep/er"))
 

@@ -35,7 +35,8 @@ def _project_folders(workdir: Path) -> list[Path]:
 def _from_above(word: str, workdir: str, folders: Sequence[Path]) -> str:
     if not _is_relative_path(word) or os.path.lexists(os.path.join(workdir, word)):
         return word
-    return next((str(each / word) for each in folders if (each / word).is_file()), word)
+    # A word may be a whole script, longer than a path may be: that is no error of `isfile`.
+    return next((str(each / word) for each in folders if os.path.isfile(each / word)), word)
 
 
 def is_in_repository(folder: str) -> bool:
