@@ -94,7 +94,8 @@ def hold_shared_drive(
     with shared.claimed(), cancellable(shared.cancelled):
         step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
         request = request._replace(step=step)
-        watcher = watcher.then(shared.push)
+        # Not after each step: it is pushed with what follows it, before the next agent.
+        watcher = watcher.then(shared.push)._replace(on_step=watcher.on_step)
         with hold_drive(store, caller, request, watcher=watcher) as drive:
             shared.drive = drive
             yield shared
@@ -110,7 +111,7 @@ class SharedDrive:
         self._remote = choose_remote(store.config, share.remote).name
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
         self._held: Held | None = None
-        self.cancelled = threading.Event()
+        self.cancelled, self._pushing = threading.Event(), threading.Lock()
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -140,18 +141,19 @@ class SharedDrive:
         try:
             while True:
                 driven = self.drive.run()
+                self.push()
                 if driven.stopped != "split" or not self._join():
                     return driven
         except (TurnInterrupted, KeyboardInterrupt):
             if not self.cancelled.is_set():
                 raise
         except Conflict as error:
-            if error.code not in {"fetch-first", "push-diverged"}:
+            if error.code not in {"ended-elsewhere", "fetch-first", "push-diverged"}:
                 raise
         raise ClaimLost(self._thread, self._remote, kept=self._follow())
 
     def attend(self, play: Player) -> Player:
-        """Return a player that says in the claim who is at work, and looks at the hub at its end.
+        """Return a player that pushes first, and looks at the hub at the end of the turn.
 
         Steering that came while the agent worked is then recorded before its step.
         """
@@ -159,6 +161,7 @@ class SharedDrive:
         def attended(turn: Turn) -> Played:
             if self._held is not None:
                 self._held.role = turn.role
+            self.push()
             played = play(turn)
             with suppress(UwfError):
                 self._look()
@@ -178,7 +181,9 @@ class SharedDrive:
         until = time.monotonic() + self._share.ttl_s
         while True:
             try:
-                self._push_once()
+                # Branches are played in several threads of Python.
+                with self._pushing:
+                    self._push_once()
             except RemoteFailed:
                 if time.monotonic() >= until:
                     raise
