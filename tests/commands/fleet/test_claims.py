@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 
+import pytest
 from commands.at_work import wait_until
 from commands.fleet.machines import PLAIN, Field, ended
 
@@ -113,3 +114,23 @@ def test_of_many_that_claim_at_once_one_gets_it(field: Field) -> None:
         _out, err = winner.communicate()
         assert winner.returncode == 0, err
     assert field.paid() == 3
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[1]", "[" * 4000, '{"host": {"a": 1}, "role": 7}', '{"host": "\\u001b[2J"}']
+)
+def test_a_claim_of_a_stranger_is_listed_and_harms_nothing(field: Field, content: str) -> None:
+    a = field.machine("a")
+    thread = a.begin(PLAIN)
+    argv = ["git", "-C", str(field.hub), "hash-object", "-w", "--stdin"]
+    ran = subprocess.run(argv, input=content, check=True, capture_output=True, text=True)
+    for name in (thread, "odd"):
+        field.git("update-ref", f"refs/claims/{name}", ran.stdout.strip())
+    assert [row["thread"] for row in a.json("ps", thread, "--remote")] == [thread]
+    assert "\x1b[2J" not in a.run("ps", "--remote", "--format=text")
+    with a.start("thread", "run", thread, "--claim") as process:
+        # It looks like one that lives until the time to live is over.
+        wait_until(lambda: field.refs("refs/claims"), "the claim is gone")
+        process.terminate()
+        _out, err = process.communicate()
+    assert "internal error" not in err

@@ -16,12 +16,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
-from uwf_git.model.names import ThreadId
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.objects.objects import read_blob
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.blob_refs import build_parcel, hold_blobs, name_blob
@@ -47,8 +46,8 @@ class ThreadClaimed(Conflict):
 
     code = "thread-claimed"
 
-    def __init__(self, thread: ThreadId, claim: Mapping[str, Any]) -> None:
-        host = str(claim.get("host", "another machine"))
+    def __init__(self, thread: ThreadId, claim: Mapping[str, str]) -> None:
+        host = claim.get("host", "another machine")
         super().__init__(
             f"thread {thread} is run by {host}, which renews its claim",
             hint="`uwf ps --remote` shows who runs what",
@@ -77,19 +76,21 @@ class Hub:
 
         return list_refs_there(self._access)
 
-    def read(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, dict[str, Any]]:
+    def read(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, dict[str, str]]:
         """Read what *claims* say; one that says nothing readable is empty."""
         from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
 
-        read: dict[ThreadId, dict[str, Any]] = {thread: {} for thread in claims}
+        read: dict[ThreadId, dict[str, str]] = {thread: {} for thread in claims}
         wanted = list(dict.fromkeys(claims.values()))
         with receive_objects(self.store, read_fetch_limits(self.store.config)) as incoming:
             if wanted:
                 fetch_pack(self._access, lambda _refs: FetchRequest(wanted, []), incoming)
             for thread, oid in claims.items():
-                with suppress(UwfError, KeyError, ValueError):
+                # Anybody who may push may have written it.
+                with suppress(UwfError, KeyError, ValueError, RecursionError):
                     said = json.loads(read_blob(incoming.objects, oid))
-                    read[thread] = said if isinstance(said, dict) else {}
+                    fields = said.items() if isinstance(said, dict) else ()
+                    read[thread] = {key: text for key, text in fields if isinstance(text, str)}
         return read
 
     def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
@@ -111,11 +112,8 @@ class Hub:
 
 def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
     """Return the claims among the refs of a hub."""
-    return {
-        ThreadId(ref.removeprefix(CLAIMS)): oid
-        for ref, oid in refs.items()
-        if ref.startswith(CLAIMS)
-    }
+    named = {ref.removeprefix(CLAIMS): oid for ref, oid in refs.items() if ref.startswith(CLAIMS)}
+    return {ThreadId(name): oid for name, oid in named.items() if is_thread_id(name)}
 
 
 class Watch:
