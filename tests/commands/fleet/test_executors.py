@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from commands.fleet.machines import FAST, Field
-
-DRIVE = ("drive", *FAST)
+from commands.fleet.machines import PLAIN, Field
 
 
 def test_a_scheduler_elsewhere_needs_tls(field: Field) -> None:
@@ -24,3 +22,22 @@ def test_one_module_imports_dask() -> None:
     package = Path(__file__).parents[3] / "uwf_git"
     found = [each for each in package.rglob("*.py") if "distributed import" in each.read_text()]
     assert [each.name for each in found] == ["dask.py"]
+
+
+def test_an_executor_that_has_ended_is_told(field: Field) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    broken = "class Broken:\n    def submit(self, *words):\n        raise RuntimeError('gone')\n"
+    (a.home / "broken.py").write_text(broken)
+    with a.start("drive", "--on", "broken:Broken") as process:
+        _out, err = process.communicate()
+    assert process.returncode == 1
+    assert "takes no more tasks: gone" in err
+
+
+def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    end = a.drive("--on", "local:1", "--hub", str(field.place / "nowhere"))
+    assert end["threads"] == {"ready": 1}
+    assert field.paid() == 0

@@ -21,7 +21,7 @@ from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split.family import Family, list_branches
 from uwf_git.commands.step.branches import list_leaves
 from uwf_git.debug_log import debug
-from uwf_git.errors import UwfError
+from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import choose_remote
@@ -40,10 +40,12 @@ from uwf_git.store.threads.snapshot import read_snapshot
 # A driver gives the claim of its own task more time: the executor may run it elsewhere by itself.
 _PATIENCE = 1.25
 _MOST_DEATHS = 3
-"""How often a task may die with its machine before its thread rests."""
+"""How often a task may die with its machine, or find no hub, before its thread rests."""
+
+_LOST = "lost"
 
 # After these the thread can go on, or somebody else goes on with it.
-_NO_REST = {"max-steps", "thread-claimed", "claim-lost", "remote-failed", "thread-busy"}
+_NO_REST = {"max-steps", "thread-claimed", "claim-lost", "thread-busy"}
 
 
 class Executor(Protocol):
@@ -176,12 +178,14 @@ class _Driver:
             try:
                 done = future.result()
             except Exception as error:  # noqa: BLE001 (whatever an executor raises for a lost task)
-                self._deaths[task.thread] += 1
-                stopped = "lost" if self._deaths[task.thread] < _MOST_DEATHS else "died"
-                done = Done(task.thread, "", stopped, said=f"{type(error).__name__}: {error}")
+                done = Done(task.thread, "", _LOST, said=f"{type(error).__name__}: {error}")
             self.steps += done.steps
             self._report.on_done(done)
-            if done.stopped not in {*_NO_REST, "lost"}:
+            may_recover = done.stopped in {_LOST, RemoteFailed.code}
+            self._deaths[task.thread] += may_recover
+            if may_recover and self._deaths[task.thread] < _MOST_DEATHS:
+                continue
+            if done.stopped not in _NO_REST:
                 # If the run changed nothing, another one would not either.
                 self._rests[task.thread] = task.standing
 
@@ -296,7 +300,15 @@ class _Driver:
             max_steps=self._request.job.max_steps if found.root is None else 1,
         )
         self.taken_over += over is not None
-        future = self._executor.submit(run_thread, job)
+        try:
+            future = self._executor.submit(run_thread, job)
+        except RuntimeError as error:
+            # As concurrent.futures has it: a worker was killed, or it was shut down.
+            raise Refused(
+                f"the executor takes no more tasks: {error}",
+                code="executor-ended",
+                hint="nothing was lost: `uwf drive` again goes on",
+            ) from error
         self._pending[future] = _Task(found.thread, found.standing, found.root)
 
     def _waits(self, heads: dict[ThreadId, Head]) -> bool:
