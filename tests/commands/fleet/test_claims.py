@@ -3,10 +3,21 @@
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 
 import pytest
 from commands.at_work import wait_until
-from commands.fleet.machines import PLAIN, Field, ended
+from commands.fleet.machines import FAST, PLAIN, SPLIT, SPLIT_STEPS, Field, ended
+from commands.world import World
+
+from uwf_git.commands.fleet.claims import Hub, Keeper
+from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.remotes.blob_refs import name_blob
+from uwf_git.store.remotes.remotes import CLAIMS
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.remotes.url import parse_remote_url
+from uwf_git.store.store import Store
 
 
 def test_a_claim_that_is_renewed_keeps_others_away(field: Field) -> None:
@@ -134,3 +145,77 @@ def test_a_claim_of_a_stranger_is_listed_and_harms_nothing(field: Field, content
         process.terminate()
         _out, err = process.communicate()
     assert "internal error" not in err
+
+
+def test_a_second_run_in_the_same_clone_leaves_the_first_alone(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let_wait()
+    first = b.work(thread)
+    with ended(first):
+        field.wait_paid(1)
+        with b.work(thread) as second:
+            _out, err = second.communicate()
+        assert second.returncode == 4, err
+        assert field.refs("refs/claims") == [f"refs/claims/{thread}"]
+        field.go.touch()
+        _out, err = first.communicate()
+        assert first.returncode == 0, err
+    assert field.paid() == 3
+
+
+def test_a_trunk_whose_branches_are_run_elsewhere_is_not_run(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(SPLIT)
+    # The first agent of all is done at once.
+    done = field.place / "done"
+    field.let(f"mkdir {done} 2>/dev/null || while [ ! -e {field.go} ]; do sleep 0.05; done")
+    driver = a.start("drive", "--on", "local:2", *FAST)
+    with ended(driver):
+        field.wait_paid(3)
+        with b.work(thread) as process:
+            _out, err = process.communicate()
+        assert process.returncode == 4, err
+        assert field.paid() == 3
+        field.go.touch()
+        _out, err = driver.communicate()
+        assert driver.returncode == 0, err
+    assert field.paid() == SPLIT_STEPS
+
+
+class Away(Hub):
+    """A hub of claims in memory, whose answer is sometimes lost, and the look that follows."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.beats, self.claims = store, 0, dict[str, Oid]()
+        self._is_away = False
+
+    def look(self) -> dict[str, Oid]:
+        if self._is_away:
+            self._is_away = False
+            raise RemoteFailed(parse_remote_url("/hub", relative_to="/"), "it is away")
+        return dict(self.claims)
+
+    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
+        moved = {each for each in moves if self.claims.get(CLAIMS + each) == moves[each][0]}
+        for each in moved:
+            new = moves[each][1]
+            if new is None:
+                del self.claims[CLAIMS + each]
+            else:
+                self.claims[CLAIMS + each] = name_blob(new)
+        self.beats += bool(moved)
+        if self.beats % 3 == 2 and moved:
+            self._is_away = True
+            raise RemoteFailed(parse_remote_url("/hub", relative_to="/"), "it is away")
+        return moved
+
+
+def test_a_lost_answer_loses_no_claim(world: World) -> None:
+    hub, thread = Away(world.store), ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+    keeper = Keeper(hub, ttl_s=0.06, poll_s=0.01)
+    held = keeper.take(thread, on_moved=lambda: None)
+    wait_until(lambda: hub.beats > 12 or held.is_lost.is_set(), "it is not renewed")
+    assert not held.is_lost.is_set()
+    keeper.release(held)
+    assert hub.claims == {}

@@ -14,8 +14,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
@@ -139,9 +139,12 @@ class Held:
     """A claim of this process."""
 
     def __init__(self, thread: ThreadId, value: Oid, on_moved: Callable[[], None]) -> None:
-        self.thread, self.value, self.on_moved = thread, value, on_moved
-        self.sent = value
-        """What was sent last; it may have arrived though the answer was lost."""
+        self.thread, self.on_moved = thread, on_moved
+        self.values = [value]
+        """What the hub may have: the last value seen there, and those sent since, newest last.
+
+        Each may have arrived though its answer was lost.
+        """
 
         self.is_lost = threading.Event()
         self.role = ""
@@ -196,7 +199,7 @@ class Keeper:
             if said.get("place") == place_of(self._hub.store) or (
                 thread in watch.find_dead({thread: found})
             ):
-                # Left by a dead process: one that lives would hold the thread's lock here.
+                # Left by a dead process: who claims a thread holds its drive lock in this clone.
                 over = found
                 continue
             first = first or found
@@ -211,8 +214,7 @@ class Keeper:
             self._woken.set()
         if not held.is_lost.is_set():
             with suppress(UwfError):
-                if held.thread not in self._hub.swap({held.thread: (held.value, None)}):
-                    self._hub.swap({held.thread: (held.sent, None)})
+                any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1])
 
     def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {
@@ -234,38 +236,48 @@ class Keeper:
                 if not held:
                     self._is_running = False
                     return
-            # The hub may be away for a while: whoever watches the claims then takes the threads.
-            with suppress(UwfError, OSError):
-                if time.monotonic() >= due:
+            if time.monotonic() >= due:
+                with self._surviving():
                     self._renew(each for each in held if not each.is_lost.is_set())
                     due = time.monotonic() + self._ttl_s / _BEATS
-            with suppress(UwfError, OSError):
-                self._compare(held, self._hub.look())
+            with self._surviving():
+                refs = self._hub.look()
+                for each in held:
+                    with self._surviving():
+                        self._compare(each, refs)
 
-    def _compare(self, held: list[Held], refs: Mapping[str, Oid]) -> None:
-        for each in held:
-            value = refs.get(CLAIMS + each.thread)
-            if value not in {each.value, each.sent} and each.thread in self._held:
-                debug("Q5R8W2TN", "claim lost", thread=each.thread)
-                each.is_lost.set()
-                each.on_moved()
-                continue
-            each.value = value or each.value
-            tip = refs.get(ACTIVE + each.thread), refs.get(ARCHIVE + each.thread)
-            if tip != each.tip:
+    @contextmanager
+    def _surviving(self) -> Iterator[None]:
+        """Go on after any error: without its beat an agent at work would be taken for dead."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (the hub may be away; and see above)
+            debug("8YV4M1KD", "claims not kept", error=str(error))
+
+    def _compare(self, held: Held, refs: Mapping[str, Oid]) -> None:
+        """Notice that another process has the claim, or that the thread has moved."""
+        value = refs.get(CLAIMS + held.thread)
+        if value not in held.values and held.thread in self._held:
+            debug("Q5R8W2TN", "claim lost", thread=held.thread)
+            held.is_lost.set()
+            held.on_moved()
+        elif value is not None:
+            del held.values[: held.values.index(value)]
+            tip = refs.get(ACTIVE + held.thread), refs.get(ARCHIVE + held.thread)
+            if tip != held.tip:
                 # If that fails, it is news again at the next look.
-                each.on_moved()
-                each.tip = tip
+                held.on_moved()
+                held.tip = tip
 
     def _renew(self, held: Iterable[Held]) -> None:
         moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}
         renewed = {each.thread: each for each in held}
         for each in renewed.values():
             new = self._build(each.thread, each.role)
-            each.sent = name_blob(new)
-            moves[each.thread] = (each.value, new)
+            moves[each.thread] = (each.values[0], new)
+            each.values.append(name_blob(new))
         for thread in self._hub.swap(moves) if moves else ():
-            renewed[thread].value = renewed[thread].sent
+            del renewed[thread].values[:-1]
 
 
 def place_of(store: Store) -> str:

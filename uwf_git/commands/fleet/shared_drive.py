@@ -10,18 +10,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.agents.group import cancellable, check_cancelled
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Watcher, hold_drive
-from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper
+from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper, list_claims
 from uwf_git.commands.fleet.project import Project
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.fetch import Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.split.family import list_present_descendants
 from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.turn import Played, Player, Turn
@@ -91,14 +92,20 @@ def hold_shared_drive(
     text = request.step.thread
     thread = parse_thread_id(text) or resolve_thread(store, text)
     shared = SharedDrive(store, caller, thread, share)
-    with shared.claimed(), cancellable(shared.cancelled):
-        step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
-        request = request._replace(step=step)
-        # Not after each step: it is pushed with what follows it, before the next agent.
-        watcher = watcher.then(shared.push)._replace(on_step=watcher.on_step)
-        with hold_drive(store, caller, request, watcher=watcher) as drive:
-            shared.drive = drive
-            yield shared
+    # A machine that has nothing of it learns what to lock.
+    shared.fetch()
+    step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
+    request = request._replace(step=step)
+    # Not after each step: it is pushed with what follows it, before the next agent.
+    watcher = watcher.then(shared.push)._replace(on_step=watcher.on_step)
+    # The lock first: a claim of this clone is then known to be dead.
+    with (
+        hold_drive(store, caller, request, watcher=watcher) as drive,
+        shared.claimed(and_branches=not request.is_branch),
+        cancellable(shared.cancelled),
+    ):
+        shared.drive = drive
+        yield shared
 
 
 class SharedDrive:
@@ -108,29 +115,42 @@ class SharedDrive:
 
     def __init__(self, store: Store, caller: Caller, thread: ThreadId, share: Share) -> None:
         self._store, self._caller, self._thread, self._share = store, caller, thread, share
-        self._remote = choose_remote(store.config, share.remote).name
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
+        self._remote = self._hub.remote.name
         self._held: Held | None = None
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Hold the claim; the clone is then as new as the hub, and the hub as the clone."""
+    def claimed(self, *, and_branches: bool) -> Iterator[None]:
+        """Hold the claim; the clone is then as new as the hub, and the hub as the clone.
+
+        *and_branches*: and those that others have of its branches, which are run here, too.
+        """
         share = self._share
         keeper = Keeper(self._hub, ttl_s=share.ttl_s, poll_s=share.poll_s)
-        self._held = held = keeper.take(self._thread, over=share.over, on_moved=self._on_moved)
-        try:
+        with ExitStack() as taken:
+            held = keeper.take(self._thread, over=share.over, on_moved=self._on_moved)
+            taken.callback(keeper.release, held)
+            self._held = held
             self._follow()
+            for branch in self._list_claimed_branches() if and_branches else ():
+                taken.callback(keeper.release, keeper.take(branch, on_moved=lambda: None))
             if share.project is not None:
                 share.project.prepare()
             self.push()
-            yield
-        finally:
-            if not held.is_lost.is_set():
-                # Also what was interrupted; and if that fails, the next run here begins with it.
-                with suppress(UwfError):
-                    self._push_once()
-            keeper.release(held)
+            try:
+                yield
+            finally:
+                if not held.is_lost.is_set():
+                    # What was interrupted, too; if that fails, the next run here begins with it.
+                    with suppress(UwfError):
+                        self._push_once()
+
+    def _list_claimed_branches(self) -> list[ThreadId]:
+        claims = list_claims(self._hub.look())
+        return [
+            each for each in list_present_descendants(self._store, self._thread) if each in claims
+        ]
 
     def run(self) -> Driven:
         """Drive until there is a reason to stop; join branches that have all ended, and go on.
@@ -212,10 +232,9 @@ class SharedDrive:
         if self._held is not None and self._held.is_lost.is_set():
             self.cancelled.set()
             return
-        fetched = self._fetch()
-        ended = {thread for thread, _error in fetched.busy} | {
-            ThreadId(each.ref.rpartition("/")[2]) for each in fetched.of("diverged")
-        }
+        fetched = self.fetch()
+        ended = {thread for thread, _error in fetched.busy}
+        ended |= {each.thread for each in fetched.of("diverged")}
         if self._thread in ended:
             debug("6E3VJ0KD", "moved at the hub", thread=self._thread)
             self.cancelled.set()
@@ -225,7 +244,7 @@ class SharedDrive:
         refs, held = self._hub.look(), self._held
         tip = refs.get(ACTIVE + self._thread), refs.get(ARCHIVE + self._thread)
         if held is None or tip != held.tip:
-            self._fetch()
+            self.fetch()
 
     def _is_ahead(self) -> bool:
         """Return whether the clone has what the hub had not when it was last seen."""
@@ -233,23 +252,22 @@ class SharedDrive:
         ours = read_shared(self._store).only(with_branches(self._store, [self._thread], seen))
         return any(seen.find(kind, name) != oid for kind, name, oid in ours.rows())
 
-    def _fetch(self) -> Fetched:
+    def fetch(self) -> Fetched:
+        """Fetch the thread, its branches and the threads around it."""
         return fetch_remote(self._store, self._caller, self._remote, [self._thread])
 
     def _follow(self) -> ThreadId | None:
         """Fetch; in a cache keep what has diverged as a fork; return the fork of the thread."""
-        fetched, kept = self._fetch(), None
+        fetched, kept = self.fetch(), None
         new_id = self._share.new_id
+        if new_id is None:
+            if (failure := fetched.failure()) is not None:
+                raise failure
+            return None
         for each in fetched.of("diverged"):
-            if new_id is None:
-                break
-            thread = ThreadId(each.ref.rpartition("/")[2])
-            fork = fork_thread(
-                self._store, self._caller, ForkRequest(thread, at=each.local), thread=new_id()
-            )
-            kept = fork.thread if thread == self._thread else kept
-        if new_id is None and (failure := fetched.failure()) is not None:
-            raise failure
+            request = ForkRequest(each.thread, at=each.local)
+            fork = fork_thread(self._store, self._caller, request, thread=new_id())
+            kept = fork.thread if each.thread == self._thread else kept
         return kept
 
     def _join(self) -> bool:

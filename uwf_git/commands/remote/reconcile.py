@@ -68,6 +68,11 @@ class Reconciled(NamedTuple):
     joined_by: "Reconciled | None" = None
     """The outermost thread that has diverged as well, and has joined this one here."""
 
+    @property
+    def thread(self) -> ThreadId:
+        """The thread that it is about, if it is about none of the workflows."""
+        return ThreadId(self.ref.rpartition("/")[2])
+
 
 def reconcile_thread(
     store: Store, remote: Remote, thread: ThreadId, *, passed: Container[Arrival] = ()
