@@ -9,16 +9,18 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.render import emit, note
 from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.session.settings import Session
+from uwf_git.cli.thread.run import Driving
 from uwf_git.cli.work import poll_option, ttl_option
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
 from uwf_git.commands.fleet.drive import FleetReport, FleetRequest, drive_hub
 from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.work import Done, Job
 from uwf_git.commands.remote.push import push_remote
+from uwf_git.errors import Refused
 from uwf_git.model.event_words import count_steps, first_line
-from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url
+from uwf_git.store.remotes.url import shown_url
 from uwf_git.store.store import Store
 
 
@@ -78,15 +80,19 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
     """
     store = session.open_store()
     remote = choose_remote(store.config, how["remote"])
-    url = how["hub"] or remote_url(store, remote).text
-    workdir = (
-        os.path.join(session.cwd, os.path.expanduser(how["workdir"])) if how["workdir"] else ""
-    )
-    if workdir and how["project"]:
+    if how["workdir"] and how["project"]:
         raise click.UsageError("--workdir and --project exclude each other")
-    job = Job(url, "", how["ttl"], how["poll"], workdir=workdir)
+    job = Job(
+        _without_secret(how["hub"] or remote_url(store, remote).text),
+        "",
+        how["ttl"],
+        how["poll"],
+        workdir=_find_workdir(session, how["workdir"]),
+        project=_without_secret(how["project"] or ""),
+        base=how["base"] or "",
+    )
     request = FleetRequest(
-        job._replace(project=how["project"] or "", base=how["base"] or ""),
+        job,
         remote.name,
         threads,
         how["jobs"],
@@ -97,17 +103,33 @@ def command(session: Session, *, threads: tuple[str, ...], address: str, **how: 
     _drive(session, store, address, request, insecure=how["insecure"])
 
 
-def drive_started(
-    session: Session, store: Store, thread: ThreadId, address: str, *, workdir: str | None
-) -> None:
+def drive_started(session: Session, store: Store, driving: Driving, address: str) -> None:
     """Push a thread that was started here, and drive it and its branches at *address*."""
+    how = driving.how
     remote = choose_remote(store.config, None)
-    pushed = push_remote(store, without_password_prompt(session), remote.name, [thread])
+    pushed = push_remote(store, without_password_prompt(session), remote.name, [driving.thread])
     failure = pushed.failure()
     if failure is not None:
         raise failure
-    job = Job(remote_url(store, remote).text, "", TTL_S, POLL_S, workdir=workdir or "")
-    _drive(session, store, address, FleetRequest(job, remote.name, (thread,)), insecure=False)
+    url = _without_secret(remote_url(store, remote).text)
+    job = Job(url, "", TTL_S, POLL_S, workdir=_find_workdir(session, driving.workdir))
+    request = FleetRequest(job, remote.name, (driving.thread,), trust=how.trust, wait=how.wait)
+    _drive(session, store, address, request, insecure=False)
+
+
+def _find_workdir(session: Session, path: str | None) -> str:
+    return os.path.join(session.cwd, os.path.expanduser(path)) if path else ""
+
+
+def _without_secret(url: str) -> str:
+    """Return *url*, which goes to every machine."""
+    if shown_url(url) != url:
+        raise Refused(
+            f"{shown_url(url)} has a password in it, and would be sent to every machine",
+            code="secret-in-task",
+            hint="name it without one, as by --hub, and let git's credential helpers have it",
+        )
+    return url
 
 
 def _drive(
@@ -116,9 +138,7 @@ def _drive(
     report = FleetReport(
         on_moved=lambda thread, subject: note(f"{thread} {visible_line(subject)}"),
         on_done=_tell_done,
-        on_refused=lambda thread, why: note(
-            f"{thread} was not submitted: {visible_line(why)}; `uwf agent trust`, or --trust"
-        ),
+        on_refused=lambda thread, why: note(f"{thread} was not submitted: {visible_line(why)}"),
     )
     caller = without_password_prompt(session)
     with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:

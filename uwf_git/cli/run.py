@@ -55,6 +55,8 @@ def command(  # noqa: PLR0913 (its options)
     A run that stops early, for a person's turn, a pause, a failure or Ctrl-C, is continued by `uwf
     thread run`.
     """
+    if address is not None and (how.until or how.background or how.stream or how.claim):
+        raise click.UsageError("--on goes without --until, --background, --stream and --claim")
     workflow = name_workflow(session, workflow, workdir=workdir)
     store = session.open_store(create=True)
     request = StartRequest(
@@ -74,6 +76,6 @@ def command(  # noqa: PLR0913 (its options)
     if address is not None:
         from uwf_git.cli.drive import drive_started  # noqa: PLC0415 (imports all that fetches and pushes)
 
-        drive_started(session, store, started.thread, address, workdir=workdir)
+        drive_started(session, store, Driving(started.thread, how, workdir=workdir), address)
         return
     drive_and_tell(session, store, Driving(started.thread, how))

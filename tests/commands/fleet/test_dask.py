@@ -113,6 +113,16 @@ def test_the_thread_of_a_lost_machine_goes_on_on_the_other(
     assert not a.json("verify")["problems"]
 
 
+def test_a_limit_of_steps_holds_where_each_machine_has_a_clone(
+    field: Field, cluster: Cluster
+) -> None:
+    a = field.machine("a")
+    a.begin(SPLIT, "--max-steps", "3")
+    field.let("sleep 0.2")
+    end_of(cluster.drive(a))
+    assert field.paid() == 3
+
+
 def is_late_step_kept(clones: Path) -> bool:
     """Tell whether a clone has a fork that the hub has not: a thread that is active there."""
     return any(list((each / "refs/threads").glob("*")) for each in clones.iterdir())

@@ -1,6 +1,7 @@
 """What a driver submits: policies, limits and trust hold as on one machine."""
 
 import json
+import time
 
 import pytest
 from commands.fleet.machines import FAST, PLAIN, SPLIT, Field
@@ -54,3 +55,18 @@ def test_a_thread_that_waits_rests_and_an_answer_brings_it_on(field: Field) -> N
     assert a.drive()["threads"] == {"waiting": 1}
     # Begun, asked, answered, asked for the next one.
     assert len(field.log(thread)) == 4
+
+
+def test_a_driver_that_waits_for_limits_ends_when_none_is_to_come(field: Field) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    # A limit that will be over when the driver begins.
+    over_ms = int(time.time() * 1000) + 1000
+    told = f'{{"kind": "rate-limit", "resetAt": {over_ms}}}'
+    field.let(f"echo '{told}' > $UWF_STEP_DIR/failure.json; exit 1")
+    thread = a.begin(PLAIN)
+    a.run("thread", "step", thread, status=3)
+    assert a.json("thread", "show", thread)["status"] == "waiting"
+    a.run("push")
+    b.run("fetch")
+    # This one trusts no command of it.
+    assert b.drive("--wait")["threads"] == {"waiting": 1}

@@ -44,8 +44,8 @@ _MOST_DEATHS = 3
 
 _LOST = "lost"
 
-# After these the thread can go on, or somebody else goes on with it.
-_NO_REST = {"max-steps", "thread-claimed", "claim-lost", "thread-busy"}
+# Somebody else goes on with the thread: it is looked at again after a while.
+_ELSEWHERE = {"thread-claimed", "claim-lost", "thread-busy"}
 
 
 class Executor(Protocol):
@@ -123,10 +123,16 @@ def _read_heads(store: Store) -> list[Head]:
     ]
 
 
+def _thread_of(ref: str) -> ThreadId:
+    return ThreadId(ref.rpartition("/")[2])
+
+
 class _Task(NamedTuple):
     thread: ThreadId
     standing: Standing
     root: ThreadId | None
+    over: Oid | None
+    """The dead claim that it is to take over, which is there until it begins."""
 
 
 class _Driver:
@@ -149,6 +155,10 @@ class _Driver:
         self._pending: dict[Future[Done], _Task] = {}
         self._rests: dict[ThreadId, Standing] = {}
         self._deaths: Counter[ThreadId] = Counter()
+        self._not_before: dict[ThreadId, float] = {}
+        self._apart: set[ThreadId] = set()
+        """Those of which the hub has another history than this store, or none that can be taken."""
+
         self.steps = self.taken_over = 0
 
     def run(self) -> FleetEnd:
@@ -181,19 +191,30 @@ class _Driver:
                 done = Done(task.thread, "", _LOST, said=f"{type(error).__name__}: {error}")
             self.steps += done.steps
             self._report.on_done(done)
-            may_recover = done.stopped in {_LOST, RemoteFailed.code}
-            self._deaths[task.thread] += may_recover
-            if may_recover and self._deaths[task.thread] < _MOST_DEATHS:
-                continue
-            if done.stopped not in _NO_REST:
-                # If the run changed nothing, another one would not either.
-                self._rests[task.thread] = task.standing
+            self._after(task, done.stopped)
+
+    def _after(self, task: _Task, stopped: str) -> None:
+        """Note when the thread of *task* may be submitted again."""
+        if stopped in {_LOST, RemoteFailed.code}:
+            self._deaths[task.thread] += 1
+            if self._deaths[task.thread] < _MOST_DEATHS:
+                return
+        self._deaths.pop(task.thread, None)
+        if stopped in _ELSEWHERE:
+            self._not_before[task.thread] = time.monotonic() + self._request.job.poll_s
+        elif stopped != "max-steps":
+            # If the run changed nothing, another one would not either.
+            self._rests[task.thread] = task.standing
 
     def _go_on(self) -> bool:
         """Look at the hub and submit what can go on; return whether anything goes on, or will."""
         refs = self._look()
         mine = [each for each in _read_heads(self._store) if self._is_mine(each.thread, refs)]
-        heads = {each.thread: each for each in mine if not each.archived}
+        heads = {
+            each.thread: each
+            for each in mine
+            if not each.archived and each.thread not in self._apart
+        }
         claims = {each: oid for each, oid in list_claims(refs).items() if each in heads}
         dead = self._watch.find_dead(claims)
         self._drop_silent(dead)
@@ -219,7 +240,8 @@ class _Driver:
         if hasattr(self._executor, "list_silent"):
             silent |= set(self._executor.list_silent(self._request.job.ttl_s))
         for future, task in list(self._pending.items()):
-            if task.thread in dead or future in silent:
+            is_dead = task.thread in dead and dead[task.thread] != task.over
+            if is_dead or future in silent:
                 debug("C4H7XK0P", "task given up", thread=task.thread)
                 future.cancel()
                 del self._pending[future]
@@ -241,33 +263,46 @@ class _Driver:
 
     def _look(self) -> dict[str, Oid]:
         """Return the hub's refs; take over what moved there, and push what is ahead here."""
-        refs = self._hub.look()
+        refs, busy = self._hub.look(), set[ThreadId]()
         shared = {ref: oid for ref, oid in refs.items() if ref.startswith((ACTIVE, ARCHIVE))}
         if shared != self._seen:
-            fetch_remote(self._store, self._caller, self._remote.name, self._named)
-            for ref, oid in shared.items():
-                thread = ThreadId(ref.rpartition("/")[2])
-                if self._seen and self._seen.get(ref) != oid and self._is_mine(thread, refs):
-                    with suppress(UwfError):
-                        self._report.on_moved(thread, read_snapshot(self._store, oid).subject)
+            busy = self._fetch(shared, refs)
         self._begin_branches(refs)
         ahead = [
             head.thread
             for head in _read_heads(self._store)
             if self._is_mine(head.thread, refs)
+            and head.thread not in self._apart
             and refs.get((ARCHIVE if head.archived else ACTIVE) + head.thread) != head.commit
         ]
         if ahead:
             push_remote(self._store, self._caller, self._remote.name, ahead)
-        self._seen = shared
+        # Those that this store could not take are news again at the next look.
+        self._seen = {ref: oid for ref, oid in shared.items() if _thread_of(ref) not in busy}
         return refs
+
+    def _fetch(self, shared: dict[str, Oid], refs: dict[str, Oid]) -> set[ThreadId]:
+        """Fetch, and tell what moved; return the threads that are busy here."""
+        fetched = fetch_remote(self._store, self._caller, self._remote.name, self._named)
+        self._apart = set()
+        for each in (*fetched.of("diverged"), *fetched.of("refused")):
+            is_thread = each.ref.startswith((ACTIVE, ARCHIVE))
+            if is_thread and self._is_mine(each.thread, refs):
+                self._apart.add(each.thread)
+                self._report.on_refused(each.thread, f"`uwf fetch {self._remote.name}` says why")
+        for ref, oid in shared.items():
+            thread = _thread_of(ref)
+            if self._seen and self._seen.get(ref) != oid and self._is_mine(thread, refs):
+                with suppress(UwfError):
+                    self._report.on_moved(thread, read_snapshot(self._store, oid).subject)
+        return {thread for thread, _error in fetched.busy}
 
     def _begin_branches(self, refs: dict[str, Oid]) -> None:
         """Begin the branches that nobody has begun: their first commits follow from the split."""
         for head in _read_heads(self._store):
-            if head.archived or self._seen.get(ACTIVE + head.thread) == refs.get(
-                ACTIVE + head.thread
-            ):
+            ref = ACTIVE + head.thread
+            is_known = head.archived or self._seen.get(ref) == refs.get(ref)
+            if is_known or not self._is_mine(head.thread, refs):
                 continue
             tip = read_snapshot(self._store, head.commit)
             if any(each.head is None for each in list_branches(self._store, tip)):
@@ -286,9 +321,10 @@ class _Driver:
     def _has_room(self, found: Runnable) -> bool:
         if len(self._pending) >= self._request.jobs:
             return False
+        if self._not_before.get(found.thread, 0) > time.monotonic():
+            return False
         siblings = sum(task.root == found.root for task in self._pending.values())
-        # The last of the siblings finds that the limit is reached, and says so.
-        return found.root is None or found.left is None or siblings < max(1, found.left)
+        return found.left is None or siblings < found.left
 
     def _submit(self, found: Runnable, over: Oid | None) -> None:
         job = self._request.job._replace(
@@ -309,7 +345,7 @@ class _Driver:
                 code="executor-ended",
                 hint="nothing was lost: `uwf drive` again goes on",
             ) from error
-        self._pending[future] = _Task(found.thread, found.standing, found.root)
+        self._pending[future] = _Task(found.thread, found.standing, found.root, over)
 
     def _waits(self, heads: dict[ThreadId, Head]) -> bool:
         """Return whether a thread waits for the end of a usage limit, and this driver for it."""
@@ -317,7 +353,9 @@ class _Driver:
             return False
         tips = (read_snapshot(self._store, head.commit) for head in heads.values())
         waiting = (tip.get_present().waiting for tip in tips if tip.record.status == "waiting")
-        return any(each is not None and each.until is not None for each in waiting)
+        # One that is over has let its thread go on, or something else keeps that from it.
+        now_ms = self._caller.now_ms()
+        return any(each is not None and (each.until or 0) > now_ms for each in waiting)
 
     def _end(self) -> FleetEnd:
         statuses: Counter[str] = Counter()

@@ -5,7 +5,7 @@ import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import Executor as FutureExecutor
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from urllib.parse import urlsplit
 
 from uwf_git.commands.fleet.drive import Executor
@@ -14,9 +14,8 @@ from uwf_git.errors import BadUsage, Refused
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-@contextmanager
-def open_executor(address: str, *, insecure: bool) -> Iterator[Executor]:
-    """Open the executor at *address*: ``local:N``, ``tls://…``, ``tcp://…`` or ``MODULE:FUNCTION``.
+def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Executor]:
+    """Return the executor at *address*: ``local:N``, ``tls://…``, ``tcp://…``, ``MODULE:FUNCTION``.
 
     *insecure* allows a connection without TLS to another machine.
 
@@ -27,29 +26,33 @@ def open_executor(address: str, *, insecure: bool) -> Iterator[Executor]:
     if kind == "local" and rest.isdecimal() and int(rest):
         # Not forked: this process has threads and connections.
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(int(rest), mp_context=context)
-        try:
-            yield pool
-        finally:
-            pool.shutdown(cancel_futures=True)
-    elif kind in {"tcp", "tls"}:
-        if kind == "tcp" and urlsplit(address).hostname not in _LOOPBACK and not insecure:
-            raise Refused(
-                f"{address} is not encrypted, and whoever reaches a scheduler runs anything on its "
-                "workers",
-                code="insecure-scheduler",
-                hint="start it with TLS and name tls://…; in a network of your own: --insecure",
-                address=address,
-            )
-        from uwf_git.commands.fleet.dask import open_dask  # noqa: PLC0415 (an extra, and slow)
+        return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
+    if kind not in {"tcp", "tls"}:
+        return _shut_down(_call(address, kind, rest))
+    if kind == "tcp" and urlsplit(address).hostname not in _LOOPBACK and not insecure:
+        raise Refused(
+            f"{address} is not encrypted, and whoever reaches a scheduler runs anything on its "
+            "workers",
+            code="insecure-scheduler",
+            hint="start it with TLS and name tls://…; in a network of your own: --insecure",
+            address=address,
+        )
+    from uwf_git.commands.fleet.dask import open_dask  # noqa: PLC0415 (an extra, and slow)
 
-        with open_dask(address) as executor:
-            yield executor
-    else:
-        yield _call(address, kind, rest)
+    return open_dask(address)
 
 
-def _call(address: str, module: str, function: str) -> Executor:
+@contextmanager
+def _shut_down(executor: FutureExecutor) -> Iterator[Executor]:
+    """Yield *executor*, and shut it down if it can be."""
+    try:
+        yield executor
+    finally:
+        if hasattr(executor, "shutdown"):
+            executor.shutdown(cancel_futures=True)
+
+
+def _call(address: str, module: str, function: str) -> FutureExecutor:
     try:
         made: FutureExecutor = getattr(importlib.import_module(module), function)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:

@@ -9,21 +9,24 @@ from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import describe_payload, is_person, may_run
 from uwf_git.commands.turn.decide import decide_next
-from uwf_git.commands.turn.limits import find_steps_left
+from uwf_git.commands.turn.limits import find_limit, find_steps_left
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import describe_check
+from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import Head
-from uwf_git.store.threads.history import read_root, read_trunk
+from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 from uwf_git.store.trust import find_meant_files
 
 Standing = tuple[Oid | None, ...]
-"""A thread's head and those of its branches: what came of a run rests until one moves."""
+"""A thread's head, and those of its branches and of the threads around it.
+
+What came of a run rests until one of them moves.
+"""
 
 
 class Runnable(NamedTuple):
@@ -44,7 +47,7 @@ class Runnable(NamedTuple):
     """How many steps these may still take."""
 
     refused: str = ""
-    """Why its next command may not run."""
+    """Why it takes no step."""
 
 
 def find_runnable(
@@ -73,13 +76,33 @@ def find_runnable(
         check_ancestors(store, snapshot)
     except BranchHeld:
         return None
-    found = Runnable(head.thread, standing, _list_around(store, snapshot), ())
-    return _add_limits(store, snapshot, _add_commands(store, snapshot, found, job, trusts=trusts))
+    around = _list_around(store, snapshot)
+    standing += tuple(each.commit.oid for each in around)
+    role = _find_role(snapshot)
+    allowed, refused = _judge_commands(store, snapshot, job, trusts=trusts)
+    found = Runnable(
+        head.thread,
+        standing,
+        tuple(each.record.thread for each in around),
+        tuple(sorted(allowed)),
+        refused=refused.get(role or "", ""),
+    )
+    return found if role is None or not around else _add_limits(store, snapshot, found, around[-1])
 
 
-def _list_around(store: Store, snapshot: Snapshot) -> tuple[ThreadId, ...]:
+def _find_role(snapshot: Snapshot) -> str | None:
+    """Return which role takes the next step; None if it is no step of a role that comes next."""
+    if snapshot.record.status == "split":
+        return None
+    present = snapshot.get_present()
+    turn = decide_next(snapshot, present, get_workflow(snapshot, present.workflow))
+    return None if turn.splits or turn.role == END else turn.role
+
+
+def _list_around(store: Store, snapshot: Snapshot) -> list[Snapshot]:
+    """List the threads around a branch, the nearest first."""
     trunk = read_trunk(store, snapshot)
-    return () if trunk is None else (trunk.record.thread, *_list_around(store, trunk))
+    return [] if trunk is None else [trunk, *_list_around(store, trunk)]
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
@@ -100,28 +123,24 @@ def _is_at_rest(store: Store, branch: Branch) -> bool:
     return all(_is_at_rest(store, each) for each in list_branches(store, snapshot))
 
 
-def _add_commands(
-    store: Store, snapshot: Snapshot, found: Runnable, job: Job, *, trusts: bool
-) -> Runnable:
-    present = snapshot.get_present()
-    workflow = get_workflow(snapshot, present.workflow)
+def _judge_commands(
+    store: Store, snapshot: Snapshot, job: Job, *, trusts: bool
+) -> tuple[set[str], dict[str, str]]:
+    """Return the commands that may run, and by role why one may not."""
     allowed: set[str] = set()
     refused: dict[str, str] = {}
-    for role, payloads in _list_commands(snapshot, present).items():
+    named = snapshot.record.workflow_name
+    for role, payloads in _list_commands(snapshot, snapshot.get_present()).items():
         for payload in payloads:
-            text = describe_payload(payload)
-            named = snapshot.record.workflow_name
             if find_meant_files(payload, None) is None and not (job.workdir or job.project):
                 refused[role] = f"{payload['command']} is a relative path, and of no --project"
             elif trusts or may_run(store, payload, workflow=named, workdir=job.workdir or None):
-                allowed.add(text)
+                allowed.add(describe_payload(payload))
             else:
-                refused[role] = f"{payload['command']} is not trusted here"
-    why = ""
-    if refused and snapshot.record.status != "split":
-        turn = decide_next(snapshot, present, workflow)
-        why = "" if turn.splits else refused.get(turn.role, "")
-    return found._replace(allowed=tuple(sorted(allowed)), refused=why)
+                refused[role] = (
+                    f"{payload['command']} is not trusted: `uwf agent trust`, or --trust"
+                )
+    return allowed, refused
 
 
 def _list_commands(snapshot: Snapshot, present: ThreadState) -> Mapping[str, list[dict[str, Any]]]:
@@ -136,10 +155,12 @@ def _list_commands(snapshot: Snapshot, present: ThreadState) -> Mapping[str, lis
     return listed
 
 
-def _add_limits(store: Store, snapshot: Snapshot, found: Runnable) -> Runnable:
-    root = read_root(store, snapshot)
-    is_alone = root.record.thread == found.thread
-    if is_alone or not root.get_present().limits:
+def _add_limits(store: Store, snapshot: Snapshot, found: Runnable, root: Snapshot) -> Runnable:
+    """Add what is left of the limits of *root*, which hold for a branch and its siblings."""
+    if not root.get_present().limits:
         return found
+    reached = find_limit(store, snapshot, snapshot.get_present())
+    if reached is not None:
+        return found._replace(refused=found.refused or reached.message)
     thread = root.record.thread
     return found._replace(root=thread, left=find_steps_left(store, thread))
