@@ -89,3 +89,36 @@ def test_a_project_that_cannot_be_worked_on_is_told_before_an_agent_begins(
     assert ("has no commit to begin with" if is_empty else "does not take refs/uwf/work/") in err
     assert field.paid() == 0
     assert not field.refs("refs/claims")
+
+
+def test_files_that_could_not_be_pushed_are_pushed_before_their_step(
+    field: Field, project: Path, tmp_path: Path
+) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    thread = a.begin(PLAIN)
+    field.let(f"echo step >> notes; while [ ! -e {field.go} ]; do sleep 0.05; done")
+    first = b.work(thread, "--project", str(project))
+    with ended(first):
+        field.wait_paid(1)
+        project.rename(tmp_path / "away")
+        field.go.touch()
+        _out, err = first.communicate()
+        assert first.returncode == 1, err
+    # The step stayed on the machine, with its files.
+    assert field.log(thread)[-1].startswith("start")
+    (tmp_path / "away").rename(project)
+    with b.work(thread, "--project", str(project)) as second:
+        _out, err = second.communicate()
+    assert second.returncode == 0, err
+    assert field.paid() == 3
+    assert git(project, "show", f"refs/uwf/work/{thread}:notes") == "begun\n" + 3 * "step\n"
+
+
+def test_workers_that_begin_at_once_share_a_mirror(field: Field, project: Path) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    threads = [a.begin(PLAIN) for _ in range(4)]
+    processes = [b.work(each, "--project", str(project)) for each in threads]
+    with ended(*processes):
+        for each in processes:
+            _out, err = each.communicate()
+            assert each.returncode == 0, err

@@ -8,13 +8,18 @@ those of the thread around it.
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from uwf_git.commands.split.commits import name_work
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
+from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.program import ProgramFailed, run_program
+from uwf_git.store.oid import is_oid
+from uwf_git.store.remotes.transport_errors import RemoteFailed
+from uwf_git.store.remotes.url import parse_remote_url
 
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 
@@ -45,6 +50,10 @@ class Project(NamedTuple):
         digest = hashlib.sha256(self.url.encode()).hexdigest()[:16]
         return os.path.join(self.folder, "projects", f"{digest}.git")
 
+    @property
+    def _ref(self) -> str:
+        return name_work(self.thread)
+
     def prepare(self) -> None:
         """Make the clone, and bring its files to where the thread stands at the project.
 
@@ -52,6 +61,29 @@ class Project(NamedTuple):
             Refused: the project takes no refs below refs/uwf/.
             ProgramFailed: git is missing, or failed.
         """
+        with self._locked():
+            self._prepare()
+
+    def publish(self) -> None:
+        """Push what the turns recorded to the project.
+
+        Raises:
+            RemoteFailed: it was not pushed; another call tries again.
+            ProgramFailed: git is missing, or failed.
+        """
+        ours = self._find(self.workdir, self._ref)
+        if ours and ours != self._find(self._mirror, self._ref):
+            with self._locked():
+                self._publish(ours)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other workers of this machine from the mirror."""
+        os.makedirs(os.path.dirname(self._mirror), exist_ok=True)
+        with hold_lock(f"{self._mirror}.lock", wait=True):
+            yield
+
+    def _prepare(self) -> None:
         if not os.path.isdir(self._mirror):
             self._git("/", "init", "-q", "--bare", self._mirror)
         there = self._git(self._mirror, "ls-remote", self.url).split("\n")
@@ -60,32 +92,39 @@ class Project(NamedTuple):
             (each for each in (self.thread, *self.around) if name_work(each) in refs), None
         )
         self._git(self._mirror, "fetch", "-q", self.url, "+refs/heads/*:refs/heads/*")
-        ref = name_work(self.thread)
         tip = refs.get("HEAD", "") if known is None else refs[name_work(known)]
         if known is not None:
-            self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{ref}")
+            self._git(self._mirror, "fetch", "-q", self.url, f"+{name_work(known)}:{self._ref}")
         elif self.base:
             tip = self.base
         if known != self.thread:
-            self._begin(tip, ref)
+            self._begin(tip)
         if not os.path.isdir(self.workdir):
             self._git("/", "clone", "-q", "--no-checkout", self._mirror, self.workdir)
             self._git(self.workdir, "remote", "set-url", "origin", self.url)
-        if self._find(self.workdir, ref) != tip:
-            self._bring(tip, ref)
+        ours = self._find(self.workdir, self._ref)
+        if ours and self._is_ahead(ours, tip):
+            # The last push failed: what was recorded here is the newest.
+            self._publish(ours)
+        elif ours != tip:
+            self._bring(tip)
 
-    def publish(self) -> None:
-        """Push what the turns recorded to the project.
+    def _is_ahead(self, ours: str, tip: str) -> bool:
+        self._git(self._mirror, "fetch", "-q", self.workdir, self._ref)
+        return ours != tip and not self._git(self._mirror, "rev-list", "-1", tip, f"^{ours}")
 
-        Raises:
-            ProgramFailed: git is missing, or failed.
-        """
-        ref = name_work(self.thread)
-        if self._find(self.workdir, ref) != self._find(self._mirror, ref):
-            self._git(self._mirror, "fetch", "-q", self.workdir, f"+{ref}:{ref}")
-            self._git(self._mirror, "push", "-q", self.url, f"{ref}:{ref}")
+    def _publish(self, ours: str) -> None:
+        """Push, then let the mirror know: a push that fails is tried again."""
+        self._git(self._mirror, "fetch", "-q", self.workdir, self._ref)
+        try:
+            self._git(self._mirror, "push", "-q", self.url, f"{ours}:{self._ref}")
+        except ProgramFailed as error:
+            raise RemoteFailed(
+                parse_remote_url(self.url, relative_to="/"), error.message
+            ) from error
+        self._git(self._mirror, "update-ref", self._ref, ours)
 
-    def _begin(self, tip: str, ref: str) -> None:
+    def _begin(self, tip: str) -> None:
         """Let the ref begin at *tip*; that also tells whether the project takes it."""
         if not tip:
             raise Refused(
@@ -93,22 +132,24 @@ class Project(NamedTuple):
                 code="project-empty",
                 hint="push a commit there, or name one: --base COMMIT",
             )
-        self._git(self._mirror, "update-ref", ref, tip)
         try:
-            self._git(self._mirror, "push", "-q", self.url, f"{ref}:{ref}")
+            self._git(self._mirror, "push", "-q", self.url, f"{tip}:{self._ref}")
         except ProgramFailed as error:
             raise Refused(
-                f"{self.url} does not take {ref}: {error.message}",
+                f"{self.url} does not take {self._ref}: {error.message}",
                 code="project-refuses-work",
                 hint="name a repository that takes refs below refs/uwf/, as a plain bare one; a "
                 "hub of threads does not",
-                ref=ref,
+                ref=self._ref,
             ) from error
+        self._git(self._mirror, "update-ref", self._ref, tip)
 
-    def _bring(self, tip: str, ref: str) -> None:
+    def _bring(self, tip: str) -> None:
         """Make the files those of *tip*; what was here and is not ignored goes."""
-        self._git(self.workdir, "fetch", "-q", self._mirror, f"+{ref}:{ref}")
-        head = self._git(self.workdir, "log", "-1", f"--format={_HEAD}", tip).strip() or tip
+        self._git(self.workdir, "fetch", "-q", self._mirror, f"+{self._ref}:{self._ref}")
+        said = self._git(self.workdir, "log", "-1", f"--format={_HEAD}", tip)
+        # Anybody who may push there may have written it.
+        head = said if is_oid(said) else tip
         self._git(self.workdir, "checkout", "-q", "--force", "--detach", head)
         self._git(self.workdir, "clean", "-q", "-fd")
         self._git(self.workdir, "read-tree", "-m", "-u", head, tip)

@@ -29,8 +29,10 @@ from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import choose_remote
+from uwf_git.store.remotes.thread_sides import read_sides
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
@@ -232,10 +234,13 @@ class SharedDrive:
         if self._held is not None and self._held.is_lost.is_set():
             self.cancelled.set()
             return
-        fetched = self.fetch()
-        ended = {thread for thread, _error in fetched.busy}
-        ended |= {each.thread for each in fetched.of("diverged")}
-        if self._thread in ended:
+        self.fetch()
+        sides = read_sides(self._store, self._hub.remote, self._thread)
+        here, there = sides.archived or sides.active, sides.there_archived or sides.there_active
+        if here is None or there is None or here == there:
+            return
+        # What is ahead here is not pushed yet; anything else could not be taken over.
+        if not is_descendant(self._store.objects, here, there):
             debug("6E3VJ0KD", "moved at the hub", thread=self._thread)
             self.cancelled.set()
 
