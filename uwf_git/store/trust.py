@@ -76,12 +76,17 @@ class Trusted(NamedTuple):
 
     def covers(self, agent: dict[str, Any], directory: str | None) -> bool:
         """Check whether *agent* means the same files in *directory*."""
-        text = _text(agent)
+        text = agent_text(agent)
         if self.text != text and (self.is_own or self.text != _digest(text)):
             return False
         if directory is not None and self.directory == os.path.realpath(directory):
             return True
         return self.files == find_meant_files(agent, directory)
+
+
+def agent_text(value: dict[str, Any]) -> str:
+    """Return the one text of an AgentConfig payload, by which it is compared and sent."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
 def is_trusted(store: Store, agent: dict[str, Any], directory: str | None) -> bool:
@@ -106,7 +111,7 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
         if files is None or any(each.covers(agent, directory) for each in known):
             continue
         # No directory: it means the same everywhere, so any place will do.
-        new = Trusted(_text(agent), os.path.realpath(directory or os.sep), files)
+        new = Trusted(agent_text(agent), os.path.realpath(directory or os.sep), files)
         known.append(new)
         added.append(_write(new))
     if added:
@@ -138,9 +143,9 @@ def untrust_agents(
 
     *command* may also be the ``sha256:…`` of a long payload.
     """
-    texts = {_text(agent) for agent in agents}
+    texts = {agent_text(agent) for agent in agents}
     if command is not None:
-        texts |= {command, _text({"command": command})}
+        texts |= {command, agent_text({"command": command})}
     gone = [
         each
         for each in list_trusted(store)
@@ -263,7 +268,7 @@ def _with_values(text: str, values: list[str]) -> str:
 
 
 def _write(trusted: Trusted) -> str:
-    return _text(
+    return agent_text(
         {
             "agent": trusted.agent,
             "directory": trusted.directory,
@@ -276,7 +281,7 @@ def _read(value: str) -> Trusted | None:
     """Read an entry of the list; None if it is not one."""
     match _parse(value):
         case {"agent": dict(agent), "directory": str(directory), "files": list(files)}:
-            return Trusted(_text(agent), directory, tuple(map(str, files)))
+            return Trusted(agent_text(agent), directory, tuple(map(str, files)))
     return None
 
 
@@ -285,10 +290,6 @@ def _parse(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _text(value: dict[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
 def _digest(text: str) -> str | None:

@@ -7,7 +7,7 @@ from uwf_git.commands.fleet.work import Job
 from uwf_git.commands.split.commits import find_container
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
-from uwf_git.commands.turn.choose_agent import describe_payload, is_person, may_run
+from uwf_git.commands.turn.choose_agent import is_person, may_run
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import find_limit, find_steps_left
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -20,7 +20,7 @@ from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.history import read_trunk
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
-from uwf_git.store.trust import find_meant_files
+from uwf_git.store.trust import agent_text, find_meant_files
 
 Standing = tuple[Oid | None, ...]
 """A thread's head, and those of its branches and of the threads around it.
@@ -135,7 +135,7 @@ def _judge_commands(
             if find_meant_files(payload, None) is None and not (job.workdir or job.project):
                 refused[role] = f"{payload['command']} is a relative path, and of no --project"
             elif trusts or may_run(store, payload, workflow=named, workdir=job.workdir or None):
-                allowed.add(describe_payload(payload))
+                allowed.add(agent_text(payload))
             else:
                 refused[role] = (
                     f"{payload['command']} is not trusted: `uwf agent trust`, or --trust"

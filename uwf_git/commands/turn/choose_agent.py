@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
@@ -17,12 +17,14 @@ from uwf_git.model.workflow import describe_check
 from uwf_git.store.store import Store
 from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.snapshot import Snapshot, get_typed
-from uwf_git.store.trust import find_meant_files, is_set_by_store, is_trusted, list_formerly_trusted
+from uwf_git.store.trust import (
+    agent_text,
+    find_meant_files,
+    is_set_by_store,
+    is_trusted,
+    list_formerly_trusted,
+)
 from uwf_git.store.workflows.registry import is_shipped_agent
-
-if TYPE_CHECKING:
-    pass
-
 
 # Choose the agent of a step: `--agent`, then the thread's binding, then the configured default.
 #
@@ -99,7 +101,7 @@ class Choice(NamedTuple):
     """Many turns follow, so a command for every role does not replace people and checks."""
 
     allowed: frozenset[str] = frozenset()
-    """Commands that a driver trusts and has sent: payloads as `describe_payload` writes them."""
+    """Commands that a driver trusts and has sent: payloads as `agent_text` writes them."""
 
     others: frozenset[str] = frozenset()
     """Roles of other workflows that *agents* may name: the thread is one of several that run."""
@@ -156,23 +158,23 @@ def _find_bound(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> tuple[Node | None, bool]:
     """Return the agent of *role* without ``--agent``, and whether it may run here."""
-    workflow, workdir = snapshot.record.workflow_name, choice.workdir
+    workflow = snapshot.record.workflow_name
     if role in present.binding:
         node = get_typed(snapshot, present.binding[role], AGENT_CONFIG)
-        is_allowed = describe_payload(node.payload) in choice.allowed
-        return node, is_allowed or may_run(store, node.payload, workflow=workflow, workdir=workdir)
+        return node, _may_run_in(choice, store, node.payload, workflow=workflow)
     default = choice.default or store.config.get(CONFIG_NAME) or None
     if default is None:
         return None, True
     node = build_agent({"command": default}, timestamp=snapshot.commit.time_s * 1000)
     if choice.default or not is_set_by_store(store, CONFIG_NAME):
         return node, True
-    return node, may_run(store, node.payload, workflow=workflow, workdir=workdir)
+    return node, _may_run_in(choice, store, node.payload, workflow=workflow)
 
 
-def describe_payload(payload: dict[str, Any]) -> str:
-    """Return the payload of an agent or a check as a driver sends it to other machines."""
-    return json.dumps(payload, sort_keys=True)
+def _may_run_in(choice: Choice, store: Store, agent: dict[str, Any], *, workflow: str) -> bool:
+    """Check whether an agent or a check may run in a step or drive with this *choice*."""
+    is_sent = agent_text(agent) in choice.allowed
+    return is_sent or may_run(store, agent, workflow=workflow, workdir=choice.workdir)
 
 
 def may_run(store: Store, agent: dict[str, Any], *, workflow: str, workdir: str | None) -> bool:
@@ -217,8 +219,7 @@ def choose_checks(
     checks = [describe_check(command) for command in asked.checks]
     for check in checks:
         name = snapshot.record.workflow_name
-        is_allowed = choice.trust or describe_payload(check) in choice.allowed
-        if is_allowed or may_run(store, check, workflow=name, workdir=choice.workdir):
+        if choice.trust or _may_run_in(choice, store, check, workflow=name):
             continue
         raise _check_not_trusted(
             snapshot.record.thread,

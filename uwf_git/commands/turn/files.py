@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 # Work directories: where the agents of a step run. A thread from elsewhere needs one set.
 
-if TYPE_CHECKING:
-    pass
-
 
 def workdir_unknown(thread: ThreadId) -> Refused:
     """Say that the thread has no work directory on this machine."""

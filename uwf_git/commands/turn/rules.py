@@ -86,10 +86,6 @@ def _read(config: GitConfig, name: str, default: float) -> float:
 # A value that may be a secret is masked, and a variable whose name is that of a secret always is.
 # Source: seed 000, AgentExecContext: an environment can be recorded for an audit, not by default.
 
-if TYPE_CHECKING:
-    pass
-
-
 KEEP_LOGS = "uwf.keepLogs"
 RECORD_ENV = "uwf.recordEnv"
 
