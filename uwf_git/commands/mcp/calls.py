@@ -41,6 +41,14 @@ def bad_argument(name: str, problem: str) -> BadUsage:
     return BadUsage(f"{name} {problem}", code="bad-argument", argument=name)
 
 
+def read_text(arguments: Mapping[str, Any], name: str, *, is_needed: bool = True) -> str:
+    """Return an argument that is a text; "" if it is left out and not needed."""
+    value = arguments.get(name, None if is_needed else "")
+    if not isinstance(value, str):
+        raise bad_argument(name, "is not a text")
+    return value
+
+
 def _result_refused(problem: str) -> Refused:
     return Refused(
         f"this result was not accepted: {problem}",
@@ -86,7 +94,7 @@ def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     if not 1 <= number <= depth:
         raise Refused(f"thread {head.thread} has no step {index}; it has {depth}", code="no-step")
     step = next(islice(snapshot.walk_chain(), depth - number, None))
-    return _as_json({"index": number, **view_step(snapshot, step)})
+    return as_json({"index": number, **view_step(snapshot, step)})
 
 
 def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
@@ -96,7 +104,7 @@ def read_role(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     for name in ("visit", "attempt", "lastError", "state", "hint"):
         document[name] = context[name]
     document |= {name: context[name] for name in ("input", "node", "iteration") if name in context}
-    return _as_json(document)
+    return as_json(document)
 
 
 def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
@@ -105,9 +113,7 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
         raise Refused("no step is under way here, so no result can be submitted", code="no-step")
     if "meta" not in arguments:
         raise bad_argument("meta", "is missing")
-    content = arguments.get("content", "")
-    if not isinstance(content, str):
-        raise bad_argument("content", "is not a text")
+    content = read_text(arguments, "content", is_needed=False)
     context = get_context(place.open_store(), _thread(place, {}), role=place.role)
     if place.head not in (None, context["head"]):
         raise Refused("the thread has moved on; this turn is over", code="no-step")
@@ -116,7 +122,7 @@ def submit_result(place: McpPlace, arguments: Mapping[str, Any]) -> str:
     problem = find_reply_problem(schema, {"meta": meta, "content": content})
     if problem is not None and isinstance(meta, str):
         # Some models send the object as a JSON text.
-        meta = _parse(meta)
+        meta = parse_or_keep(meta)
         problem = find_reply_problem(schema, {"meta": meta, "content": content}) and problem
     if problem is not None:
         raise _result_refused(problem)
@@ -140,12 +146,14 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _parse(text: str) -> Any:
+def parse_or_keep(text: str) -> Any:
+    """Return the value that *text* is in JSON; itself if it is none."""
     try:
         return parse_strict_json(text)
     except BadJson:
         return text
 
 
-def _as_json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """Write what a tool answers."""
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -7,8 +7,9 @@ the same revision, whose forms have fields of text, numbers, choices, and yes or
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from uwf_git.agents.reply import BadJson, parse_strict_json
+from uwf_git.commands.mcp.calls import parse_or_keep
 from uwf_git.engine.prompt import SchemaWords
+from uwf_git.model.event_words import count_steps
 from uwf_git.model.text import render_time
 from uwf_git.model.thread import ENDED
 
@@ -74,8 +75,8 @@ def view_task(
 
 def tell_status(shown: Mapping[str, Any], waits: Sequence[str] = ()) -> str:
     """Return in a line where a thread stands."""
-    depth, thread = shown["depth"], shown["thread"]
-    words = [f"{depth} step{'' if depth == 1 else 's'}"]
+    thread = shown["thread"]
+    words = [count_steps(shown["depth"])]
     words += [str(shown["next"])] if shown.get("next") and shown["status"] not in ENDED else []
     words += [f"waits for a person as {role}: `uwf thread answer {thread}`" for role in waits]
     problem = _find_problem(shown)
@@ -121,7 +122,7 @@ def _ask(question: Question) -> dict[str, Any]:
 
 def build_form(schema: Any) -> dict[str, Any]:
     """Return the form for a value of *schema*; what it cannot have is asked for as JSON."""
-    fields = _list_fields(schema)
+    fields = _list_fields(schema) or {_META: schema}
     needed = schema.get("required", []) if isinstance(schema, dict) else []
     properties = {
         name: _view_field(part, f"{SchemaWords(schema).phrase(part)}, as JSON")
@@ -136,24 +137,21 @@ def build_form(schema: Any) -> dict[str, Any]:
 
 def read_form(schema: Any, filled: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the meta and the text of a form that was filled in; what does not fit stays so."""
-    fields = _list_fields(schema)
+    own = _list_fields(schema)
+    fields = own or {_META: schema}
     meta = {
         name: _parse(filled[name]) if _find_scalar(part) is None else filled[name]
         for name, part in fields.items()
         if filled.get(name) is not None
     }
     text = "" if _CONTENT in fields else filled.get(_CONTENT) or ""
-    is_whole = not (
-        isinstance(schema, dict) and SchemaWords(schema).resolve(schema).get("properties")
-    )
-    return (meta.get(_META) if is_whole else meta), text if isinstance(text, str) else ""
+    return (meta if own else meta.get(_META)), text if isinstance(text, str) else ""
 
 
 def _list_fields(schema: Any) -> dict[str, Any]:
+    """Return the schemas of the fields of a meta; empty if it is asked for as a whole."""
     words = SchemaWords(schema)
-    properties = words.resolve(schema).get("properties")
-    if not properties:
-        return {_META: schema}
+    properties = words.resolve(schema).get("properties") or {}
     return {name: words.resolve(part) for name, part in properties.items()}
 
 
@@ -174,10 +172,7 @@ def _view_field(part: Any, otherwise: str) -> dict[str, Any]:
 
 
 def _parse(value: Any) -> Any:
-    try:
-        return parse_strict_json(value) if isinstance(value, str) else value
-    except BadJson:
-        return value
+    return parse_or_keep(value) if isinstance(value, str) else value
 
 
 def _render(time_ms: int) -> str:

@@ -5,7 +5,6 @@ with agents that are trusted or the user's own; no tool answers for a person, ra
 names a command.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -35,7 +34,7 @@ from uwf_git.commands.lifecycle.start_trusted import (
     find_startable,
     list_startable,
 )
-from uwf_git.commands.mcp.calls import bad_argument, read_thread
+from uwf_git.commands.mcp.calls import as_json, bad_argument, read_text, read_thread
 from uwf_git.commands.mcp.server import (
     INTEGER,
     TEXT,
@@ -108,11 +107,11 @@ class ChatPlace(NamedTuple):
 def _list_workflows(place: ChatPlace, _arguments: Mapping[str, Any]) -> str:
     rows = list_startable(place.open_store())
     names = ("name", "description", "isShipped", "problem")
-    return _write([{name: row[name] for name in names if row[name] is not None} for row in rows])
+    return as_json([{name: row[name] for name in names if row[name] is not None} for row in rows])
 
 
 def _start_workflow(place: ChatPlace, arguments: Mapping[str, Any]) -> NewTask:
-    name, prompt = _text(arguments, "workflow"), _text(arguments, "prompt")
+    name, prompt = read_text(arguments, "workflow"), read_text(arguments, "prompt")
     state = arguments.get("state")
     if state is not None and not isinstance(state, dict):
         raise bad_argument("state", "is not an object")
@@ -138,11 +137,11 @@ def _start_workflow(place: ChatPlace, arguments: Mapping[str, Any]) -> NewTask:
 
 def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
     status = arguments.get("status")
-    statuses = frozenset() if status is None else frozenset({_text(arguments, "status")})
+    statuses = frozenset() if status is None else frozenset({read_text(arguments, "status")})
     request = ListRequest(statuses=statuses, archived=status is None, limit=_MOST_THREADS)
     names = ("thread", "workflowName", "status", "branchStatus", "depth", "said", "prompt")
     rows = list_thread_rows(place.open_store(), request)
-    return _write([{name: row[name] for name in names if row.get(name)} for row in rows])
+    return as_json([{name: row[name] for name in names if row.get(name)} for row in rows])
 
 
 def _read_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
@@ -150,7 +149,7 @@ def _read_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
 
 
 def _wait_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
-    thread, seconds = _text(arguments, "thread_id"), arguments.get("seconds", _LONGEST_WAIT_S)
+    thread, seconds = read_text(arguments, "thread_id"), arguments.get("seconds", _LONGEST_WAIT_S)
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds < 0:
         raise bad_argument("seconds", "is a number from 0")
     store = place.open_store()
@@ -161,9 +160,9 @@ def _wait_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
 
 
 def _steer_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
-    action, reason = _text(arguments, "action"), _text(arguments, "reason", is_needed=False)
+    action, reason = read_text(arguments, "action"), read_text(arguments, "reason", is_needed=False)
     with place.writing() as store:
-        thread = resolve_thread(store, _text(arguments, "thread_id"))
+        thread = resolve_thread(store, read_text(arguments, "thread_id"))
         status = read_snapshot(store, get_head(store, thread).commit).record.status
         match action:
             case "pause":
@@ -199,7 +198,7 @@ def _tell(place: ChatPlace, thread: ThreadId) -> str:
             f"{each.message}\n\nOnly your user may answer: `uwf thread answer {each.thread}`"
             for each in questions
         ]
-    return _write(document)
+    return as_json(document)
 
 
 # Tasks: a thread by its whole id.
@@ -292,7 +291,7 @@ def _read_question(snapshot: Snapshot) -> Question | None:
         f"{view['role']}: {view.get('description', '')}",
         view.get("systemPrompt"),
         f"The task: {view['task']}",
-        "" if view["lastStep"] is None else f"Last, {view['lastStep']['role']}: {_write(newest)}",
+        "" if view["lastStep"] is None else f"Last, {view['lastStep']['role']}: {as_json(newest)}",
     )
     message = "\n\n".join(part for part in parts if part)
     return Question(snapshot.record.thread, view["role"], message, view.get("outputSchema", {}))
@@ -312,7 +311,7 @@ def _read_resource(place: ChatPlace, uri: str) -> tuple[str, str] | None:
     if suffix == "md":
         return _KINDS[suffix], _read_thread(place, {"thread_id": name})
     if suffix == "json":
-        return _KINDS[suffix], _write(show_thread(store, name, full=True))
+        return _KINDS[suffix], as_json(show_thread(store, name, full=True))
     return _KINDS[suffix], render_svg(lay_out(make_plan(picture_thread(store, name))))
 
 
@@ -322,17 +321,6 @@ _TEMPLATES = [
     {"uriTemplate": f"uwf://thread/{{id}}.{suffix}", "name": f"thread.{suffix}", "mimeType": kind}
     for suffix, kind in _KINDS.items()
 ]
-
-
-def _text(arguments: Mapping[str, Any], name: str, *, is_needed: bool = True) -> str:
-    value = arguments.get(name, None if is_needed else "")
-    if not isinstance(value, str):
-        raise bad_argument(name, "is not a text")
-    return value
-
-
-def _write(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 _THREAD = TEXT | {"description": "The id of a thread, or a unique prefix of it"}
