@@ -144,10 +144,9 @@ def _drive(
     with sigterm_as_interrupt(), open_executor(address, insecure=insecure) as executor:
         end = drive_hub(store, caller, executor, request, report)
     document = end._asdict()
-    failed = document.pop("failed")
     document["takenOver"] = document.pop("taken_over")
     emit(session, document)
-    if failed:
+    if "failed" in end.threads:
         raise click.exceptions.Exit(3)
 
 

@@ -6,13 +6,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S
-from uwf_git.commands.fleet.work import (
-    Job,
-    make_workdir,
-    open_clone,
-    open_project,
-    share_of_worker,
-)
+from uwf_git.commands.fleet.work import Job, open_worker
 from uwf_git.model.names import NotAThreadId
 from uwf_git.store.threads.heads import parse_thread_id
 
@@ -78,11 +72,9 @@ def command(  # noqa: PLR0913 (its options)
     whole = parse_thread_id(thread)
     if whole is None:
         raise NotAThreadId(thread)
-    store = open_clone(hub, session.environ)
-    job = Job(hub, whole, ttl, poll, project=project or "")
-    files = open_project(job, session.environ)
-    share = share_of_worker(ttl_s=ttl, poll_s=poll)._replace(project=files)
+    if workdir and project:
+        raise click.UsageError("--workdir and --project exclude each other")
+    job = Job(hub, whole, ttl, poll, workdir=workdir or "", project=project or "")
+    at = open_worker(job, session.environ)
     how = DriveOptions(None, trust, wait, stream=False, background=False, timestamps=False)
-    place = workdir if files is None else files.workdir
-    place = place or make_workdir(whole, session.environ)
-    drive_and_tell(session, store, Driving(whole, how, workdir=place, share=share))
+    drive_and_tell(session, at.store, Driving(whole, how, workdir=at.workdir, share=at.share))

@@ -95,7 +95,6 @@ class FleetEnd(NamedTuple):
 
     steps: int
     taken_over: int
-    failed: int
     stopped: str = "idle"
 
 
@@ -362,7 +361,5 @@ class _Driver:
         for head in _read_heads(self._store):
             if self._is_mine(head.thread, self._seen):
                 statuses[str(read_snapshot(self._store, head.commit).record.status)] += 1
-        failed = statuses["failed"]
-        return FleetEnd(
-            self._remote.name, dict(sorted(statuses.items())), self.steps, self.taken_over, failed
-        )
+        ordered = dict(sorted(statuses.items()))
+        return FleetEnd(self._remote.name, ordered, self.steps, self.taken_over)

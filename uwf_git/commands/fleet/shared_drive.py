@@ -114,12 +114,12 @@ class SharedDrive:
     """A drive of a thread that this process has claimed."""
 
     drive: Drive
+    _held: Held
 
     def __init__(self, store: Store, caller: Caller, thread: ThreadId, share: Share) -> None:
         self._store, self._caller, self._thread, self._share = store, caller, thread, share
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
         self._remote = self._hub.remote.name
-        self._held: Held | None = None
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
 
     @contextmanager
@@ -181,8 +181,7 @@ class SharedDrive:
         """
 
         def attended(turn: Turn) -> Played:
-            if self._held is not None:
-                self._held.role = turn.role
+            self._held.role = turn.role
             self.push()
             played = play(turn)
             with suppress(UwfError):
@@ -224,14 +223,12 @@ class SharedDrive:
         failure = pushed.failure()
         if failure is not None:
             raise failure
-        if self._held is not None:
-            # Seen at the hub, it is no news.
-            tip = (None, head.commit) if head.archived else (head.commit, None)
-            self._held.tip = tip
+        # Seen at the hub, it is no news.
+        self._held.tip = (None, head.commit) if head.archived else (head.commit, None)
 
     def _on_moved(self) -> None:
         """Take over what moved the thread at the hub; called while an agent may be at work."""
-        if self._held is not None and self._held.is_lost.is_set():
+        if self._held.is_lost.is_set():
             self.cancelled.set()
             return
         self.fetch()
@@ -246,9 +243,9 @@ class SharedDrive:
 
     def _look(self) -> None:
         """Fetch the thread if it has moved at the hub."""
-        refs, held = self._hub.look(), self._held
+        refs = self._hub.look()
         tip = refs.get(ACTIVE + self._thread), refs.get(ARCHIVE + self._thread)
-        if held is None or tip != held.tip:
+        if tip != self._held.tip:
             self.fetch()
 
     def _is_ahead(self) -> bool:

@@ -76,18 +76,12 @@ def run_thread(job: Job) -> Done:
     environ = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     host = socket.gethostname()
     try:
-        store = open_clone(job.hub, environ)
-        thread = ThreadId(job.thread)
-        project = open_project(job, environ)
-        workdir = job.workdir if project is None else project.workdir
-        workdir = workdir or make_workdir(thread, environ)
-        caller = Caller(_now_ms, environ, workdir)
+        at = open_worker(job, environ)
+        caller = Caller(_now_ms, environ, at.workdir)
         choice = Choice(default=environ.get("UWF_AGENT"), allowed=frozenset(job.allowed))
-        step = StepRequest(thread, agent_player(None), choice, workdir)
+        step = StepRequest(job.thread, agent_player(None), choice, at.workdir)
         request = DriveRequest(step, job.max_steps or None, is_branch=True, may_do_nothing=True)
-        share = share_of_worker(ttl_s=job.ttl_s, poll_s=job.poll_s, over=job.over)
-        share = share._replace(project=project)
-        with hold_shared_drive(store, caller, request, share=share, watcher=_SILENT) as drive:
+        with hold_shared_drive(at.store, caller, request, share=at.share, watcher=_SILENT) as drive:
             driven: Driven = drive.run()
     except UwfError as error:
         return Done(job.thread, host, error.code, said=error.message)
@@ -95,19 +89,36 @@ def run_thread(job: Job) -> Done:
     return Done(job.thread, host, driven.stopped, driven.steps, said)
 
 
-def share_of_worker(*, ttl_s: float, poll_s: float, over: str = "") -> Share:
-    """Return how a worker shares a thread: its clone is a cache."""
-    return Share(ORIGIN, ttl_s, poll_s, Oid(over) if over else None, _new_id)
+class Worker(NamedTuple):
+    """Where a job runs on this machine."""
+
+    store: Store
+    workdir: str
+    share: Share
 
 
-def open_clone(hub: str, environ: Mapping[str, str]) -> Store:
-    """Open this machine's clone of the hub at *hub*; make it at first use.
+def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
+    """Open this machine's clone of the hub, and find where the agents of *job* run.
 
     Raises:
-        BadRemoteUrl: *hub* is no URL or path.
+        BadRemoteUrl: the hub is no URL or path.
     """
+    thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
+    folder = _folder(environ)
+    share = Share(ORIGIN, job.ttl_s, job.poll_s, Oid(job.over) if job.over else None, _new_id)
+    workdir = job.workdir
+    if job.project:
+        project = Project(job.project, job.base, thread, around, folder, environ)
+        share, workdir = share._replace(project=project), project.workdir
+    elif not workdir:
+        workdir = os.path.join(folder, "work", thread)
+        os.makedirs(workdir, exist_ok=True)
+    return Worker(_open_clone(job.hub, folder, environ), workdir, share)
+
+
+def _open_clone(hub: str, folder: str, environ: Mapping[str, str]) -> Store:
     digest = hashlib.sha256(hub.encode()).hexdigest()[:16]
-    path = os.path.join(_folder(environ), "hubs", f"{digest}.git")
+    path = os.path.join(folder, "hubs", f"{digest}.git")
     store = create_store(path, environ=environ)
     if not any(each.name == ORIGIN for each in list_remotes(store.config)):
         # Another worker of this machine may do the same.
@@ -115,21 +126,6 @@ def open_clone(hub: str, environ: Mapping[str, str]) -> Store:
             add_remote(store, ORIGIN, hub, cwd=os.getcwd())
         store = open_store(path, environ=environ)
     return store
-
-
-def make_workdir(thread: ThreadId, environ: Mapping[str, str]) -> str:
-    """Return the directory of a thread that is given none; make it."""
-    path = os.path.join(_folder(environ), "work", thread)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def open_project(job: Job, environ: Mapping[str, str]) -> Project | None:
-    """Return the files of the thread of *job*, if they are to travel with it."""
-    if not job.project:
-        return None
-    thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
-    return Project(job.project, job.base, thread, around, _folder(environ), environ)
 
 
 def _folder(environ: Mapping[str, str]) -> str:
