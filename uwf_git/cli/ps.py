@@ -77,14 +77,13 @@ def command(session: Session, *, thread: str | None, remote: bool, wide: bool) -
 
 
 def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
-    from uwf_git.commands.fleet.claims import Hub, list_claims  # noqa: PLC0415 (network code: 70 ms)
+    from uwf_git.commands.fleet.claims import Hub  # noqa: PLC0415 (network code: 70 ms)
 
     hub = Hub(store, without_password_prompt(session), choose_remote(store.config, None))
-    claims = list_claims(hub.look())
     family = None if root is None else Family(store, root)
     rows = [
-        {"thread": each, "host": said.get("host"), "role": said.get("role") or None}
-        for each, said in hub.read(claims).items()
+        {"thread": each, "host": claim.said.get("host"), "role": claim.said.get("role") or None}
+        for each, claim in hub.read_claims().items()
         if family is None or each in family
     ]
     screen = screen_of(session)

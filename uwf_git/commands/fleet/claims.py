@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.objects.objects import read_blob
+from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.blob_refs import build_parcel, hold_blobs, name_blob
 from uwf_git.store.remotes.exchange import FetchRequest, Parcel
@@ -56,6 +57,23 @@ class ThreadClaimed(Conflict):
         )
 
 
+class Claim(NamedTuple):
+    """A claim as it is at the hub."""
+
+    value: Oid
+    said: dict[str, str]
+    """What it tells; empty if that cannot be read."""
+
+
+def _read_said(objects: ObjectStore, oid: Oid) -> dict[str, str]:
+    # Anybody who may push may have written it.
+    with suppress(UwfError, KeyError, ValueError, RecursionError):
+        said = json.loads(read_blob(objects, oid))
+        fields = said.items() if isinstance(said, dict) else ()
+        return {key: text for key, text in fields if isinstance(text, str)}
+    return {}
+
+
 class Hub:
     """A remote whose refs tell who runs what."""
 
@@ -76,22 +94,23 @@ class Hub:
 
         return list_refs_there(self._access)
 
-    def read(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, dict[str, str]]:
-        """Read what *claims* say; one that says nothing readable is empty."""
+    def read_claims(self, only: ThreadId | None = None) -> dict[ThreadId, Claim]:
+        """Read the present claims, or that of one thread, in one connection: they move often."""
         from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
 
-        read: dict[ThreadId, dict[str, str]] = {thread: {} for thread in claims}
-        wanted = list(dict.fromkeys(claims.values()))
+        claims: dict[ThreadId, Oid] = {}
+
+        def choose(refs: dict[str, Oid]) -> FetchRequest:
+            claims.update(
+                (each, o) for each, o in list_claims(refs).items() if only in {None, each}
+            )
+            return FetchRequest(list(dict.fromkeys(claims.values())), [])
+
         with receive_objects(self.store, read_fetch_limits(self.store.config)) as incoming:
-            if wanted:
-                fetch_pack(self._access, lambda _refs: FetchRequest(wanted, []), incoming)
-            for thread, oid in claims.items():
-                # Anybody who may push may have written it.
-                with suppress(UwfError, KeyError, ValueError, RecursionError):
-                    said = json.loads(read_blob(incoming.objects, oid))
-                    fields = said.items() if isinstance(said, dict) else ()
-                    read[thread] = {key: text for key, text in fields if isinstance(text, str)}
-        return read
+            fetch_pack(self._access, choose, incoming)
+            return {
+                each: Claim(oid, _read_said(incoming.objects, oid)) for each, oid in claims.items()
+            }
 
     def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
         """Move claims, each from the one value to the other; return those that have moved."""
@@ -184,8 +203,7 @@ class Keeper:
                         self._is_running = True
                         threading.Thread(target=self._run, name="uwf claims", daemon=True).start()
                 return held
-            claims = list_claims(self._hub.look())
-            found = claims.get(thread)
+            found = self._hub.read_claims(thread).get(thread)
             over = None
             if found is None:
                 # Released meanwhile; or the hub takes none, as a forge to whom may only read.
@@ -195,16 +213,14 @@ class Keeper:
                     raise RemoteFailed(url, f"it does not take a claim of thread {thread}")
                 continue
             refused = 0
-            said = self._hub.read({thread: found})[thread]
-            if said.get("place") == place_of(self._hub.store) or (
-                thread in watch.find_dead({thread: found})
-            ):
+            is_dead = thread in watch.find_dead({thread: found.value})
+            if is_dead or found.said.get("place") == place_of(self._hub.store):
                 # Left by a dead process: who claims a thread holds its drive lock in this clone.
-                over = found
+                over = found.value
                 continue
-            first = first or found
-            if first != found:
-                raise ThreadClaimed(thread, said)
+            first = first or found.value
+            if first != found.value:
+                raise ThreadClaimed(thread, found.said)
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:
