@@ -137,9 +137,10 @@ def stop_below(pid: int, how: signal.Signals) -> None:
         stop_below(each, how)
 
 
-def test_a_scheduler_that_is_not_there_is_told(field: Field) -> None:
+@pytest.mark.parametrize("kind", ["tcp", "tls"])
+def test_a_scheduler_that_is_not_there_is_told(field: Field, kind: str) -> None:
     a = field.machine("a")
-    with a.start("drive", "--on", "tcp://127.0.0.1:1") as process:
+    with a.start("drive", "--on", f"{kind}://127.0.0.1:1") as process:
         _out, err = process.communicate()
     assert process.returncode == 1
-    assert "does not answer" in err
+    assert f"{kind}://127.0.0.1:1 does not answer" in err

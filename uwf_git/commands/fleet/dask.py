@@ -34,11 +34,13 @@ def open_dask(address: str) -> Iterator["DaskExecutor"]:
     try:
         connect: Any = Client
         client = connect(address, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
+        # TypeError: Dask's configuration names no certificates.
         raise Refused(
             f"the scheduler {address} does not answer: {error}",
             code="no-scheduler",
-            hint="start one: `dask scheduler`; then `dask worker` on each machine",
+            hint="start one: `dask scheduler`, and `dask worker` on each machine; for tls:// name "
+            "certificates in Dask's configuration",
             address=address,
         ) from error
     with client:
