@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,9 @@ class Agent:
             self.session = message["params"]["sessionId"]
             self.update({"sessionUpdate": "agent_message_chunk", "content": text("OLD NEWS")})
             self.answer(number, self.script.get("load", {}))
+            if method == "session/load":  # as gemini does
+                time.sleep(0.05)
+                self.update({"sessionUpdate": "agent_message_chunk", "content": text("LATE NEWS")})
         elif method == "session/prompt":
             self.act(number, self.turns.pop(0))
         elif number is not None and method is not None:

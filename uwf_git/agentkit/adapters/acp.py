@@ -65,6 +65,10 @@ _AUTH_REQUIRED = -32000
 
 # How long a cancelled agent may take to report that it stopped.
 _CANCEL_S = 1.0
+# gemini answers session/load first, and replays the earlier turns after it: they have ended
+# when it says nothing for the one time, and are not waited for longer than the other.
+_REPLAY_QUIET_S = 0.4
+_REPLAY_S = 5.0
 # The limit of the first request, if no timeout is set.
 _HELLO_S = 120.0
 
@@ -206,10 +210,13 @@ class AcpAdapter:
         # Ignore the replayed updates of earlier turns.
         client.on_update = lambda _update: None
         try:
-            return client.request(method, {"sessionId": session, **place}, limits)
+            opened = client.request(method, {"sessionId": session, **place}, limits)
         except RequestFailed as failure:
             told = on_one_line(failure.message)[:300]
             raise AskFailed("no-session", f"the agent lost session {session:.60}: {told}") from None
+        if method == "session/load":
+            _pass_by_replay(client, limits)
+        return opened
 
     def _failure(self, kind: FailureKind, what: str, turn: AcpTurn) -> AskFailed:
         hint = None
@@ -230,6 +237,16 @@ class AcpAdapter:
         how = "closed its output" if code is None else f"ended with exit status {code}"
         what = f"{how} before it answered" + (f": {said}" if said else "")
         return self._failure("crashed", what, turn)
+
+
+def _pass_by_replay(client: AcpClient, limits: WaitLimits) -> None:
+    quiet = WaitLimits(_REPLAY_S, _REPLAY_QUIET_S, limits.signals)
+    try:
+        while True:
+            client.listen(quiet)
+    except WaitingEnded as ended:
+        if ended.why == "interrupted":
+            raise
 
 
 def _build_request(question: AdapterQuestion) -> StdioRequest:
