@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import branches
+from commands.flows import finish, plays, split_checks
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
 from store.loose import lose
@@ -66,6 +67,22 @@ def test_thread_has_its_events_and_each_its_texts(ask: Ask, world: World) -> Non
         ask("GET", f"/api/threads/{thread}/entries/{'0' * 40}")
     with pytest.raises(NoSuchThread):
         ask("GET", "/api/threads/01J99999999999999999999999")
+
+
+def test_list_counts_the_steps_that_the_thread_itself_counts(ask: Ask, world: World) -> None:
+    split = split_checks(world)
+
+    def count() -> tuple[int, int]:
+        [row] = ask("GET", "/api/threads", show="all")["rows"]
+        return row["steps"], ask("GET", f"/api/threads/{split.thread}")["totals"]["steps"]
+
+    assert count() == (1, 1)
+    world.step(split.children[0], plays)
+    assert count() == (2, 2)
+    split.finish_branches()
+    finish(world, split.thread)
+    listed, told = count()
+    assert listed == told > 3
 
 
 def test_a_hostile_thread_does_nothing(ask: Ask, world: World) -> None:

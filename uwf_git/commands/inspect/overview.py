@@ -14,6 +14,7 @@ from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.inspect.excerpt import Mask, make_mask, mask_json
 from uwf_git.commands.inspect.list import DAMAGED, IN_GROUP, Group, group_active, view_thread_row
+from uwf_git.commands.turn.limits import add_branches
 from uwf_git.errors import BadUsage, StoreDamaged
 from uwf_git.model.event_words import first_line
 from uwf_git.model.limits import find_cost
@@ -187,7 +188,6 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
         "status": row["status"],
         **_read_account(store, tip),
         "workflow": row.get("workflowName"),
-        "depth": row.get("depth"),
         "said": row.get("said"),
         "role": waiting.get("role") if running is None else running.role,
         "question": row.get("question"),
@@ -203,17 +203,18 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
 
 
 def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
-    """Return the title of a thread, and what it has cost so far."""
+    """Return the title of a thread, and what it and its branches have taken so far."""
     try:
         snapshot = read_snapshot(store, tip)
-        present = snapshot.get_present()
+        spent = add_branches(store, snapshot, snapshot.get_present())
         return {
             "title": first_line(str(snapshot.get_start().payload["prompt"])),
-            "costUsd": find_cost(present.usage),
-            "workMs": present.execution_ms,
+            "steps": spent.depth,
+            "costUsd": find_cost(spent.usage),
+            "workMs": spent.execution_ms,
         }
     except StoreDamaged:
-        return dict.fromkeys(("title", "costUsd", "workMs"))
+        return dict.fromkeys(("title", "steps", "costUsd", "workMs"))
 
 
 def _view_bad(ref: str) -> dict[str, Any]:

@@ -107,11 +107,22 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
     """
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
-    steps = sum(at_root.visits.values())
-    spent = at_root._replace(depth=steps or at_root.depth)
-    if at_root.limits and at_root.split is not None:
-        spent = _add_branches(store, root, spent)
+    # Without limits nobody asks what the branches spent.
+    spent = add_branches(store, root, at_root) if at_root.limits else _count_joined(at_root)
     return Spending(root.record.thread, spent)
+
+
+def add_branches(store: Store, at: Snapshot, present: ThreadState) -> ThreadState:
+    """Return *present*, the thread's state at *at*, with what its branches spent until now.
+
+    Its ``depth`` counts all steps, those of joined branches as well.
+    """
+    spent = _count_joined(present)
+    return spent if present.split is None else _add_open_branches(store, at, spent)
+
+
+def _count_joined(present: ThreadState) -> ThreadState:
+    return present._replace(depth=sum(present.visits.values()) or present.depth)
 
 
 def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitReached | None:
@@ -132,7 +143,7 @@ def find_steps_left(store: Store, thread: ThreadId) -> int | None:
     return None if most is None else most - present.depth
 
 
-def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
+def _add_open_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
     from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
 
     inherited = sum(at.get_present().visits.values())
@@ -149,5 +160,5 @@ def _add_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState
             execution_ms=spent.execution_ms + present.execution_ms,
         )
         if present.split is not None:
-            spent = _add_branches(store, inner, spent)
+            spent = _add_open_branches(store, inner, spent)
     return spent

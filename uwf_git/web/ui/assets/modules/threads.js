@@ -37,7 +37,7 @@ const ORDERS = {
   unchanged: ["Unchanged longest", (row) => -(row.updated ?? 0)],
   cost: ["Cost", (row) => row.costUsd ?? 0],
   work: ["Time of work", (row) => row.workMs ?? 0],
-  steps: ["Steps", (row) => row.depth ?? 0],
+  steps: ["Steps", (row) => row.steps ?? 0],
 };
 
 export class Threads {
@@ -317,7 +317,7 @@ function describeRow(row) {
         { class: `last${row.error ? " bad" : ""}`, title: last },
         branches ? `${branches} · ${last}` : last,
       ),
-      h("span", { class: "steps number" }, plural(row.depth ?? 0, "step")),
+      h("span", { class: "steps number" }, plural(row.steps ?? 0, "step")),
       h(
         "span",
         { class: "spent number" },
