@@ -18,7 +18,7 @@ from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamage
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder, find_jobs
 from uwf_git.store.threads.snapshot import Snapshot
 
 _TICK_S = 0.02
@@ -121,14 +121,17 @@ def start_thread_driver(
 ) -> Driver:
     """Start a process that drives *thread* as `uwf thread run` with *words* does.
 
-    *agent* plays roles that have none: $UWF_AGENT. Raises as ``start_driver``.
+    As many branches are at work at once as in the last drive of *thread* here. *agent* plays
+    roles that have none: $UWF_AGENT. Raises as ``start_driver``.
     """
 
     def argv(each: ThreadId) -> Sequence[str]:
         # -P: import nothing from the agents' directory.
         command = [sys.executable, "-P", "-m", "uwf_git", "thread", "run", each]
-        return [*command, "--timestamps", "--format=text", *words]
+        return [*command, "--timestamps", "--format=text", *jobs, *words]
 
+    kept = find_jobs(store, thread)
+    jobs = () if kept is None else (f"--jobs={kept}",)
     environ = {**caller.environ, **({} if agent is None else {"UWF_AGENT": agent})}
     request = DriverRequest(thread, argv, until, wait)
     return start_driver(store, caller._replace(environ=environ), request)

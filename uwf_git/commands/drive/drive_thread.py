@@ -27,7 +27,13 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head
-from uwf_git.store.threads.lock import ThreadBusy, ThreadLock, is_being_stopped, lock_drive
+from uwf_git.store.threads.lock import (
+    ThreadBusy,
+    ThreadLock,
+    is_being_stopped,
+    keep_jobs,
+    lock_drive,
+)
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 StoppedBy = Literal[
@@ -145,6 +151,7 @@ def hold_drive(
     roles = check_roles(snapshot, request.until, choice.agents)
     choice = choice._replace(others=roles, is_for_drive=True)
     with lock_drive(store, head.thread, since_ms=caller.now_ms()) as lock:
+        keep_jobs(store, head.thread, request.step.jobs)
         step = request.step._replace(thread=head.thread, is_driven=True, choice=choice)
         yield Drive(store, caller, request._replace(step=step), watcher, lock)
 

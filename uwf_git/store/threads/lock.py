@@ -27,7 +27,7 @@ from uwf_git.store.store import Store
 # Written under ``lock_stop`` before an agent is stopped. The process that kills may be a child of
 # that agent and end with it; the request stays, and whoever finds the lock free ends the thread.
 
-_KILL = ".kill"
+_KILL, _JOBS = ".kill", ".jobs"
 
 
 def write_kill_request(store: Store, thread: ThreadId, reason: str) -> None:
@@ -52,6 +52,21 @@ def find_kill_request(store: Store, thread: ThreadId) -> str | None:
 def forget_kill_request(store: Store, thread: ThreadId) -> None:
     """Remove the request, if there is one."""
     remove_file(_path(store, thread, _KILL))
+
+
+def keep_jobs(store: Store, thread: ThreadId, jobs: int) -> None:
+    """Remember for a drive that goes on how many branches this drive works on at once."""
+    if find_jobs(store, thread) != jobs:
+        replace_file(_path(store, thread, _JOBS), str(jobs).encode(), durable=False)
+
+
+def find_jobs(store: Store, thread: ThreadId) -> int | None:
+    """Return the ``keep_jobs`` of the last drive of *thread* here; None before the first."""
+    try:
+        with open(_path(store, thread, _JOBS), encoding="ascii") as file:
+            return int(file.read())
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 # Hold a thread, so that one engine at a time works on it.
@@ -247,7 +262,7 @@ def forget_lock(store: Store, thread: ThreadId) -> None:
     # A process that waits for a removed file finds the name gone, and opens the path again.
     # The file of steps goes last: gc finds by it what a kill in between leaves.
     forget_kill_request(store, thread)
-    for suffix in (_DRIVE, _STOP, _STEP):
+    for suffix in (_JOBS, _DRIVE, _STOP, _STEP):
         with suppress(FileNotFoundError):
             os.unlink(_path(store, thread, suffix))
 
