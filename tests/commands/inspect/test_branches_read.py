@@ -62,13 +62,13 @@ def test_read_tells_branches_of_branches_and_what_failed(world: World) -> None:
     thread = split_of(world, NESTED)
     drive(world, thread, script(reader="read", one={"a": 1}, other={"b": 1}))
     told = headings(world, thread)
-    assert "Branch 1 each, 1. reader: read" in told
+    assert "Branch 1 each: b, 1. reader: read" in told
     assert [each.partition(",")[0] for each in told if each.startswith("Branch 1")] == [
-        "Branch 1 each",
-        "Branch 1 each",
+        "Branch 1 each: b",
+        "Branch 1 each: b",
         "Branch 1.0 one",
         "Branch 1.1 other",
-        "Branch 1 each",
+        "Branch 1 each: b",
     ]
 
     other = split_of(world)

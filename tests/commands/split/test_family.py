@@ -113,7 +113,7 @@ def test_branch_is_named_by_its_numbers_and_its_node(world: World) -> None:
     second = branch_of(world, thread, 1)
 
     assert name_branch(world.store, thread) == ""
-    assert name_branch(world.store, second) == "1 each"
+    assert name_branch(world.store, second) == "1 each: b"
     assert name_branch(world.store, branch_of(world, second, 0)) == "1.0 one"
 
 

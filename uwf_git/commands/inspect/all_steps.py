@@ -8,7 +8,7 @@ from uwf_git.commands.inspect.story import count_failed, view_files_of
 from uwf_git.commands.split.commits import (
     Container,
     find_container,
-    label_branch,
+    label_begun_branch,
 )
 from uwf_git.model.event_words import first_line
 from uwf_git.store.store import Store
@@ -92,7 +92,7 @@ def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
 def _view_branch(container: Container, number: int, tip: Snapshot) -> dict[str, Any]:
     return {
         "number": number,
-        "label": label_branch(container, number),
+        "label": label_begun_branch(container, number, tip),
         "thread": tip.record.thread,
         "status": tip.record.status,
         "depth": tip.record.depth,

@@ -17,7 +17,7 @@ from uwf_git.commands.inspect.excerpt import (
     mask_json,
 )
 from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
-from uwf_git.commands.split.commits import find_container, label_branch
+from uwf_git.commands.split.commits import find_container, label_begun_branch, label_branch
 from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.engine.diff import diff_values, render_path
 from uwf_git.errors import UwfError
@@ -330,7 +330,9 @@ class StoryReader:
                 if tip is None:
                     yield {**view, "status": "ready", "depth": 0, "entries": []}
                     continue
-                record = read_snapshot(self._store, tip).record
+                snapshot = read_snapshot(self._store, tip)
+                record = snapshot.record
+                view["label"] = self._mask(label_begun_branch(container, number, snapshot))
             except UwfError as error:
                 yield {**view, "status": None, "problem": self._tell_problem(error)}
                 continue

@@ -5,6 +5,7 @@ StartNodes, and everything else follows again. Format: FORMAT.md, "Branches" and
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -136,6 +137,19 @@ def label_branch(container: Container, number: int) -> str:
     if container.kind == "parallel" and container.flow is not None:
         return container.flow.nodes[f"{container.place}/{number}"].label
     return container.label
+
+
+_MOST_OF_ITEM = 60
+
+
+def label_begun_branch(container: Container, number: int, tip: Snapshot) -> str:
+    """Return ``label_branch``, of a map with the item that the branch at *tip* works on."""
+    label = label_branch(container, number)
+    if container.kind != "map":
+        return label
+    item = tip.get_start().payload.get("initialState", {}).get(container.item)
+    told = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    return f"{label}: {first_line(told)[:_MOST_OF_ITEM]}"
 
 
 # The branches that it asks for.

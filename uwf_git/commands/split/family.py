@@ -8,7 +8,7 @@ from uwf_git.commands.split.commits import (
     SplitRefused,
     find_container,
     find_split,
-    label_branch,
+    label_begun_branch,
     read_entry,
     read_flow,
     walk_back,
@@ -107,7 +107,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
             break
         number = children.index(at.record.thread)
         numbers.append(str(number))
-        label = label or label_branch(find_container(trunk, found.at), number)
+        label = label or label_begun_branch(find_container(trunk, found.at), number, at)
         at = trunk
     return f"{'.'.join(reversed(numbers))} {label}".strip()
 
