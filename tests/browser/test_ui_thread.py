@@ -44,6 +44,18 @@ def test_step_is_told_compared_and_checked(world: World, tab: Tab) -> None:
     assert tab.heard == []
 
 
+def test_a_box_of_the_picture_leads_to_the_steps_of_its_role(world: World, tab: Tab) -> None:
+    thread = tell_work(world)
+    tab.open(f"/t/{thread}")
+    box = tab.page.locator(".picture text.name", has_text="developer")
+    for step in ("s/4", "s/2", "e/[0-9a-f]+", "s/4"):
+        box.click()
+        expect(tab.page).to_have_url(re.compile(f"#/t/{thread}/{step}$"))
+    tab.page.locator(".picture text.end").first.click()
+    expect(tab.page).to_have_url(re.compile("/s/4$"))
+    assert tab.heard == []
+
+
 def test_branches_lead_to_their_threads_and_back(world: World, tab: Tab) -> None:
     thread = world.begun(CHECKS)
     play = script(coder="x = 1")

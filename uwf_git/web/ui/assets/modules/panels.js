@@ -8,7 +8,7 @@ import { h } from "./dom.js";
  */
 export function describePicture(
   picture,
-  { title = "Workflow", of = "workflow", none, place, isWhole = false, toggle } = {},
+  { title = "Workflow", of = "workflow", none, place, isWhole = false, toggle, choose } = {},
 ) {
   const { value, error } = picture;
   return h(
@@ -35,10 +35,25 @@ export function describePicture(
           tabindex: "0",
           role: "group",
           "aria-label": `Picture of the ${of}`,
+          onclick: choose && ((event) => choose(roleAt(event))),
           html: value,
         })
       : h("div", { class: "body soft" }, error ? error.message : (none ?? "Loading…")),
   );
+}
+
+/** Return the role whose box in a picture is under the pointer; undefined beside all boxes. */
+function roleAt({ currentTarget, clientX: x, clientY: y }) {
+  const holds = (outer, [across, down]) =>
+    outer.left <= across && across <= outer.right && outer.top <= down && down <= outer.bottom;
+  const boxes = [...currentTarget.querySelectorAll("rect:is(.role, .agent, .workflow)")];
+  const box = boxes.map((each) => each.getBoundingClientRect()).find((each) => holds(each, [x, y]));
+  const name = [...currentTarget.querySelectorAll("text.name")].find((each) => {
+    const { left, right, top, bottom } = each.getBoundingClientRect();
+    return box && holds(box, [(left + right) / 2, (top + bottom) / 2]);
+  });
+  // A name that is cut has the whole one as its title.
+  return (name?.querySelector("title") ?? name)?.textContent;
 }
 
 /** Describe the line that sends the form of *view*: its button, and whether the thread goes on. */

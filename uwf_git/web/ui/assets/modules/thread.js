@@ -9,7 +9,7 @@ import { Loader } from "./loader.js";
 import { LogView } from "./log.js";
 import { describePicture } from "./panels.js";
 import { link } from "./route.js";
-import { complete, describeTimeline, findEntry } from "./timeline.js";
+import { complete, describeTimeline, findEntry, findPlayed, linkOf } from "./timeline.js";
 import { problem, withCode } from "./told.js";
 
 export class Thread {
@@ -112,6 +112,10 @@ export class Thread {
             this.isWhole = !this.isWhole;
             this.picture.load();
             this.draw();
+          },
+          choose: (role) => {
+            const played = findPlayed(thread, role, this.chosen);
+            if (played) location.hash = linkOf(played.thread, played);
           },
         }),
         this.describeTimeline(thread),

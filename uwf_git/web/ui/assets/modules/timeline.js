@@ -39,6 +39,20 @@ export function findEntry(entries, kind, at) {
   return newest((entry) => STEPS.has(entry.event) || entry.event === "attempt") ?? entries.at(-1);
 }
 
+/** Return the newest entry that *role* played, after *chosen* the one before it; round about. */
+export function findPlayed(thread, role, chosen) {
+  const found = [];
+  const walk = (entries, of) => {
+    for (const entry of entries) {
+      if (entry.role === role && BARRED.has(entry.event)) found.push({ ...entry, thread: of });
+      for (const branch of entry.branches ?? []) walk(branch.entries ?? [], branch.thread);
+    }
+  };
+  walk(thread.entries, thread.thread);
+  found.sort((one, other) => other.time - one.time);
+  return found[(found.findIndex((entry) => entry.commit === chosen) + 1) % found.length];
+}
+
 /** Return the newest *most* steps that hold, newest first. */
 export function newestSteps(entries, most) {
   const isStep = ({ event, takenBack }) => STEPS.has(event) && !takenBack;
