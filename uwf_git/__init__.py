@@ -10,10 +10,16 @@ As a library::
     print(run.stopped, task.query().state)
 
 A task is what the command line calls a thread: `uwf thread show`, `git log`, push and fetch work
-on it. Errors are ``UwfError``s: ``Refused`` (the state does not allow it), ``BadUsage``,
-``AgentFailed``, ``Conflict`` (another process was faster; trying again is safe), ``StoreDamaged``,
-or ``StoreFailed``. An argument of a wrong type is a ``BadUsage`` that is a ``TypeError`` as well.
-`pydoc uwf_git.TaskRuntime` and `pydoc uwf_git.TaskHandle` list what can be done with them.
+on it. Of all names a page: `pydoc uwf_git.TaskRuntime`.
+
+    TaskRuntime, TaskFilter, Limits         start tasks, find them, run many
+    TaskHandle, TaskDraft                   one task, one draft of a workflow
+    TaskRun, BackgroundRun                  what a run came to, where one is at work
+    TaskStatus, TaskStep, TaskFiles, TaskEvent, TaskBranch, TaskWaiting    what is read of a task
+    AgentContext, PlayerResult              what a player in Python is given, and gives
+    UwfError                                what is raised: Refused (the state does not allow it),
+        BadUsage (with a wrong type also a TypeError), AgentFailed, Conflict (another process was
+        faster; trying again is safe), StoreDamaged, StoreFailed
 
 Importing the package imports nothing else; a name is loaded on first access.
 """
@@ -112,7 +118,3 @@ def __getattr__(name: str) -> object:
             globals()[name] = found
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

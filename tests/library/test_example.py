@@ -46,7 +46,15 @@ def test_what_it_left_is_a_store_like_any_other(tmp_path: Path) -> None:
 def test_every_name_of_the_package_is_there_and_documented() -> None:
     for name in uwf_git.__all__:
         assert inspect.getdoc(getattr(uwf_git, name)), name
-    assert set(uwf_git.__all__) <= set(dir(uwf_git))
+        assert name in str(uwf_git.__doc__), name
+
+
+def test_pydoc_of_the_package_fits_two_screens() -> None:
+    command = [sys.executable, "-m", "pydoc", "uwf_git"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "TaskRuntime" in told
+    assert len(told.splitlines()) <= 60
 
 
 def test_every_promised_name_has_one_home() -> None:
