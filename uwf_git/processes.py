@@ -45,6 +45,16 @@ def read_name(pid: int) -> str:
         return "?"
 
 
+def read_environ(pid: int) -> dict[str, str]:
+    """Return the environment that *pid* began with; empty if it has gone or is another user's."""
+    try:
+        with open(f"/proc/{pid}/environ", encoding="utf-8", errors="replace") as file:
+            entries = (entry.partition("=") for entry in file.read().split("\0"))
+    except OSError:
+        return {}
+    return {name: value for name, _, value in entries}
+
+
 def read_process_start(pid: int) -> int | None:
     """Return the start of the process *pid* in clock ticks since boot.
 

@@ -60,7 +60,7 @@ def command(session: Session, *, thread: str | None, remote: bool, wide: bool) -
     and its branches. pid is the engine's, group the
     process group of the agent. A row without a pid is an agent whose engine was killed: `uwf thread
     step` waits for it and takes its result. A row without a role is a driver between two steps, or
-    asleep.
+    asleep; with the status "left" a process that an agent left running when it had answered.
     """
     store = session.open_store(create=True)
     root = None if thread is None else resolve_thread(store, thread)

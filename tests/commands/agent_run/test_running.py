@@ -325,6 +325,30 @@ def test_only_threads_with_traces_are_read(world: World, monkeypatch: pytest.Mon
     assert read == [world.snapshot(at_work).commit.oid.encode()]
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
+def test_what_an_agent_left_is_a_row_until_it_ends(world: World, tmp_path: Path) -> None:
+    thread, other = world.begun(), world.begun()
+    told = {"UWF_REPO": world.store.path, "UWF_THREAD_ID": thread, "UWF_ROLE": "writer"}
+    environs = [
+        {**told, "UWF_STEP_DIR": str(tmp_path / "gone")},
+        # Its turn goes on; another store's.
+        {**told, "UWF_STEP_DIR": str(tmp_path)},
+        {**told, "UWF_STEP_DIR": str(tmp_path / "gone"), "UWF_REPO": "/elsewhere"},
+    ]
+    left = [subprocess.Popen(["/bin/sleep", "60"], env=environ) for environ in environs]
+    try:
+        (row,) = running_rows(world.store, now_ms=0, root=thread)
+        assert running_rows(world.store, now_ms=0, root=other) == []
+    finally:
+        for each in left:
+            each.kill()
+            each.wait()
+
+    assert (row["thread"], row["status"], row["role"]) == (thread, "left", "writer")
+    assert (row["agent"], row["pid"]) == ("sleep", left[0].pid)
+    assert running_rows(world.store, now_ms=0) == []
+
+
 def test_thread_whose_driver_sleeps_stays_waiting() -> None:
     asleep = Running(ThreadId("x"), None, None, 1, None, 1, is_driven=True)
 

@@ -1,7 +1,7 @@
 """Who works on a thread, and whether this process belongs to it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_group, find_last_output_ms, find_run_start_ms
@@ -9,8 +9,14 @@ from uwf_git.commands.agent_run.activity import RUNNING, list_possibly_active
 from uwf_git.commands.agent_run.runs import find_player
 from uwf_git.commands.split.family import Family
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.names import ThreadId
-from uwf_git.processes import read_process, read_process_start
+from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.processes import (
+    list_processes,
+    read_environ,
+    read_name,
+    read_process,
+    read_process_start,
+)
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import find_driver, find_holder
@@ -119,9 +125,27 @@ def running_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of `uwf ps`, one for each thread that is being worked on.
 
-    With *root* only those of that thread and its branches.
+    After them one for each process that an agent left running (*status* ``left``, Linux). With
+    *root* only those of that thread and its branches.
     """
-    return [_row(store, running, now_ms) for running in list_running(store, root)]
+    family = None if root is None else Family(store, root)
+    rows = [_row(store, running, now_ms) for running in list_running(store, root)]
+    left = (each for each in _list_left(store) if family is None or each.thread in family)
+    return rows + [{**_row(store, each, now_ms), "status": "left"} for each in left]
+
+
+def _list_left(store: Store) -> Iterator[Running]:
+    """Yield processes that agents left when they had answered: their turn's directory is gone."""
+    for process in list_processes() or ():
+        environ = read_environ(process.pid)
+        thread, step_dir = environ.get(THREAD_VARIABLE, ""), environ.get("UWF_STEP_DIR")
+        if environ.get("UWF_REPO") != store.path or not is_thread_id(thread):
+            continue
+        if step_dir and not os.path.exists(step_dir):
+            role, name = environ.get("UWF_ROLE"), read_name(process.pid)
+            yield Running(
+                ThreadId(thread), role, name, process.pid, process.group, None, is_driven=False
+            )
 
 
 def show_status(status: str, running: Running | None) -> str:
