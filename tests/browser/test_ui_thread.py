@@ -124,4 +124,6 @@ def test_a_wide_split_is_one_box_and_whole_at_full_size(world: World, tab: Tab) 
     assert picture.bounding_box()["width"] > 2 * narrow
     tab.find("button", "Full size").click()
     expect(picture).to_contain_text("13 \N{MULTIPLICATION SIGN} left")
+    picture.locator("text.name", has_text="left").click()
+    expect(picture).to_contain_text("left-7")
     assert tab.heard == []

@@ -123,6 +123,7 @@ def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: Worl
     folded, whole = (make_plan(subject, is_whole=is_whole) for is_whole in (False, True))
     assert isinstance(folded, FlowPlan)
     assert isinstance(whole, FlowPlan)
+    assert folded.title.endswith(f"thread {thread}, failed, 1 step")
     [branch] = folded.blocks[0].branches
     box = branch.blocks[0]
     assert (box.name, box.note) == ("13 \N{MULTIPLICATION SIGN} left", "left-0 … left-12")

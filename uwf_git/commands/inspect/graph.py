@@ -7,8 +7,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.commands.inspect.all_steps import find_given_up, tell_given_up
+from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, view_thread
 from uwf_git.commands.split.commits import read_entry
+from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.workflow.graph import view_moves
 from uwf_git.engine.picture.marks import (
     Progress,
@@ -128,8 +130,10 @@ def picture_thread(store: Store, text: str) -> Subject:
     """
     shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
-    steps = count_steps(document["depth"])
-    headline = f"thread {document['thread']}, {document['status']}, {steps}"
+    status = document["status"]
+    urgent = view_urgent(status, count_branches(store, snapshot)).get("branchStatus", status)
+    steps = count_steps(add_branches(store, snapshot, snapshot.get_present()).depth)
+    headline = f"thread {document['thread']}, {urgent}, {steps}"
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
     return view_moves(
         workflow,

@@ -97,6 +97,11 @@ export class Thread {
     const thread = this.thread.value;
     if (!thread)
       return this.thread.error ? this.describeMissing() : h("p", { class: "soft" }, "Loading…");
+    const toggle = () => {
+      this.isWhole = !this.isWhole;
+      this.picture.load();
+      this.draw();
+    };
     return [
       this.describeHead(thread),
       this.thread.error && problem(this.thread.error),
@@ -108,12 +113,10 @@ export class Thread {
         describePicture(this.picture, {
           place: "of-picture",
           isWhole: this.isWhole,
-          toggle: () => {
-            this.isWhole = !this.isWhole;
-            this.picture.load();
-            this.draw();
-          },
+          toggle,
           choose: (role) => {
+            // The branches of a box that stands for many.
+            if (/^\d+ × /.test(role)) return toggle();
             const played = findPlayed(thread, role, this.chosen);
             if (played) location.hash = linkOf(played.thread, played);
           },
