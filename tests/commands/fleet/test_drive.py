@@ -60,6 +60,17 @@ def test_only_the_named_thread_and_its_branches_are_driven(field: Field) -> None
     assert field.paid() == SPLIT_STEPS
 
 
+def test_a_damaged_thread_holds_up_no_other(field: Field) -> None:
+    a = field.machine("a")
+    bad, good = a.begin(PLAIN), a.begin(PLAIN)
+    next(a.home.rglob(f"refs/threads/{bad}")).write_text("1" * 40 + "\n")
+    with a.start(*DRIVE) as driver:
+        out, err = driver.communicate()
+    assert json.loads(out)["threads"] == {"completed": 1, "damaged": 1}, err
+    assert field.log(good)[-1].startswith("end: completed")
+    assert err.count(bad) == 1
+
+
 def test_a_thread_is_started_and_driven_on_machines_at_once(field: Field) -> None:
     a = field.machine("a")
     path = a.home / "flow.yaml"

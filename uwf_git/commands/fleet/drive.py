@@ -7,9 +7,9 @@ Two drivers do no harm, and a killed one costs time. An executor is whatever has
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
@@ -158,6 +158,7 @@ class _Driver:
         self._apart: set[ThreadId] = set()
         """Those of which the hub has another history than this store, or none that can be taken."""
 
+        self._refused: set[ThreadId] = set()
         self.steps = self.taken_over = 0
 
     def run(self) -> FleetEnd:
@@ -248,7 +249,7 @@ class _Driver:
     def _find_new(self, head: Head) -> Runnable | None:
         """Return how a thread can go on that is not under way, and that does not rest."""
         found = None
-        with suppress(UwfError):
+        with self._guarded(head.thread):
             found = find_runnable(
                 self._store,
                 head,
@@ -288,7 +289,7 @@ class _Driver:
             is_thread = each.ref.startswith((ACTIVE, ARCHIVE))
             if is_thread and self._is_mine(each.thread, refs):
                 self._apart.add(each.thread)
-                self._report.on_refused(each.thread, f"`uwf fetch {self._remote.name}` says why")
+                self._refuse_once(each.thread, f"`uwf fetch {self._remote.name}` says why")
         for ref, oid in shared.items():
             thread = _thread_of(ref)
             if self._seen and self._seen.get(ref) != oid and self._is_mine(thread, refs):
@@ -303,9 +304,10 @@ class _Driver:
             is_known = head.archived or self._seen.get(ref) == refs.get(ref)
             if is_known or not self._is_mine(head.thread, refs):
                 continue
-            tip = read_snapshot(self._store, head.commit)
-            if any(each.head is None for each in list_branches(self._store, tip)):
-                list(list_leaves(self._store, tip))
+            with self._guarded(head.thread):
+                tip = read_snapshot(self._store, head.commit)
+                if any(each.head is None for each in list_branches(self._store, tip)):
+                    list(list_leaves(self._store, tip))
 
     def _is_mine(self, thread: ThreadId, refs: dict[str, Oid]) -> bool:
         """Return whether *thread* is one of those to drive."""
@@ -313,8 +315,10 @@ class _Driver:
             return any(thread in each for each in self._families)
         if ACTIVE + thread in refs or ARCHIVE + thread in refs:
             return True
-        head = find_head(self._store, thread)
-        trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
+        trunk = None
+        with self._guarded(thread):
+            head = find_head(self._store, thread)
+            trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
         return trunk is not None and self._is_mine(trunk, refs)
 
     def _has_room(self, found: Runnable) -> bool:
@@ -350,16 +354,36 @@ class _Driver:
         """Return whether a thread waits for the end of a usage limit, and this driver for it."""
         if not self._request.wait:
             return False
-        tips = (read_snapshot(self._store, head.commit) for head in heads.values())
-        waiting = (tip.get_present().waiting for tip in tips if tip.record.status == "waiting")
         # One that is over has let its thread go on, or something else keeps that from it.
         now_ms = self._caller.now_ms()
-        return any(each is not None and (each.until or 0) > now_ms for each in waiting)
+        for head in heads.values():
+            with self._guarded(head.thread):
+                tip = read_snapshot(self._store, head.commit)
+                waiting = tip.get_present().waiting if tip.record.status == "waiting" else None
+                if waiting is not None and (waiting.until or 0) > now_ms:
+                    return True
+        return False
+
+    @contextmanager
+    def _guarded(self, thread: ThreadId) -> Iterator[None]:
+        """Tell an error of *thread* once, and let it hold up no other."""
+        try:
+            yield
+        except UwfError as error:
+            self._refuse_once(thread, error.message)
+
+    def _refuse_once(self, thread: ThreadId, why: str) -> None:
+        if thread not in self._refused:
+            self._refused.add(thread)
+            self._report.on_refused(thread, why)
 
     def _end(self) -> FleetEnd:
         statuses: Counter[str] = Counter()
         for head in _read_heads(self._store):
             if self._is_mine(head.thread, self._seen):
-                statuses[str(read_snapshot(self._store, head.commit).record.status)] += 1
+                status = "damaged"
+                with self._guarded(head.thread):
+                    status = str(read_snapshot(self._store, head.commit).record.status)
+                statuses[status] += 1
         ordered = dict(sorted(statuses.items()))
         return FleetEnd(self._remote.name, ordered, self.steps, self.taken_over)
