@@ -214,7 +214,7 @@ class Away(Hub):
 def test_a_lost_answer_loses_no_claim(world: World) -> None:
     hub, thread = Away(world.store), ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
     keeper = Keeper(hub, ttl_s=0.06, poll_s=0.01)
-    held = keeper.take(thread, on_moved=lambda: None)
+    held = keeper.take(thread, on_look=lambda _refs: None)
     wait_until(lambda: hub.beats > 12 or held.is_lost.is_set(), "it is not renewed")
     assert not held.is_lost.is_set()
     keeper.release(held)

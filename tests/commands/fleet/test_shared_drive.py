@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 from commands.at_work import wait_until
-from commands.fleet.machines import PLAIN, Field, ended
+from commands.fleet.machines import PLAIN, SPLIT, Field, ended
 
 
 def test_a_frozen_machine_that_wakes_loses_its_step_to_a_fork(field: Field) -> None:
@@ -64,6 +64,29 @@ def test_a_kill_typed_elsewhere_ends_the_agent(field: Field) -> None:
         _out, err = first.communicate()
     assert first.returncode == 4, err
     assert [each.partition(":")[0] for each in field.log(thread)] == ["start", "kill"]
+
+
+def test_a_kill_of_a_branch_typed_elsewhere_ends_its_agent_and_the_rest_goes_on(
+    field: Field,
+) -> None:
+    a, b = field.machine("a"), field.machine("b")
+    merge = "merge: last\n      "
+    thread = a.begin(SPLIT.replace(merge, f"{merge}onError: continue\n      ", 1))
+    field.let(f'[ "$(wc -l < {field.place}/paid)" = 1 ] || [ -e {field.go} ] || sleep 600')
+    work = b.work(thread)
+    with ended(work):
+        field.wait_paid(5)
+        # Those beside the killed one begin anew; what they do is over at once.
+        field.go.touch()
+        a.run("fetch")
+        killed = a.json("thread", "show", thread)["branches"][0]["thread"]
+        a.run("thread", "kill", killed)
+        a.run("push")
+        _out, err = work.communicate()
+        assert work.returncode == 0, err
+    assert "join: parallel: 2 completed, 1 killed" in field.log(thread)
+    assert field.paid() == 5 + 3 + 1
+    assert not a.json("verify")["problems"]
 
 
 def test_a_step_waits_for_a_hub_that_is_away(field: Field, tmp_path: Path) -> None:

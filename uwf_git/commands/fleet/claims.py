@@ -31,7 +31,6 @@ from uwf_git.store.remotes.limits import read_fetch_limits
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 TTL_S = 60.0
 POLL_S = 2.0
@@ -154,11 +153,14 @@ class Watch:
         }
 
 
+OnLook = Callable[[Mapping[str, Oid]], None]
+
+
 class Held:
     """A claim of this process."""
 
-    def __init__(self, thread: ThreadId, value: Oid, on_moved: Callable[[], None]) -> None:
-        self.thread, self.on_moved = thread, on_moved
+    def __init__(self, thread: ThreadId, value: Oid, on_look: OnLook) -> None:
+        self.thread, self.on_look = thread, on_look
         self.values = [value]
         """What the hub may have: the last value seen there, and those sent since, newest last.
 
@@ -167,7 +169,6 @@ class Held:
 
         self.is_lost = threading.Event()
         self.role = ""
-        self.tip: tuple[Oid | None, Oid | None] | None = None
 
 
 class Keeper:
@@ -179,12 +180,11 @@ class Keeper:
         self._lock, self._woken = threading.Lock(), threading.Event()
         self._is_running = False
 
-    def take(
-        self, thread: ThreadId, *, over: Oid | None = None, on_moved: Callable[[], None]
-    ) -> Held:
+    def take(self, thread: ThreadId, *, over: Oid | None = None, on_look: OnLook) -> Held:
         """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
 
-        *on_moved* is called, in another thread of Python, when the thread moves at the hub.
+        *on_look* is called with the hub's refs at each look, in another thread of Python: it may
+        not take long, since the same thread renews the claims.
 
         Raises:
             ThreadClaimed: its claim was renewed while this one watched.
@@ -196,7 +196,7 @@ class Keeper:
         while True:
             new = self._build(thread, "")
             if thread in self._hub.swap({thread: (over, new)}):
-                held = Held(thread, name_blob(new), on_moved)
+                held = Held(thread, name_blob(new), on_look)
                 with self._lock:
                     self._held[thread] = held
                     if not self._is_running:
@@ -271,19 +271,14 @@ class Keeper:
             debug("8YV4M1KD", "claims not kept", error=str(error))
 
     def _compare(self, held: Held, refs: Mapping[str, Oid]) -> None:
-        """Notice that another process has the claim, or that the thread has moved."""
+        """Notice that another process has the claim."""
         value = refs.get(CLAIMS + held.thread)
         if value not in held.values and held.thread in self._held:
             debug("Q5R8W2TN", "claim lost", thread=held.thread)
             held.is_lost.set()
-            held.on_moved()
         elif value is not None:
             del held.values[: held.values.index(value)]
-            tip = refs.get(ACTIVE + held.thread), refs.get(ARCHIVE + held.thread)
-            if tip != held.tip:
-                # If that fails, it is news again at the next look.
-                held.on_moved()
-                held.tip = tip
+        held.on_look(refs)
 
     def _renew(self, held: Iterable[Held]) -> None:
         moves: dict[ThreadId, tuple[Oid | None, bytes | None]] = {}

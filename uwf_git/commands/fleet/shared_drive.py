@@ -9,7 +9,7 @@ a fork and follows the hub.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
@@ -121,6 +121,7 @@ class SharedDrive:
         self._hub = Hub(store, caller, choose_remote(store.config, share.remote))
         self._remote = self._hub.remote.name
         self.cancelled, self._pushing = threading.Event(), threading.Lock()
+        self._follower: threading.Thread | None = None
 
     @contextmanager
     def claimed(self, *, and_branches: bool) -> Iterator[None]:
@@ -131,12 +132,12 @@ class SharedDrive:
         share = self._share
         keeper = Keeper(self._hub, ttl_s=share.ttl_s, poll_s=share.poll_s)
         with ExitStack() as taken:
-            held = keeper.take(self._thread, over=share.over, on_moved=self._on_moved)
+            held = keeper.take(self._thread, over=share.over, on_look=self._on_look)
             taken.callback(keeper.release, held)
             self._held = held
             self._follow()
             for branch in self._list_claimed_branches() if and_branches else ():
-                taken.callback(keeper.release, keeper.take(branch, on_moved=lambda: None))
+                taken.callback(keeper.release, keeper.take(branch, on_look=lambda _refs: None))
             if share.project is not None:
                 share.project.prepare()
             self.push()
@@ -160,19 +161,32 @@ class SharedDrive:
         Raises:
             ClaimLost: the thread went on elsewhere.
         """
-        try:
-            while True:
+        while True:
+            try:
                 driven = self.drive.run()
                 self.push()
                 if driven.stopped != "split" or not self._join():
                     return driven
-        except (TurnInterrupted, KeyboardInterrupt):
-            if not self.cancelled.is_set():
-                raise
-        except Conflict as error:
-            if error.code not in {"ended-elsewhere", "fetch-first", "push-diverged"}:
-                raise
-        raise ClaimLost(self._thread, self._remote, kept=self._follow())
+            except (TurnInterrupted, KeyboardInterrupt):
+                if not self.cancelled.is_set():
+                    raise
+                self._go_on()
+            except Conflict as error:
+                if error.code not in {"ended-elsewhere", "fetch-first", "push-diverged"}:
+                    raise
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Follow the hub after a branch was ended there.
+
+        Raises:
+            ClaimLost: the thread itself went on elsewhere.
+        """
+        kept = self._follow()
+        head = find_head(self._store, self._thread)
+        if kept or head is None or head.archived or self._held.is_lost.is_set():
+            raise ClaimLost(self._thread, self._remote, kept=kept)
+        self.cancelled.clear()
 
     def attend(self, play: Player) -> Player:
         """Return a player that pushes first, and looks at the hub at the end of the turn.
@@ -223,29 +237,43 @@ class SharedDrive:
         failure = pushed.failure()
         if failure is not None:
             raise failure
-        # Seen at the hub, it is no news.
-        self._held.tip = (None, head.commit) if head.archived else (head.commit, None)
 
-    def _on_moved(self) -> None:
-        """Take over what moved the thread at the hub; called while an agent may be at work."""
+    def _on_look(self, refs: Mapping[str, Oid]) -> None:
+        """Take over what moved the thread or a branch of it; an agent may be at work."""
         if self._held.is_lost.is_set():
             self.cancelled.set()
-            return
-        self.fetch()
-        sides = read_sides(self._store, self._hub.remote, self._thread)
-        here, there = sides.archived or sides.active, sides.there_archived or sides.there_active
-        if here is None or there is None or here == there:
-            return
-        # What is ahead here is not pushed yet; anything else could not be taken over.
-        if not is_descendant(self._store.objects, here, there):
-            debug("6E3VJ0KD", "moved at the hub", thread=self._thread)
-            self.cancelled.set()
+        elif not (self._follower and self._follower.is_alive()) and self._has_news(refs):
+            # A fetch may take longer than a claim lives.
+            self._follower = threading.Thread(target=self._take_over, daemon=True)
+            self._follower.start()
+
+    def _list_family(self) -> list[ThreadId]:
+        return [self._thread, *list_present_descendants(self._store, self._thread)]
+
+    def _has_news(self, refs: Mapping[str, Oid]) -> bool:
+        """Return whether *refs* of the hub tell of the family what this clone has not seen."""
+        seen = read_shared(self._store, self._hub.remote)
+        return any(
+            refs.get(ACTIVE + each) != seen.threads.get(each)
+            or refs.get(ARCHIVE + each) != seen.archive.get(each)
+            for each in self._list_family()
+        )
+
+    def _take_over(self) -> None:
+        with suppress(UwfError):  # the next look tries again
+            self.fetch()
+            for each in self._list_family():
+                sides = read_sides(self._store, self._hub.remote, each)
+                here = sides.archived or sides.active
+                there = sides.there_archived or sides.there_active
+                # What is ahead here is not pushed yet; anything else could not be taken over.
+                if here and there and not is_descendant(self._store.objects, here, there):
+                    debug("6E3VJ0KD", "moved at the hub", thread=each)
+                    self.cancelled.set()
 
     def _look(self) -> None:
-        """Fetch the thread if it has moved at the hub."""
-        refs = self._hub.look()
-        tip = refs.get(ACTIVE + self._thread), refs.get(ARCHIVE + self._thread)
-        if tip != self._held.tip:
+        """Fetch what has moved at the hub."""
+        if self._has_news(self._hub.look()):
             self.fetch()
 
     def _is_ahead(self) -> bool:
