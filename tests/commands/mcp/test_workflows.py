@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from commands.world import World
+from commands.world import DEMO, World
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.mcp.server import McpServer
 from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server
+from uwf_git.store.threads.heads import list_threads
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -61,6 +62,24 @@ def test_workflow_is_not_named_by_its_hash(world: World, server: McpServer) -> N
     refused = call(server, "start_workflow", workflow=put.workflow, prompt="x")
     assert refused["isError"]
     assert "workflow is not a name" in refused["content"][0]["text"]
+
+
+def test_limits_may_be_lowered_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put(DEMO + "config: {maxSteps: 5}\n")
+    monkeypatch.setattr(ChatPlace, "drive", lambda *_: None)
+    place = ChatPlace(lambda: world.store, world.caller, "human", world.new_id)
+    chat = build_workflow_server(place)
+
+    def start(**limits: Any) -> str:
+        told = call(chat, "start_workflow", workflow="demo", prompt="x", limits=limits)
+        return json.dumps(told)
+
+    assert "limits has maxSteps above the workflow's own, 5" in start(maxSteps=6)
+    assert "limits is not an object of numbers" in start(maxSteps=None)
+    assert "isError" in start(maxStep=1)
+    assert "isError" not in start(maxSteps=4, maxCost=0.5)
+    (thread,) = list_threads(world.store, archived=False)
+    assert dict(world.snapshot(thread).get_present().limits) == {"maxSteps": 4, "maxCost": 0.5}
 
 
 @pytest.mark.parametrize("end", ["", ".txt", ".md.svg", "/../config"])

@@ -51,11 +51,12 @@ from uwf_git.commands.mcp.server import (
 from uwf_git.commands.mcp.tasks import Question, read_form, tell_status, view_task
 from uwf_git.commands.split.family import Family, walk_descendants
 from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.commands.turn.limits import find_limit
+from uwf_git.commands.turn.limits import check_asked, find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan
 from uwf_git.engine.picture.svg import render_svg
 from uwf_git.errors import Conflict, Refused
 from uwf_git.model.event_words import first_line
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED
 from uwf_git.store.store import Store
@@ -112,7 +113,7 @@ def _list_workflows(place: ChatPlace, _arguments: Mapping[str, Any]) -> str:
 
 def _start_workflow(place: ChatPlace, arguments: Mapping[str, Any]) -> NewTask:
     name, prompt = read_text(arguments, "workflow"), read_text(arguments, "prompt")
-    state = arguments.get("state")
+    state, limits = arguments.get("state"), arguments.get("limits", {})
     if state is not None and not isinstance(state, dict):
         raise bad_argument("state", "is not an object")
     with place.writing() as store:
@@ -121,11 +122,13 @@ def _start_workflow(place: ChatPlace, arguments: Mapping[str, Any]) -> NewTask:
             # A hash may be of a file that nobody put here.
             raise bad_argument("workflow", "is not a name")
         check_agents(Here(store, place.caller.cwd, place.agent), found)
+        _check_lower(limits, found.workflow.config)
         request = StartRequest(
             found.workflow.name,
             prompt,
             (),
             place.agent,
+            limits=limits,
             needs_agents=True,
             state=state,
             found=found,
@@ -133,6 +136,16 @@ def _start_workflow(place: ChatPlace, arguments: Mapping[str, Any]) -> NewTask:
         thread = start_thread(store, place.caller, request, thread=place.new_thread_id()).thread
         place.drive(store, thread)
     return NewTask(thread, f"thread {thread} was started; wait_thread and read_thread tell of it")
+
+
+def _check_lower(limits: Any, config: Mapping[str, Any]) -> None:
+    """Check that *limits* are limits, none above the workflow's own."""
+    if not isinstance(limits, dict) or None in limits.values():
+        raise bad_argument("limits", "is not an object of numbers")
+    check_asked(limits)
+    for name, limit in limits.items():
+        if limit > config.get(name, limit):
+            raise bad_argument("limits", f"has {name} above the workflow's own, {config[name]}")
 
 
 def _list_threads(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
@@ -330,6 +343,11 @@ _PROMPT = TEXT | {"description": "What is to be done, for readers who have not s
 _REASON = TEXT | {"description": "Why; of a retry, a hint for the agent"}
 _ACTION = {"enum": ["pause", "resume", "retry", "cancel"]}
 _STATE = {"type": "object", "description": "Values that its state begins with"}
+_LOWER = {
+    "type": "object",
+    "properties": {name: {"type": "number"} for name in LIMITS},
+    "description": "Limits below the workflow's own; times in milliseconds, cost in US dollars",
+}
 
 TOOLS = (
     McpTool(
@@ -341,7 +359,9 @@ TOOLS = (
     McpTool(
         "start_workflow",
         "Start a workflow in this directory. Returns at once; it goes on without this chat.",
-        describe_object("workflow", "prompt", workflow=TEXT, prompt=_PROMPT, state=_STATE),
+        describe_object(
+            "workflow", "prompt", workflow=TEXT, prompt=_PROMPT, state=_STATE, limits=_LOWER
+        ),
         _start_workflow,
         is_read_only=False,
         hints={"idempotentHint": False, "openWorldHint": True},
