@@ -9,7 +9,12 @@ from contextlib import suppress
 
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import STAYS, UNRECORDED, take_notes
+from uwf_git.store.threads.local_files import (
+    SLOW_TO_RECORD,
+    STAYS,
+    UNRECORDED,
+    take_notes,
+)
 
 _WARNED = "guessed-committers"
 
@@ -63,11 +68,16 @@ def warn_of_worktrees(store: Store) -> list[str]:
 
 
 def warn_of_files(store: Store) -> list[str]:
-    """Return a warning for each thread whose files are not recorded any more; each once."""
+    """Return a warning for each thread whose files are slow to record, or are not; each once."""
+    told = {
+        UNRECORDED: "the files of thread {} are not recorded: {}; its steps go on, and",
+        SLOW_TO_RECORD: "to record the files of thread {} takes {} before and after each step;",
+    }
     return [
-        f"the files of thread {thread} are not recorded: {reason.decode()}; its steps go on, and "
-        "`uwf config set uwf.recordFiles false` turns recording off"
-        for thread, reason in take_notes(store, UNRECORDED).items()
+        f"{words.format(thread, note.decode())} `uwf config set uwf.recordFiles false` turns "
+        "recording off"
+        for kind, words in told.items()
+        for thread, note in take_notes(store, kind).items()
     ]
 
 

@@ -8,9 +8,11 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World, replied
 
 from uwf_git.commands.after import warn_of_files
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 
@@ -62,6 +64,26 @@ def test_a_step_names_what_changed_while_it_ran(world: World, git: Git) -> None:
         "after writer, step 1, attempt 1",
     ]
     assert user_state(world.place, git) == before
+
+
+def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None:
+    begin_project(world, git)
+    world.put()
+    thread = world.start("nobody", "checker=human")
+    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
+    after = files_of(world, thread)[1]
+    world.step(thread)
+    (world.place / "new").write_text("two\n")
+
+    question = read_question(world.store, world.caller, thread)
+    answer_thread(world.store, world.caller, question, PersonAnswer({"ok": False}))
+    named = files_of(world, thread)
+    assert named[0] == after
+    assert git("diff", "-U0", *named, cwd=world.place).endswith("-one\n+two\n")
+    assert verify(world.store, []).troubles == ()
+    # The next step begins with what the person left.
+    world.step(thread, edits(lambda place: (place / "new").unlink()))
+    assert files_of(world, thread)[0] == named[1]
 
 
 def test_a_turn_that_changes_nothing_leaves_no_ref(world: World, git: Git) -> None:
@@ -119,6 +141,19 @@ def test_no_failure_of_recording_fails_the_turn(
     assert thread in warning
     assert "git is ill" in warning
     assert warn_of_files(world.store) == []
+
+
+def test_a_project_that_is_slow_to_record_is_told_once(
+    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_project(world, git)
+    thread = world.begun()
+    monkeypatch.setattr("uwf_git.commands.step.turn_files._SLOW_S", 0)
+    for _ in range(2):
+        world.step(thread, edits(lambda place: (place / "new").touch()))
+    [warning] = warn_of_files(world.store)
+    assert thread in warning
+    assert "uwf.recordFiles" in warning
 
 
 def test_the_setting_turns_recording_off(world: World, git: Git) -> None:

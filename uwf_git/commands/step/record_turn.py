@@ -61,14 +61,20 @@ def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
 
 
 def build_answer(
-    turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int, note: str = ""
+    turn: Turn,
+    reply: AgentReply,
+    *,
+    since_ms: int,
+    now_ms: int,
+    note: str = "",
+    files: str | None = None,
 ) -> NewCommit:
     """Build the commit of a person's answer to the question that was open since *since_ms*.
 
     It has no ``durationMs``: the time that a question is open counts for no limit.
     """
     nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
-    return _build_step(turn, "answer", nodes, reply, note=note)
+    return _build_step(turn, "answer", nodes, reply, note=note, files=files)
 
 
 def _build_step(

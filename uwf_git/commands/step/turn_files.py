@@ -4,17 +4,21 @@ What was there before is noted beside the run, so that whoever records the turn 
 finds it. Recording fails no turn.
 """
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from uwf_git.commands.agent_run.mask import Secrets, read_secrets
 from uwf_git.commands.agent_run.run_checks import agent_environ
 from uwf_git.commands.turn.turn import Turn
-from uwf_git.commands.worktree.chain import RECORD_FILES, HasKey, find_chain
+from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import UwfError
-from uwf_git.store.threads.local_files import UNRECORDED, note_once
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, note_once
+
+_SLOW_S = 1.0
 
 
 def record_before(turn: Turn) -> None:
@@ -33,16 +37,43 @@ def find_range(turn: Turn, before: str) -> str | None:
     return None if after in {None, before} else f"{before}..{after}"
 
 
+def find_answer_range(turn: Turn) -> str | None:
+    """Return the commits of the files before and after a person's *turn*; None if none changed.
+
+    It began with the newest record of the thread; without one, nobody knows how the files were.
+    """
+    before = None
+    with _warned(turn):
+        chain = _find_chain(turn)
+        before = None if chain is None else chain.read_tips()[1]
+    return None if before is None else find_range(turn, before.commit)
+
+
 def _record(turn: Turn, when: str, *, since: str | None = None) -> str | None:
     """Return the commit of the files as they are; None if those of the turn are not recorded."""
-    if not turn.store.config.get_flag(RECORD_FILES, default=True):
-        return None
-    chain = find_chain(turn.store, turn.thread, turn.environ)
+    chain = _find_chain(turn)
     if chain is None:
         return None
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
     secrets = read_secrets(turn.run_dir, agent_environ(turn))
-    return chain.record(title, turn.started_after, judge_by(secrets), since=since)
+    began, worked = time.monotonic(), _read_work_s()
+    commit = chain.record(title, turn.started_after, judge_by(secrets), since=since)
+    took = time.monotonic() - began
+    # On a busy machine all takes long, and nothing is to be said of the project.
+    if min(took, 2 * (_read_work_s() - worked)) > _SLOW_S:
+        note_once(turn.store, SLOW_TO_RECORD, turn.thread, f"{took:.1f} s".encode())
+    return commit
+
+
+def _read_work_s() -> float:
+    """Return the processor time of this process and of the gits that it has run."""
+    return sum(os.times()[:4])
+
+
+def _find_chain(turn: Turn) -> Chain | None:
+    if not turn.store.config.get_flag(RECORD_FILES, default=True):
+        return None
+    return find_chain(turn.store, turn.thread, turn.environ)
 
 
 def judge_by(secrets: Secrets) -> HasKey:

@@ -21,7 +21,7 @@ SETTINGS = "git-settings"
 STAYS = "worktrees-that-stay"
 """The folder of notes on worktrees of ended branches, below ``Store.local_path``."""
 
-UNRECORDED = "files-not-recorded"
+UNRECORDED, SLOW_TO_RECORD = "files-not-recorded", "files-slow-to-record"
 """The folder of notes on threads whose files are not recorded, below ``Store.local_path``."""
 
 
@@ -154,5 +154,6 @@ def forget_files(store: Store, thread: ThreadId) -> None:
         files_index(store, thread),
         files_size(store, thread),
         store.local_path(UNRECORDED, thread),
+        store.local_path(SLOW_TO_RECORD, thread),
     ):
         remove_file(path)
