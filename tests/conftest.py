@@ -134,7 +134,9 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     if isinstance(collector, pytest.Module) and not collector.config.getoption(
         "--hypothesis-profile"
     ):
-        is_costly = kinds.matches(_below_tests(collector.path), kinds.COSTLY_EXAMPLES)
+        is_costly = collector.config.option.markexpr == "quick" or kinds.matches(
+            _below_tests(collector.path), kinds.COSTLY_EXAMPLES
+        )
         hypothesis.settings.load_profile("costly" if is_costly else "uwf")
 
 

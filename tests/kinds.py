@@ -185,6 +185,7 @@ FILES = {
         "test_seal.py",
         "test_manual.py",
         "test_transcripts.py",
+        "web/ui/test_chat.py",
         "web/ui/test_security.py",
         "web/ui/test_serve.py",
         "workflows/*",
