@@ -66,9 +66,6 @@ def complete(
     """Call *function*; extract the result from a text.
 
     The prompt of the turn, the trace, and why there is no result are written to the step's files.
-
-    Raises:
-        AskFailed, NoMeta: there is no answer, or it has no fields that fit the role.
     """
     step_dir = environ.get("UWF_STEP_DIR") or None
     if step_dir is not None:

@@ -115,7 +115,6 @@ def run_agent(
 
     Raises:
         WorkdirMissing, SpawnFailed: nothing has run.
-        Refused, RunDirUnusable: the run directory is not new, or cannot be written.
         AgentInterrupted: Ctrl-C; it carries the run.
     """
     _check_workdir(request.workdir)

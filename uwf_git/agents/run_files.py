@@ -90,11 +90,7 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
 def read_run_result(
     run_dir: str, *, max_output_bytes: int, max_log_bytes: int = DEFAULT_MAX_LOG_BYTES
 ) -> AgentRun:
-    """Return what a run left in *run_dir*, also if another engine started it.
-
-    Raises:
-        RunDirUnusable: the output is gone or cannot be read.
-    """
+    """Return what a run left in *run_dir*, also if another engine started it."""
     place = Path(run_dir)
     ended = _find_exit(place)
     try:
@@ -164,9 +160,6 @@ def create_run_outputs(run_dir: str) -> RunOutputs:
     """Create *run_dir* with empty outputs, and reserve room for an ordinary answer.
 
     Outputs of an engine that died before it started the agent are replaced.
-
-    Raises:
-        RunDirUnusable: it cannot be written, or the disk is full.
     """
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):

@@ -87,11 +87,7 @@ class StdioProcess:
         return status if status is None or status >= 0 else 128 - status
 
     def send(self, line: bytes, *, wait: Callable[[], None]) -> None:
-        """Write *line*; *wait* is called while the pipe is full, and may raise.
-
-        Raises:
-            StdioEnded
-        """
+        """Write *line*; *wait* is called while the pipe is full, and may raise."""
         left = memoryview(line + b"\n")
         poller = select.poll()
         poller.register(self._stdin.fileno(), select.POLLOUT)
@@ -107,11 +103,7 @@ class StdioProcess:
                 raise StdioEnded from None
 
     def receive(self) -> bytes | None:
-        """Return its next line; None if there was none within a moment.
-
-        Raises:
-            StdioEnded, StdioOutputTooLong
-        """
+        """Return its next line; None if there was none within a moment."""
         # A daemon that it left behind may keep its stdout open.
         has_ended = self.exit_code is not None
         try:

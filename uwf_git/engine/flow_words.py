@@ -103,11 +103,7 @@ class FlowWords:
         return replace(self, state=own, items=items_around)
 
     def is_true(self, node: FlowNode, iteration: int, at: Position) -> bool:
-        """Return whether the condition of *node*, which stands at *at*, holds.
-
-        Raises:
-            ExpressionFailed, Refused: it has no value.
-        """
+        """Return whether the condition of *node*, which stands at *at*, holds."""
         return self.inside(at).holds(str(node.fields["condition"]), iteration)
 
     def accepts(self, node: FlowNode, meta: Any, iteration: int, at: Position) -> bool:
@@ -115,11 +111,7 @@ class FlowWords:
         return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
 
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
-        """Return whether *condition* holds, which may read the names *more* as well.
-
-        Raises:
-            ExpressionFailed, Refused: it has no value.
-        """
+        """Return whether *condition* holds, which may read the names *more* as well."""
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)

@@ -49,11 +49,7 @@ class NotPlain(Exception):
 
 
 def plainly_holds(condition: str, context: Mapping[str, Any]) -> bool:
-    """Return what `evaluate_condition` returns, without reading the history.
-
-    Raises:
-        NotPlain: nothing is decided.
-    """
+    """Return what `evaluate_condition` returns, without reading the history."""
     return _is_true(_Reader(condition).read()(context))
 
 

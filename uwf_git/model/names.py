@@ -113,11 +113,7 @@ def read_time_ms(thread: ThreadId) -> int:
 
 
 def parse_thread_prefix(text: str) -> str:
-    """Parse the beginning of a thread id (or a whole one) as people type it.
-
-    Raises:
-        NotAThreadId: no thread id can begin so.
-    """
+    """Parse the beginning of a thread id (or a whole one) as people type it."""
     folded = fold(text)
     if _ID_PREFIX.fullmatch(folded) is None:
         raise NotAThreadId(text)

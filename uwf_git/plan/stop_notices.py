@@ -191,9 +191,6 @@ class StopServer(socketserver.ThreadingTCPServer):
 
     *on_notice* is called for one notice at a time, in a thread of the server; the sender gets its
     answer afterwards.
-
-    Raises:
-        CannotListen: the address is wrong, or all *ports* are taken.
     """
 
     read_s = 5.0

@@ -123,7 +123,6 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 
     Raises:
         NotAStore: there is no git directory.
-        StoreDamaged, BadConfig, Refused: git could not read it either.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:

@@ -31,11 +31,7 @@ _KEYS = {"command": "the command, if it is not given as a word"}
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*; a file for the prompt goes into *folder*.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
-    """
+    """Build the call for *question*; a file for the prompt goes into *folder*."""
     words = (*_split(question.settings.get("command", "")), *split_args(question.settings))
     return build_call(words, question.prompt, folder)
 

@@ -50,11 +50,7 @@ _NO_REPLY = re.compile(r"\A\s*(?:⚠\ufe0f? No reply: .*|\(empty\)\s*\Z)")
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
-    """
+    """Build the call for *question*."""
     settings = question.settings
     prompt = clean_argument(question.prompt)
     if len(os.fsencode(prompt)) > LONGEST_ARGUMENT_BYTES:

@@ -34,11 +34,7 @@ EXIT STATUS: 0 there is a result; 1 there is none; 130 the person left.
 
 
 def play(context: AgentContext) -> AgentResult:
-    """Ask a person for the role's result.
-
-    Raises:
-        NoTerminal: there is no terminal.
-    """
+    """Ask a person for the role's result."""
     terminal = Terminal(os.environ, note=lambda line: sys.stderr.write(f"{line}\n"))
     try:
         shown = build_page(context)

@@ -67,11 +67,7 @@ def get_setting(settings: Mapping[str, str], key: str) -> str:
 def read_endpoint(
     settings: Mapping[str, str], environ: Mapping[str, str], *, section: str
 ) -> Endpoint:
-    """Read the endpoint that *settings* describe; *section* is where people find them.
-
-    Raises:
-        AskFailed: no model is named, or the key is none.
-    """
+    """Read the endpoint that *settings* describe; *section* is where people find them."""
     api = _read_api(get_setting(settings, "api"), section)
     model = get_setting(settings, "model")
     if not model:

@@ -41,11 +41,7 @@ def ask_extractor(
     prompt: str = "",
     timeout_s: float | None = None,
 ) -> AdapterAnswer:
-    """Ask *model* for the values of *schema* in *text*; they are in ``structured``.
-
-    Raises:
-        AskFailed: there is no answer, or a value has no passage in *text*.
-    """
+    """Ask *model* for the values of *schema* in *text*; they are in ``structured``."""
     wanted = _build_wanted(schema)
 
     def check(value: dict[str, Any] | None) -> str:

@@ -119,11 +119,7 @@ class Conversations:
         self._kept: dict[str, tuple[Message, ...]] = {}
 
     def begin(self, prompt: str, session: str | None) -> tuple[str, tuple[Message, ...]]:
-        """Return the session's name, and its messages with *prompt* at the end.
-
-        Raises:
-            AskFailed: this process has no such *session*.
-        """
+        """Return the session's name, and its messages with *prompt* at the end."""
         if session is None:
             return f"{self._name}-{os.urandom(8).hex()}", (UserMessage(prompt),)
         if session not in self._kept:

@@ -59,9 +59,6 @@ def ask_for_object(
 
     Without *check*, return the first reply, with or without an object. *check* returns what is
     wrong with an object, or ""; a wrong one is requested again by the next way.
-
-    Raises:
-        AskFailed: no way gave a reply, or one that *check* accepts.
     """
     strict = derive_strict(wanted.schema)
     ways = [way for way in _WAYS[model.endpoint.api] if way not in model.refused]

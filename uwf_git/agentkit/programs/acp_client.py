@@ -82,12 +82,7 @@ class AcpClient:
     _results: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def begin(self, method: str, params: Mapping[str, Any], limits: WaitLimits) -> int:
-        """Send a request; return its number.
-
-        Raises:
-            StdioEnded: the agent closed its input.
-            WaitingEnded: the agent did not read in time.
-        """
+        """Send a request; return its number."""
         self._last_id += 1
         message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         self._send(message, limits)
@@ -98,13 +93,7 @@ class AcpClient:
         return self.wait(self.begin(method, params, limits), limits)
 
     def wait(self, number: int, limits: WaitLimits) -> dict[str, Any]:
-        """Wait for the result of the request *number*.
-
-        Raises:
-            RequestFailed: the agent answered with an error.
-            StdioEnded, StdioOutputTooLong: the agent ended, or has to be ended.
-            WaitingEnded: see WaitLimits.
-        """
+        """Wait for the result of the request *number*."""
         while number not in self._results:
             self.listen(limits)
         message = self._results.pop(number)

@@ -310,9 +310,6 @@ def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
 
     ``{prompt_file}`` in a word becomes the path of a file in *folder* with the prompt, ``{prompt}``
     the prompt itself.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
     """
     words = tuple(words)
     if not any(_PROMPT in word or _PROMPT_FILE in word for word in words):

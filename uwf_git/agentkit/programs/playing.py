@@ -95,11 +95,7 @@ def play(
     environ: Mapping[str, str],
     argv: Sequence[str],
 ) -> AgentResult:
-    """Play the turn for which this process was called.
-
-    Raises:
-        AskFailed, NoMeta: there is no result.
-    """
+    """Play the turn for which this process was called."""
     context = load_context(environ, argv)
     settings = load_settings(adapter.name, context.current_role.name, environ=environ, words=words)
     step_dir = environ.get("UWF_STEP_DIR") or None

@@ -129,11 +129,7 @@ class Loop:
     """The model's last text."""
 
     def run(self) -> LoopResult:
-        """Run until there is an answer.
-
-        Raises:
-            AskFailed: there is none; ``partial`` has the text, the usage and the trace so far.
-        """
+        """Run until there is an answer."""
         try:
             answer = self._work() or self._conclude()
         except AskFailed as failure:

@@ -41,11 +41,7 @@ class ToolArguments:
         return value
 
     def whole(self, name: str, default: int, *, most: int) -> int:
-        """Return the whole number *name* from 0, at most *most*; also if it is written as a text.
-
-        Raises:
-            ToolFailed: it is something else.
-        """
+        """Return the whole number *name*, from 0 to *most*; it may be written as a text."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -250,12 +246,7 @@ class Surroundings(NamedTuple):
 
 
 def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
-    """Run a command.
-
-    Raises:
-        ToolFailed: it cannot be run.
-        AskFailed: a signal asked this process to end.
-    """
+    """Run a command."""
     command = arguments.text("command")
     if not command.strip() or "\0" in command:
         raise ToolFailed("shell needs a command")
@@ -373,11 +364,7 @@ class Toolbox:
     _runs: Mapping[str, RunTool]
 
     def run(self, call: ToolCall) -> ToolResult:
-        """Run *call*; an error becomes its result.
-
-        Raises:
-            AskFailed: a signal asked this process to end.
-        """
+        """Run *call*; an error becomes its result."""
         try:
             return ToolResult(call.id, self._run(call))
         except AskFailed:

@@ -34,11 +34,7 @@ class WorkFolder:
     """Files and folders, without symbolic links in their paths, that are not written."""
 
     def locate(self, path: str) -> tuple[str, ...]:
-        """Return the parts of *path* below the root; it may be absolute, and need not exist.
-
-        Raises:
-            ToolFailed: it is empty, or outside.
-        """
+        """Return the parts of *path* below the root; it may be absolute, and need not exist."""
         if not path.strip() or "\0" in path:
             raise ToolFailed("a path is needed, as src/main.py")
         real = os.path.realpath(os.path.join(self.root, path))
@@ -52,11 +48,7 @@ class WorkFolder:
         return tuple(part for part in real[len(self.root) :].split("/") if part)
 
     def open_file(self, path: str) -> int:
-        """Open the file at *path* for reading; return its descriptor.
-
-        Raises:
-            ToolFailed: it is outside, or not a regular file.
-        """
+        """Open the file at *path* for reading; return its descriptor."""
         parts = self.locate(path)
         if not parts:
             raise ToolFailed(f"{path} is a directory")
@@ -77,9 +69,6 @@ class WorkFolder:
         Missing folders are created; an existing file keeps its mode. Git directories are refused,
         whatever their name, and so are those that are *kept*: what is in them decides what the next
         git or uwf command runs.
-
-        Raises:
-            ToolFailed: it is outside, not a regular file, or in a git directory.
         """
         parts = self.locate(path)
         if not parts:
@@ -125,11 +114,7 @@ class WorkFolder:
             os.close(folder)
 
     def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
-        """List the names below *path*, folders with a /, links with an @; return if it is all.
-
-        Raises:
-            ToolFailed: it is outside.
-        """
+        """List the names below *path*, folders with a /, links with an @; return if it is all."""
         parts = self.locate(path)
         top = os.path.join(self.root, *parts)
         found: list[str] = []

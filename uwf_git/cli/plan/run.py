@@ -334,9 +334,6 @@ def listening(
     """Listen for stop notices; yield None if that is not possible here, and nobody asked for it.
 
     If another process is to listen, *elsewhere*, only find out whether it can.
-
-    Raises:
-        CannotListen: the address that is set, or the *port* that was typed, is not to be had.
     """
     try:
         watch = StopWatch(settings, port=port)

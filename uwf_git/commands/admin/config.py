@@ -116,9 +116,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
     """Set *name* in the store's own config; `git config --global` sets it for all stores.
 
     A command is trusted from now on: an agent to run in *cwd*, a listener in the store.
-
-    Raises:
-        BadUsage, Refused, BadCommand: no such setting exists, or it cannot have this value.
     """
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:

@@ -47,12 +47,7 @@ class Collected(NamedTuple):
 
 
 def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
-    """Pack objects and refs of *store*, and remove what killed processes left.
-
-    Raises:
-        ProgramFailed, Refused: git could not pack it, or there is none.
-        BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
-    """
+    """Pack objects and refs of *store*, and remove what killed processes left."""
     with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
         last_failure = take_gc_log(store)
         before = count_files(store)

@@ -68,12 +68,7 @@ def _no_such_agent(place: str, agents: Agents) -> Refused:
 
 
 def trust(store: Store, selection: AgentSelection) -> Agents:
-    """Trust the agents that *selection* selects, and return them.
-
-    Raises:
-        NobodyMeant, Refused, BadCommand: *selection* selects none.
-        NoSuchThread, Refused: there is none of that name.
-    """
+    """Trust the agents that *selection* selects, and return them."""
     agents = select_agents(store, selection)
     trust_agents(store, agents, _directory_of(store, selection))
     return agents

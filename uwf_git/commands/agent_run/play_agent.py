@@ -132,11 +132,7 @@ class Report(NamedTuple):
 
 
 def prepare_output_file(turn: Turn) -> None:
-    """Remove the output file of an earlier try, and remember the path for this one.
-
-    Raises:
-        OutputFileUnusable: it is not below the work directory, or cannot be removed.
-    """
+    """Remove the output file of an earlier try, and remember the path for this one."""
     if turn.asked.output_file is None:
         return
     try:
@@ -383,9 +379,6 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     """Run the agent of *turn*, or take up the run of a killed engine, and read its reply.
 
     *listener* receives the output with keys masked, as it is recorded.
-
-    Raises:
-        BadCommand, WorkdirMissing: the agent cannot be started; nothing is recorded.
     """
     environ = agent_environ(turn)
     try:

@@ -107,9 +107,6 @@ def require_programs(turn: Turn) -> None:
     """Check that the programs of the checks are there, before the agent is paid.
 
     One that is a path may be what the agent is to make.
-
-    Raises:
-        CheckMissing: the program of one is not on the PATH.
     """
     path = _search_path(turn)
     for command in turn.asked.checks:

@@ -176,9 +176,6 @@ def stop_agents(
 
     The caller prevents new steps (a pause, ``lock_stop``). *before* is called before an agent is
     stopped: one that called this process may take it along.
-
-    Raises:
-        ThreadBusy: the agent has ended, but its engine has not; at once if that is stopped itself.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
@@ -210,9 +207,6 @@ def lock_stopped(
     """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
 
     *before* is called before an agent is stopped.
-
-    Raises:
-        ThreadBusy: as ``stop_agents``; or a process of another machine holds the lock.
     """
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     with ExitStack() as stack:

@@ -149,10 +149,6 @@ def put_payload(store: Store, caller: Caller, type_text: str | None, payload: An
     """Store *payload* as a node of the type *type_text*; None makes a meta-schema.
 
     Putting the same again changes nothing. It raises as ``keep_node``.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: there is no such type.
-        NotCanonical, InvalidPayload: no node, or none of this type, can hold the payload.
     """
     lookup = NodeLookup(store)
     now_ms = caller.now_ms()

@@ -35,11 +35,7 @@ def find_plain_type(text: str) -> NodeHash | None:
 
 
 def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
-    """Find the type *text*: a built-in name, a hash, or a unique prefix of one.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
-    """
+    """Find the type *text*: a built-in name, a hash, or a unique prefix of one."""
     return find_plain_type(text) or lookup.resolve(parse_node_prefix(text))
 
 
@@ -73,9 +69,6 @@ def hash_payload(
     """Return the name of a node of the type *type_text* with *payload*; None is for a meta-schema.
 
     *open_store* is only called to resolve a prefix.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *type_text* names no type, or several.
     """
     if type_text is None:
         return self_typed_hash(payload)
@@ -177,11 +170,7 @@ class Reached(NamedTuple):
 
 
 def walk_nodes(store: Store, text: str) -> list[Reached]:
-    """List the node *text* and all nodes that it reaches, each once, nearest first.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
+    """List the node *text* and all nodes that it reaches, each once, nearest first."""
     lookup = NodeLookup(store)
     first = lookup.get(lookup.resolve(parse_node_prefix(text))).hash
     reached: list[Reached] = []
@@ -216,11 +205,7 @@ class Reference(NamedTuple):
 
 
 def list_references(store: Store, text: str) -> list[Reference]:
-    """List the references of the node *text*, its type first.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
+    """List the references of the node *text*, its type first."""
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return [
@@ -239,11 +224,7 @@ class Presence(NamedTuple):
 
 
 def has_node(store: Store, text: str) -> Presence:
-    """Check whether any ref holds the node *text*.
-
-    Raises:
-        NotANodeHash, Refused: no node can have this name, or several do.
-    """
+    """Check whether any ref holds the node *text*."""
     prefix = parse_node_prefix(text)
     lookup = NodeLookup(store)
     try:
@@ -262,11 +243,7 @@ class FoundNode(NamedTuple):
 
 
 def get_node(store: Store, text: str) -> FoundNode:
-    """Return the node *text*.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
+    """Return the node *text*."""
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return FoundNode(node, find_type_name(lookup, node))

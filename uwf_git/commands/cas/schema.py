@@ -71,9 +71,6 @@ def validate_node(
     """Check the node *text* against its type; with *read_value*, check that value against the node.
 
     *read_value* is only called once the schema was found.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
     """
     lookup = NodeLookup(store)
     name = resolve_type(lookup, text)
@@ -93,11 +90,7 @@ def put_schema(store: Store, caller: Caller, schema: Any) -> PutNode:
 
 
 def get_schema_payload(store: Store, text: str) -> Any:
-    """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of one.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no schema, or several.
-    """
+    """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of one."""
     lookup = NodeLookup(store)
     return get_schema(lookup, resolve_type(lookup, text)).payload
 
@@ -128,11 +121,7 @@ class NodeVerification(NamedTuple):
 
 
 def verify_nodes(store: Store, texts: list[str]) -> NodeVerification:
-    """Check the nodes *texts*: hashes, or unique prefixes.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: one names no node, or several.
-    """
+    """Check the nodes *texts*: hashes, or unique prefixes."""
     lookup = NodeLookup(store)
     names = [lookup.resolve(parse_node_prefix(text)) for text in texts]
     checked = list(dict.fromkeys(names))

@@ -113,11 +113,6 @@ def read_question(
 
     The thread waits for a person, or it is ready and a person's turn is next. *default* is the
     agent of unbound roles, before the configured one.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        WrongStatus: it is not a person's turn.
-        LimitReached: the thread may take no further step.
     """
     thread = read_active(store, text)[0].thread
     # If the thread is busy, the process that holds the lock takes over what a remote has.
@@ -134,9 +129,6 @@ def answer_thread(
 
     Raises:
         AnswerRefused: the answer does not fit the role; nothing is recorded.
-        HeadMoved: the question is no longer open.
-        ThreadBusy: another process holds the thread's lock.
-        WrongStatus, ThreadNotActive, LimitReached, EndedElsewhere: the thread takes no answer now.
     """
     thread = question.thread
     _check_answer(question, answer)

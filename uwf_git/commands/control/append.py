@@ -68,9 +68,6 @@ def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Am
 
     The agents that the file names may run in this store from now on, since the file was given
     here. They play the roles that it names; other roles keep their agents.
-
-    Raises:
-        InvalidWorkflow: the file or the joined workflow has problems; all are listed.
     """
     results: list[Amended] = []
 

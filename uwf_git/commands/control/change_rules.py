@@ -255,11 +255,6 @@ def steer_between_steps(
     """Record what *build* returns on top of a thread, unless a step is under way.
 
     A step that began under one workflow must not be recorded under another.
-
-    Raises:
-        ThreadBusy, AgentLeftRunning: a step is under way.
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        HeadMoved: other processes moved the head at every try.
     """
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -329,7 +324,6 @@ def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended
     Raises:
         Refused, BadCommand: the request is wrong.
         Refused, WorkflowRemoved, BadLocalWorkflow: no workflow matches.
-        ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
     """
     if request.workflow is None and not request.agents and not request.limits:
         raise BadUsage(

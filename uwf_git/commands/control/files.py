@@ -68,10 +68,6 @@ def find_files(
 
     *step* is a step's number or hash, a commit of the thread, or a commit of its chain of files. A
     step that changed none has those of before for both.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        Refused: nothing is recorded, or not in the project here.
     """
     head = get_head(store, resolve_thread(store, text))
     chain = find_chain(store, head.thread, environ, is_reading=True)
@@ -178,12 +174,7 @@ def read_patch(found: FilesAt) -> str:
 
 
 def open_files(found: FilesAt, commit: str, path: str) -> str:
-    """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*.
-
-    Raises:
-        Refused: something is at *path*.
-        ProgramFailed: git is missing, or failed.
-    """
+    """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*."""
     if os.path.lexists(path) and (not os.path.isdir(path) or os.listdir(path)):
         raise Refused(
             f"{path} is there already",
@@ -218,12 +209,6 @@ def restore_files(
 
     Returns:
         From what was there to what is there now: restoring its ``before`` undoes this.
-
-    Raises:
-        Refused: nothing is recorded, or another thread is at work in the project.
-        ThreadBusy: an agent of the thread is at work.
-        Conflict: a file in the way is in no commit, and nothing was changed; or half of it was.
-        ProgramFailed: git is missing, or failed.
     """
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -249,11 +234,6 @@ def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
 
     git's own forecast, `git merge-tree`, is asked before a file is touched. What is there now is
     recorded first.
-
-    Raises:
-        Refused: nothing is recorded of one of them; or both changed the same lines, and nothing
-            was changed.
-        ThreadBusy, Conflict, ProgramFailed: as ``restore_files``.
     """
     thread, winner = resolve_thread(store, text), resolve_thread(store, other)
     with lock_thread(store, thread, since_ms=caller.now_ms()):

@@ -31,10 +31,6 @@ def poke_thread(
     """Take the newest step of a thread back; *hint* goes into the next prompt of its role.
 
     *agents* are the values of ``--agent`` for the step that follows.
-
-    Raises:
-        WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        ThreadBusy: a step is under way, or a process drives the thread.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:

@@ -45,7 +45,6 @@ def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) ->
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        HeadMoved: other processes moved the head at every try.
     """
     thread = read_active(store, text)[0].thread
     _catch_up(store, thread)
@@ -62,12 +61,7 @@ def _catch_up(store: Store, thread: ThreadId) -> None:
 def record_built(
     store: Store, caller: Caller, thread: ThreadId, build: BuildCommit
 ) -> ThreadResult:
-    """Record what *build* returns on top of *thread*; build again if the head moved meanwhile.
-
-    Raises:
-        ThreadNotActive: the thread ended meanwhile.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """Record what *build* returns on top of *thread*; build again if the head moved meanwhile."""
     for _ in range(MOST_TRIES):
         head, snapshot = read_active(store, thread)
         new = build(snapshot)
@@ -99,11 +93,7 @@ _NEXT = {
 
 
 def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """Resume a paused thread; one that waits for the end of a limit may try at once.
-
-    Raises:
-        WrongStatus: the thread is neither paused nor waiting for the end of a limit.
-    """
+    """Resume a paused thread; one that waits for the end of a limit may try at once."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         before = read_standing(snapshot)
@@ -128,9 +118,6 @@ def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> 
     """Make a failed thread ready again; *hint* goes into the agent's next prompt.
 
     Of a thread that has split, those of its branches that have failed.
-
-    Raises:
-        WrongStatus: neither the thread nor a branch of it has failed.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:
@@ -186,11 +173,7 @@ def _bad_patch(problem: str) -> BadUsage:
 def patch_thread(
     store: Store, caller: Caller, text: str, patch: Any, *, reason: str = ""
 ) -> ThreadResult:
-    """Apply the JSON merge patch *patch* to a thread's state.
-
-    Raises:
-        NotCanonical: *patch* holds a value that a node cannot hold.
-    """
+    """Apply the JSON merge patch *patch* to a thread's state."""
     if not isinstance(patch, Mapping):
         raise _bad_patch("is not an object")
     if not patch:

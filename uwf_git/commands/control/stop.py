@@ -35,10 +35,6 @@ def pause_thread(
 
     *now* stops a running agent; its output is kept as an attempt that does not count against its
     retries. A paused thread can be paused *now* as well, to stop its agent.
-
-    Raises:
-        WrongStatus: the thread is paused already.
-        ThreadBusy: the agent was stopped, but its engine did not end.
     """
     reason = keep_reason(reason)
     thread = read_active(store, text)[0].thread
@@ -76,8 +72,6 @@ def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") ->
 
     Raises:
         NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        ThreadBusy: another process is ending the thread, or the engine does not end.
-        HeadMoved: other processes moved the head at every try.
     """
     reason = keep_reason(reason)
     thread, commit, _archived = resolve_or_begin(store, text)

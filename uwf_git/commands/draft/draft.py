@@ -180,7 +180,6 @@ def read_draft(store: Store, cwd: str, text: str) -> Draft:
 
     Raises:
         NoDraftThread: it has none.
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread begins so, or several.
     """
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)

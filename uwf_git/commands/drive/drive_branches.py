@@ -34,7 +34,6 @@ def drive_branches(drive: Drive) -> Driven | None:
         Why the drive ends, if none of them can go on.
 
     Raises:
-        ThreadBusy: another process works on the last of them.
         KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
     """
     return _BranchDrive(drive).run()

@@ -124,13 +124,7 @@ class Watcher(NamedTuple):
 def drive_thread(
     store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
 ) -> Driven:
-    """Step the thread until it ends, or there is another reason to stop.
-
-    Raises:
-        ThreadBusy: another process drives it or takes a step.
-        TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
-        LimitReached, ThreadNotReady: not even one step can be taken, and it may not do nothing.
-    """
+    """Step the thread until it ends, or there is another reason to stop."""
     with hold_drive(store, caller, request, watcher=watcher) as drive:
         return drive.run()
 

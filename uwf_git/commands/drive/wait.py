@@ -119,9 +119,6 @@ def wait_for_threads(
     A driver is at work also while it sleeps until a limit ends, a paused thread while its last
     step runs, and a thread whose engine was killed while its agent runs. A process at work on a
     branch is at work on the threads around it.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
     """
     threads = list(dict.fromkeys(resolve_thread(store, text) for text in request.threads))
     for thread in threads:

@@ -168,9 +168,6 @@ def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> Eve
     """Return the ``enter`` place in the transition that ended the turn begun after *base*.
 
     None if no such turn has ended. *heads* has the tips of the threads.
-
-    Raises:
-        NoSuchEvent: no thread has the commit *base*.
     """
     event = EventId(base, ENTER)
     thread = find_thread(store, event)

@@ -75,12 +75,7 @@ class EventStream:
         """Whether no more events can come: the one thread has ended, and all were read."""
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield the events that are new since the last call, oldest first.
-
-        Raises:
-            NoSuchEvent: there is no event *since*.
-            NoSuchThread: the one thread was removed.
-        """
+        """Yield the events that are new since the last call, oldest first."""
         is_archived = False
         if self._request.thread is not None:
             # Before the journal is read: an archived thread has no transition after this.

@@ -85,11 +85,7 @@ class Hub:
         self._access.check_trusted(store)
 
     def look(self) -> dict[str, Oid]:
-        """Return the shared refs and the claims.
-
-        Raises:
-            RemoteFailed: it cannot be reached.
-        """
+        """Return the shared refs and the claims."""
         from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
 
         return list_refs_there(self._access)
@@ -185,10 +181,6 @@ class Keeper:
         """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
 
         *on_moved* is called, in another thread of Python, when the thread moves at the hub.
-
-        Raises:
-            ThreadClaimed: its claim was renewed while this one watched.
-            RemoteFailed: the hub cannot be reached, or takes no claims.
         """
         watch = Watch(self._ttl_s)
         first: Oid | None = None

@@ -101,11 +101,7 @@ class FleetEnd(NamedTuple):
 def drive_hub(
     store: Store, caller: Caller, executor: Executor, request: FleetRequest, report: FleetReport
 ) -> FleetEnd:
-    """Submit what can go on until nothing can.
-
-    Raises:
-        RemoteFailed: the hub could not be reached at the first look.
-    """
+    """Submit what can go on until nothing can."""
     return _Driver(store, caller, executor, request, report).run()
 
 

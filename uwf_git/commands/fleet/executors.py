@@ -18,9 +18,6 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
     """Return the executor at *address*: ``local:N``, ``tls://…``, ``tcp://…``, ``MODULE:FUNCTION``.
 
     *insecure* allows a connection without TLS to another machine.
-
-    Raises:
-        BadUsage, Refused: there is none, or its package is missing.
     """
     kind, _colon, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):

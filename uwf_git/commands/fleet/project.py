@@ -55,22 +55,12 @@ class Project(NamedTuple):
         return name_work(self.thread)
 
     def prepare(self) -> None:
-        """Make the clone, and bring its files to where the thread stands at the project.
-
-        Raises:
-            Refused: the project takes no refs below refs/uwf/.
-            ProgramFailed: git is missing, or failed.
-        """
+        """Make the clone, and bring its files to where the thread stands at the project."""
         with self._locked():
             self._prepare()
 
     def publish(self) -> None:
-        """Push what the turns recorded to the project.
-
-        Raises:
-            RemoteFailed: it was not pushed; another call tries again.
-            ProgramFailed: git is missing, or failed.
-        """
+        """Push what the turns recorded to the project."""
         ours = self._find(self.workdir, self._ref)
         if ours and ours != self._find(self._mirror, self._ref):
             with self._locked():

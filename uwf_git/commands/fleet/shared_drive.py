@@ -85,12 +85,7 @@ class ClaimLost(Conflict):
 def hold_shared_drive(
     store: Store, caller: Caller, request: DriveRequest, *, share: Share, watcher: Watcher
 ) -> Iterator["SharedDrive"]:
-    """Claim the thread and hold its drive lock; yield the drive, which ``run`` runs.
-
-    Raises:
-        ThreadClaimed: another process runs the thread, and is alive.
-        RemoteFailed: the hub cannot be reached.
-    """
+    """Claim the thread and hold its drive lock; yield the drive, which ``run`` runs."""
     text = request.step.thread
     thread = parse_thread_id(text) or resolve_thread(store, text)
     shared = SharedDrive(store, caller, thread, share)
@@ -155,11 +150,7 @@ class SharedDrive:
         ]
 
     def run(self) -> Driven:
-        """Drive until there is a reason to stop; join branches that have all ended, and go on.
-
-        Raises:
-            ClaimLost: the thread went on elsewhere.
-        """
+        """Drive until there is a reason to stop; join branches that have all ended, and go on."""
         try:
             while True:
                 driven = self.drive.run()
@@ -194,10 +185,6 @@ class SharedDrive:
         """Push the thread and its branches; try again while the hub cannot be reached.
 
         The claim is kept meanwhile: whoever took over would pay for the step again.
-
-        Raises:
-            RemoteFailed: it could not be reached for the time to live of a claim.
-            FetchFirst, PushDiverged: another process has moved it there.
         """
         until = time.monotonic() + self._share.ttl_s
         while True:

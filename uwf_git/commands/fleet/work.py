@@ -98,11 +98,7 @@ class Worker(NamedTuple):
 
 
 def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
-    """Open this machine's clone of the hub, and find where the agents of *job* run.
-
-    Raises:
-        BadRemoteUrl: the hub is no URL or path.
-    """
+    """Open this machine's clone of the hub, and find where the agents of *job* run."""
     thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
     folder = _folder(environ)
     share = Share(ORIGIN, job.ttl_s, job.poll_s, Oid(job.over) if job.over else None, _new_id)

@@ -106,10 +106,6 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
     """Return the context of a turn of *role* (None: the next role) in the thread *text*.
 
     Its steps are a lazy list: each is read when it is accessed, as it was at this moment.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        ThreadNotActive, Refused: no turn is left, or there is no such role.
     """
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
@@ -165,9 +161,6 @@ def build_context(
 
     *at* is its place in a flow; None: where the thread goes next, if *role* acts there. Of a turn
     that *is_past* the files that it was given are not known.
-
-    Raises:
-        Refused, LimitHit: a template of its input cannot be filled.
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)

@@ -135,9 +135,6 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     """Compare the threads *one* and *other*, active or archived.
 
     Threads that share no step are compared from their starts.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one names no thread, or several.
     """
     heads = [get_head(store, resolve_thread(store, text)) for text in (one, other)]
     tips = [read_snapshot(store, head.commit) for head in heads]

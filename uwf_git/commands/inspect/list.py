@@ -325,9 +325,6 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
     """List the threads that *request* selects, newest first.
 
     A status that only ended threads have includes the archived ones, and so does a parent.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
     """
     statuses = frozenset(FROM_TASK_WORDS.get(each, each) for each in request.statuses)
     request = request._replace(statuses=statuses)

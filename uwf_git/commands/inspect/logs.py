@@ -275,9 +275,6 @@ def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     """Yield the logs of a thread's background driver and running agent.
 
     If it has neither, yield the log of the newest agent that failed, or whose step kept its log.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no thread, or several.
     """
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:

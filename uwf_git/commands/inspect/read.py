@@ -30,9 +30,6 @@ def render_thread(
     rather than JSON.
 
     Each step is read when it is yielded: all of them could be more than memory holds.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
     """
     head = get_head(store, resolve_thread(store, text))
     tip = read_snapshot(store, head.commit)

@@ -66,9 +66,6 @@ def view_thread(
     It has the newest attempt with its output if attempts have failed since that step, and the
     question if it waits for a person. *full* adds every step, oldest first; without *with_family*
     nothing is said of its branches and of what holds it up.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
     """
     moment = _read_at(store, resolve_head(store, text))
     document, move = _view_moment(store, moment, full=full, with_family=with_family)
@@ -76,11 +73,7 @@ def view_thread(
 
 
 def read_moment(store: Store, thread: ThreadId) -> Moment:
-    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock.
-
-    Raises:
-        NoSuchThread: there is no such thread.
-    """
+    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock."""
     return _read_at(store, get_head(store, thread))
 
 
@@ -392,11 +385,7 @@ class Stop(NamedTuple):
 
 
 def read_stop(store: Store, text: str, *, default: str | None = None) -> Stop:
-    """Return where the thread *text* stands now; *default* as for ``find_stop``.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-    """
+    """Return where the thread *text* stands now; *default* as for ``find_stop``."""
     head = resolve_head(store, text)
     return find_stop(store, read_snapshot(store, head.commit), default=default)
 

@@ -53,9 +53,6 @@ def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadRe
     """Return the report of the thread *text*; secrets in *environ* are masked.
 
     What cannot be read is in ``problems``, and in its place.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
     """
     head = resolve_head(store, text)
     mask = make_mask(environ)

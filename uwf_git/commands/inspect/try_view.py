@@ -35,11 +35,7 @@ def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dic
 def view_tried(
     store: Store, snapshot: Snapshot, place: FlowPlace, present: ThreadState
 ) -> dict[str, Any]:
-    """Return what the context of a turn at *place* has of its try; empty if it is not verified.
-
-    Raises:
-        Refused, LimitHit: a template of the input of the work cannot be filled.
-    """
+    """Return what the context of a turn at *place* has of its try; empty if it is not verified."""
     view = view_try(store, place, present)
     if view is None:
         return {}

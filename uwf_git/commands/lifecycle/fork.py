@@ -209,10 +209,6 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
     If the other thread has diverged from a remote and its local head is forked, it adopts the
     remote's history, also where both sides have ended; the fork keeps the local one.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
-        ThreadExists: the new id is taken.
     """
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)

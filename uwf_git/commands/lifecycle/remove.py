@@ -84,11 +84,7 @@ class Removal(NamedTuple):
 
 
 def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
-    """Return the threads that *texts* name and their branches, each once; nothing is removed yet.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: a text matches no thread, or several.
-    """
+    """Return the threads that *texts* name and their branches, each once; remove nothing."""
     named = dict.fromkeys(resolve_thread(store, text) for text in texts)
     planned: dict[ThreadId, Removal] = {}
     for thread in named:
@@ -101,11 +97,7 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 
 
 def get_archived(store: Store, thread: ThreadId) -> Head:
-    """Return the head of a thread that has ended.
-
-    Raises:
-        NoSuchThread: there is none.
-    """
+    """Return the head of a thread that has ended."""
     head = get_head(store, thread)
     if not head.archived:
         raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
@@ -205,14 +197,7 @@ class Removed(NamedTuple):
 
 
 def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
-    """Remove an archived thread: its refs, its tracking refs, its local files, its work.
-
-    Raises:
-        NoSuchThread: another process removed it.
-        ThreadBusy, AgentStillRuns: the thread or an agent of it is busy.
-        ProgramFailed: git is missing, or failed.
-        HeadMoved: its head is no longer the one that was planned to be removed.
-    """
+    """Remove an archived thread: its refs, its tracking refs, its local files, its work."""
     thread, parent = removal.thread, removal.parent
     if parent is not None:
         remove_left_worktree(store, caller.environ, thread=thread, parent=parent)

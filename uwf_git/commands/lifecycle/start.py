@@ -115,12 +115,7 @@ def start_thread(
     """Create the thread *thread*; nothing runs.
 
     Raises:
-        Refused, WorkflowRemoved: no workflow matches, or several do.
-        BadLocalWorkflow: the project's file of that name has problems.
-        NoAgent: the request needs an agent for every role, and one has none.
         EmptyPrompt, Refused, BadCommand: the request is wrong.
-        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
-        ThreadExists: the id is taken.
     """
     if request.prompt is not None and not request.prompt.strip():
         raise EmptyPrompt

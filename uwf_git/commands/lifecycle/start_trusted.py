@@ -107,11 +107,7 @@ def name_agent(agent: Agent) -> str:
 def check_agents(
     here: Here, found: FoundWorkflow, words: tuple[str, ...] = (), *, is_driven: bool = True
 ) -> None:
-    """Check that the agent of each role may run here; if it *is_driven*, that each role has one.
-
-    Raises:
-        Refused: one may not, or is missing.
-    """
+    """Check that the agent of each role may run here; if it *is_driven*, that each role has one."""
     played = find_played(found.workflow, found.closure)
     bound = bind_roles(here.store, played, typed=words, default=here.agent, directory=here.cwd)
     own = find_agents(here, here.cwd).values()

@@ -39,12 +39,7 @@ class CheckBroken(Exception):
 def check_push(
     git_dir: str, environ: Mapping[str, str], updates: Sequence[RefUpdate]
 ) -> list[Refusal]:
-    """Return why the push in git's quarantine is refused; an empty list accepts it.
-
-    Raises:
-        NotAStore, Refused, BadConfig: the store cannot be used.
-        LimitHit: the check took too much time or memory.
-    """
+    """Return why the push in git's quarantine is refused; an empty list accepts it."""
     store = open_received(git_dir, environ)
     limits = read_receive_limits(store.config)
     largest = min(limits.most_blob_bytes, _LARGEST_BLOB)

@@ -118,11 +118,7 @@ def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
 
 
 def forget_refused(store: Store, remote: Remote, reconciled: Iterable[Reconciled]) -> None:
-    """Remove the tracking refs of what was refused: older versions and plain git fetch make them.
-
-    Raises:
-        RefLocked: another process holds the lock of one.
-    """
+    """Remove tracking refs of refused threads: older versions and plain git fetch make them."""
     moves: dict[str, tuple[Oid | None, Oid | None]] = {
         each.ref.removeprefix("refs/"): (each.tracked, None)
         for each in reconciled

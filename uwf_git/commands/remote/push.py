@@ -149,11 +149,7 @@ class Pushed(NamedTuple):
 def push_remote(
     store: Store, caller: Caller, name: str | None, threads: Sequence[str] = ()
 ) -> Pushed:
-    """Push every thread and workflow to the remote *name*; or only *threads* and their branches.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
-    """
+    """Push every thread and workflow to the remote *name*; or only *threads* and their branches."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     here = read_shared(store)

@@ -189,9 +189,6 @@ def find_first_push(
 
     None if the store is no project's repository, the remote has or had threads or workflows, or
     there is nothing to send.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
     """
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)

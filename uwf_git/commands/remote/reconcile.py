@@ -80,9 +80,6 @@ def reconcile_thread(
     """Reconcile *thread* with what *remote* has; the caller holds its lock.
 
     The arrivals *passed* were checked before.
-
-    Raises:
-        HeadMoved: another process moved it meanwhile, without the lock.
     """
     try:
         sides = read_sides(store, remote, thread)

@@ -181,11 +181,7 @@ class SplitPlan(NamedTuple):
 
 
 def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitPlan:
-    """Return the split of the thread at *snapshot* that *container* asks for.
-
-    Raises:
-        SplitRefused: there can be no such split.
-    """
+    """Return the split of the thread at *snapshot* that *container* asks for."""
     if snapshot.get_nesting() >= MAX_NESTING:
         raise SplitRefused(f"threads would be nested deeper than {MAX_NESTING}")
     if len(asked.items) > MAX_ITEMS:
@@ -197,11 +193,7 @@ def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitP
 
 
 def plan_again(split: Snapshot) -> SplitPlan:
-    """Return the plan of a thread that has *split*, from its commit.
-
-    Raises:
-        SplitRefused: there can be no such split.
-    """
+    """Return the plan of a thread that has *split*, from its commit."""
     tip = read_at(split.objects, split.commit.parents[0])
     container = find_container(tip, split.record.at or "")
     present = split.get_present()
@@ -350,11 +342,7 @@ class ReadSplit(NamedTuple):
 
 
 def read_split(split: Snapshot) -> ReadSplit:
-    """Read the commit of a split.
-
-    Raises:
-        SplitRefused: it is none.
-    """
+    """Read the commit of a split."""
     present = split.get_present()
     if present.split is None or split.record.event != "split":
         raise SplitRefused("a thread begins after a commit that is no split")
@@ -386,11 +374,7 @@ class Ending(NamedTuple):
 
 
 def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*.
-
-    Raises:
-        SplitRefused: the thread has no branches.
-    """
+    """Return what the branches that ended at *tips* came to, for the thread at *tip*."""
     present = tip.get_present()
     container = find_container(tip, "" if present.split is None else present.split.at)
     is_apart = container.policy.get("isolation") is not None

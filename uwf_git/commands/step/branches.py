@@ -159,7 +159,6 @@ def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResul
 
     Raises:
         ThreadBusy: another process joins them.
-        HeadMoved: the thread was steered meanwhile.
     """
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         for _ in range(_MOST_TRIES):
@@ -224,10 +223,6 @@ def split_thread(
     """Record that the thread goes on in branches; the caller holds its lock.
 
     *named* is the work directory that the step names.
-
-    Raises:
-        SplitRefused, Refused: there can be no such branches.
-        HeadMoved: another process moved the head.
     """
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
 
@@ -277,7 +272,6 @@ def step_branches(
         The thread, and in ``branches`` what each of them did, and what kept threads from joining.
 
     Raises:
-        TurnInterrupted: Ctrl-C; the agents were stopped, and each attempt recorded.
         KeyboardInterrupt: Ctrl-C before an agent began.
     """
     told = _step_all(store, tip, step, jobs=jobs)

@@ -74,7 +74,6 @@ def end_thread(
 
     Raises:
         HeadMoved: another process moved the head.
-        ProgramFailed: what a branch left in its worktree cannot be committed; a kill ends it so.
     """
     head, snapshot = seen
     work = _keep_work(store, caller, snapshot, is_killed=event == "kill")
@@ -373,7 +372,6 @@ def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) 
     Raises:
         ThreadNotActive: it has ended.
         ThreadBusy: another process is ending the thread, or the engine does not end.
-        HeadMoved: other processes moved the head at every try.
     """
     with (
         lock_stop(store, thread, since_ms=caller.now_ms()),

@@ -361,7 +361,6 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
     Raises:
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded, unless its answer
             is kept for the next step.
-        WorkKept: another process moved the thread; the finished step is kept as a commit.
         HeadMoved: another process moved the thread, and the agent had failed; what it printed is
             kept as a commit.
     """

@@ -100,13 +100,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
     """Take the next step of a thread.
 
     Raises:
-        NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
-        ThreadBusy, HeadMoved: another process takes it.
-        WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
-        NoAgent, Refused: an option is missing.
-        Refused, BadCommand: ``--agent`` is wrong.
         TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
-        BranchHeld: it is a branch, and its parent keeps it from going on.
     """
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):

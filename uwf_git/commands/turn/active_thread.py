@@ -95,10 +95,6 @@ def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
     """Return head and snapshot of the active thread that *text* names.
 
     A branch that has not begun here begins.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
-        ThreadNotActive: the thread has ended.
     """
     head = resolve_or_begin(store, text)
     snapshot = read_snapshot(store, head.commit)

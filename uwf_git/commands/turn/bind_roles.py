@@ -317,9 +317,6 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
 
     Returns:
         All these roles; none if nothing was named.
-
-    Raises:
-        BadCommand, Refused: an agent is invalid.
     """
     if until is None and not agents:
         return frozenset()

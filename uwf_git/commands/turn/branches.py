@@ -87,11 +87,7 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
 
 
 def resolve_or_begin(store: Store, text: str) -> Head:
-    """Return the head of the thread that *text* names; a branch that has not begun here begins.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
-    """
+    """Return the head of the thread that *text* names; a branch that has not begun here begins."""
     try:
         return resolve_head(store, text)
     except BranchNotBegun as error:
@@ -101,11 +97,7 @@ def resolve_or_begin(store: Store, text: str) -> Head:
 
 
 def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
-    """Begin branch *number* of the thread at *tip*, unless it has begun.
-
-    Raises:
-        SplitRefused, StoreDamaged: the split cannot be read.
-    """
+    """Begin branch *number* of the thread at *tip*, unless it has begun."""
     return begin_in(store, read_split(find_split(tip)), number)
 
 
@@ -137,9 +129,6 @@ def choose_place(
     """Return the directory in which the agents of a thread run; make its worktree if it has one.
 
     A *named* directory is remembered, or is the one from which the worktree is made.
-
-    Raises:
-        Refused, ProgramFailed: no worktree can be made.
     """
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)

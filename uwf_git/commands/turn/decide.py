@@ -44,11 +44,7 @@ class NextTurn(NamedTuple):
 
 
 def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> NextTurn:
-    """Return whose turn it is.
-
-    Raises:
-        Refused, LimitHit: a condition cannot be evaluated.
-    """
+    """Return whose turn it is."""
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
     if workflow.flow is not None:

@@ -89,11 +89,7 @@ def fill_paths(
     *,
     of: Role,
 ) -> list[str]:
-    """Return the paths that *templates* of a role come to at a turn.
-
-    Raises:
-        BadFileBelow: one has no value, or that is no path below the work directory.
-    """
+    """Return the paths that *templates* of a role come to at a turn."""
     paths: list[str] = []
     for template in templates:
         try:

@@ -82,11 +82,7 @@ class FlowPlace(NamedTuple):
         return fold_turn(self.node, state, step, content, is_verdict=self.is_verdict)
 
     def judge(self, meta: Any) -> Verdict | None:
-        """Return what a step with *meta* means for the try; None if nobody verifies the work.
-
-        Raises:
-            ExpressionFailed, Refused, LimitHit: ``when`` has no value for this verdict.
-        """
+        """Return what a step with *meta* means for the try; None if nobody verifies the work."""
         if self.node.verifier is None:
             return None
         if not self.is_verdict:
@@ -182,12 +178,7 @@ def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
-    """Return the next move of a thread that runs *flow*; if to an agent, its input can be filled.
-
-    Raises:
-        LoopExhausted, Refused: the flow leads nowhere.
-        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
-    """
+    """Return the next move of a thread that runs *flow*; an agent's input can be filled."""
     with _told_how_to_mend(snapshot):
         return _decide(snapshot, present, flow)
 
@@ -265,29 +256,17 @@ def build_words(
 
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of an agent with its templates filled; None if it has none.
-
-    Raises:
-        Refused, LimitHit: a template cannot be filled.
-    """
+    """Return the input of an agent with its templates filled; None if it has none."""
     return fill_template(snapshot, present, place, place.inputs[0])
 
 
 def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of the agent whose work is verified at *place*; None if it has none.
-
-    Raises:
-        Refused, LimitHit: a template cannot be filled.
-    """
+    """Return the input of the agent whose work is verified at *place*; None if it has none."""
     return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
 
 def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
-    """Return *template* filled as an input at *place* is; None stays None.
-
-    Raises:
-        Refused, LimitHit: it cannot be filled.
-    """
+    """Return *template* filled as an input at *place* is; None stays None."""
     if template is None:
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
@@ -301,11 +280,7 @@ def _fill(words: FlowWords, place: FlowPlace, template: Any) -> Any:
 
 
 def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:
-    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
-
-    Raises:
-        Refused, LimitHit: what a loop goes over is no list.
-    """
+    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops."""
     passes = count_passes(place.flow, place.at)
     if not any(node.has_items for node in place.flow.nodes.values()):
         return read_state(present.state, passes)
@@ -316,11 +291,7 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
-    """Evaluate what *container* needs to split the thread.
-
-    Raises:
-        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
-    """
+    """Evaluate what *container* needs to split the thread."""
     with _told_how_to_mend(snapshot):
         return _ask(snapshot, present, container)
 

@@ -110,9 +110,6 @@ def name_agent(text: str) -> str:
     """Return the command that *text* means: ``claude`` is ``uwf-claude``; a command is itself.
 
     ``human`` stays: it is the person a thread waits for, not ``uwf-human`` at the terminal.
-
-    Raises:
-        BadCommand: *text* is neither.
     """
     words = split_command(text)
     front = f"uwf-{words[0]}"

@@ -15,9 +15,6 @@ def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool
     """Yield what is wrong with the files of each thread, and whether that is a problem.
 
     A project that is not on this machine is none.
-
-    Raises:
-        ProgramFailed: there is no git.
     """
     for target in targets:
         if target.kind not in {"active", "archive"} or target.tip is None:

@@ -58,11 +58,7 @@ class SignedCommit(NamedTuple):
 def verify_signatures(
     store: Store, environ: Mapping[str, str], tips: Iterable[tuple[str, Oid]]
 ) -> Iterator[SignedCommit]:
-    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first.
-
-    Raises:
-        ProgramFailed: the program that checks signatures could not be started.
-    """
+    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first."""
     checker = SignatureChecker(store, environ)
     seen: set[Oid] = set()
     for ref, tip in tips:

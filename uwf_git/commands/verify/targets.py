@@ -51,9 +51,6 @@ def find_targets(store: Store, texts: list[str]) -> list[Target]:
 
     A text is a full ref, the name of a workflow, or a thread's id or prefix; a thread means all
     its refs.
-
-    Raises:
-        Refused, NoSuchThread, AmbiguousThread: a text matches nothing, or several threads.
     """
     if not texts:
         return list(_all(store))

@@ -197,9 +197,6 @@ def read_workflow_source(
 
     *outside* are its name and the workflows that it may use; without it there are none. With
     *is_checked* its conditions and schemas are known to be right.
-
-    Raises:
-        InvalidWorkflow: it has problems; the error lists all of them.
     """
     document = parse_yaml(source, includes=includes)
     found = outside or Surroundings()

@@ -288,7 +288,6 @@ def find_workflow(
 
     Raises:
         Refused, WorkflowRemoved: there is none.
-        BadLocalWorkflow: it is a file of the project, and invalid.
     """
     name = unicodedata.normalize("NFC", text)
     local = None if cwd is None else find_local(cwd, name)

@@ -68,11 +68,7 @@ def get_newest(store: Store, text: str) -> Version:
 
 
 def get_present(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, as ``get_newest``.
-
-    Raises:
-        WorkflowRemoved: it was removed.
-    """
+    """Return the newest version of the registered workflow *text*, as ``get_newest``."""
     version = get_newest(store, text)
     if version.is_removed:
         raise WorkflowRemoved(version)
@@ -183,9 +179,6 @@ def remove_workflow(
     """Remove the workflow *name* from the registry; `uwf workflow rollback` restores it.
 
     Threads are not affected: each carries its workflow.
-
-    Raises:
-        Refused, WorkflowRemoved: there is none.
     """
     seen = get_present(store, name)
     removal = remove_version(store, seen, reason=reason, signing=caller.signing(store))

@@ -129,9 +129,6 @@ class Chain:
 
         Without a chain, that is HEAD while the files are as HEAD has them, and HEAD is what it was
         *since* then. *after* is the commit of the thread after which the turn began.
-
-        Raises:
-            ProgramFailed: git is missing, or failed; or the files are too many, if *is_bounded*.
         """
         at, tip = self.read_tips()
         head = None if at is None else at.commit
@@ -181,9 +178,6 @@ class Chain:
         """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
 
         With *name* that commit is meant, and not the newest.
-
-        Raises:
-            ProgramFailed: git is missing; or ids of the repository have more than 40 digits.
         """
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
         told = self.git.run("cat-file", "--batch", given=asked).stdout
@@ -274,11 +268,7 @@ class Chain:
         return None, found.st_size
 
     def _check_bound(self, size: int) -> None:
-        """Count *size* bytes more of the thread.
-
-        Raises:
-            ProgramFailed: these are more than the bound.
-        """
+        """Count *size* bytes more of the thread."""
         whole = int(read_if_there(self._size) or b"0") + size
         if whole > self._most_bytes:
             problem = f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
@@ -299,9 +289,6 @@ def find_chain(
     """Return the chain of *thread* for its work directory; None if that is in no repository.
 
     For *reading*, the work directory of the outermost thread does where its own is gone.
-
-    Raises:
-        ProgramFailed: there is no git.
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):

@@ -66,19 +66,11 @@ class Git(NamedTuple):
     place: Place
 
     def run(self, *words: str, given: bytes = b"") -> Ran:
-        """Run git to its end.
-
-        Raises:
-            ProgramFailed: there is no git.
-        """
+        """Run git to its end."""
         return run_fenced(self.environ, self.place, *words, given=given)
 
     def ask(self, *words: str, given: bytes = b"") -> str:
-        """Run git, and return what it printed, without the last newline.
-
-        Raises:
-            ProgramFailed: git is missing, or failed.
-        """
+        """Run git, and return what it printed, without the last newline."""
         ran = self.run(*words, given=given)
         if ran.status:
             raise ProgramFailed("git", f"{words[0]} failed: {ran.last_line}")
@@ -114,11 +106,7 @@ def git_of(
 
 
 def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHING_KEPT) -> Origin:
-    """Return the commit of the repository around *workdir*, which has no uncommitted change.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
-    """
+    """Return the commit of the repository around *workdir*, which has no uncommitted change."""
     place = find_place(environ, workdir, kept)
     if isinstance(place, str):
         raise _not_isolated(workdir, place)
@@ -156,9 +144,6 @@ def commit_tree(
     """Write a commit that no person made, unsigned, and return its id.
 
     Its date is *date*, as git spells it, or now.
-
-    Raises:
-        ProgramFailed: git failed.
     """
     named = [word for parent in parents for word in ("-p", parent)]
     dates = {} if date is None else {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
@@ -172,9 +157,6 @@ def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None
     """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
 
     An agent may have made the ref lead to a branch of the user, which stays where it is.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
 
@@ -241,9 +223,6 @@ def keep_state(
     Returns:
         The commit that stands for it, None if nothing is in it; and the git directory that has
         *ref*, None if there was nothing to keep.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     ends = _list_ends(worktree, state)
     has_changed = state.tree != _read_tree(state.git, state.head)
@@ -375,9 +354,6 @@ def write_tree(
 
     Returns:
         The tree, and the repositories in it that had what was nowhere else: that is kept now.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     writer = _Writer(environ, worktree, settings, [])
     index, names = name_index(worktree.path), name_inner(worktree.thread)

@@ -420,9 +420,6 @@ def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | 
     in JSON.parse. The same arguments have the same answer on every machine. What *names* itself
     raises while it is read is not wrapped. Time and memory are bounded by `values.py`, for several
     expressions together if they share a *budget*.
-
-    Raises:
-        ExpressionFailed: node would throw, or needs an object as a text or number; a limit is hit.
     """
     return _run(expression, names, budget, lambda reader, value: reader.exported(value))
 

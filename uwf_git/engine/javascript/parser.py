@@ -164,11 +164,7 @@ LEVELS = 100
 
 
 def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> frozenset[str]:
-    """Return the names that *root* reads from outside.
-
-    Raises:
-        ExpressionFailed: one is not *allowed*, or the tree is deeper than LEVELS.
-    """
+    """Return the names that *root* reads from outside."""
     free: set[str] = set()
     waiting: list[tuple[Node, int, frozenset[str]]] = [(root, 1, frozenset())]
     while waiting:

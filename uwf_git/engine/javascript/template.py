@@ -69,10 +69,6 @@ def fill_template(
 
     Within text, a text goes as it is, null, booleans and numbers as JavaScript prints them, arrays
     and objects as JSON.stringify does. All expressions together have the limits of one.
-
-    Raises:
-        ExpressionFailed: as `evaluate`; a value is undefined, alone or in an array; NaN or Infinity
-            where only JSON will do; half of a surrogate pair; the text is too long.
     """
     budget = budget or Budget()
     if len(template.parts) == 1 and isinstance(template.parts[0], Expression):

@@ -76,9 +76,6 @@ def read_addition(
 
     *to* is the workflow: the names of its roles, and its graph; *file* is its name, and the
     workflows that may play roles. The checks are as for ``read_definition``.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file and of the result, with its line.
     """
     findings = Findings(document)
     names, graph = to
@@ -220,11 +217,7 @@ def find_target(target: Target, named: str | None) -> Target:
 def read_flow_addition(
     document: YamlDocument, *, to: Target, check_schema: CheckSchema, surroundings: Surroundings
 ) -> Addition:
-    """Read a file that adds nodes to a flow: a list of them, or ``nodes`` and ``roles``.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file, with its line.
-    """
+    """Read a file that adds nodes to a flow: a list of them, or ``nodes`` and ``roles``."""
     findings = Findings(document)
     value: Any = document.value
     path: DocumentPath = ()

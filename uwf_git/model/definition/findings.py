@@ -51,11 +51,7 @@ class Findings:
         self._warnings: list[Problem] = []
 
     def add(self, path: DocumentPath, message: str) -> None:
-        """Add a problem: *message* is true of the value at *path*, which may be missing.
-
-        Raises:
-            InvalidWorkflow: there are too many problems already.
-        """
+        """Add a problem: *message* is true of the value at *path*, which may be missing."""
         file, line = self._place(path)
         self._add(Problem(dotted(path), message, line, file))
 

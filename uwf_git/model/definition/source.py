@@ -99,9 +99,6 @@ def read_definition(
     *check_condition* returns what is wrong with a JSONata condition, *check_schema* with a JSON
     Schema; they are arguments since those libraries are slow to import. Without *surroundings*
     no template and no text of a flow is checked, and it can use no other workflow.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file, in the order of its lines.
     """
     findings, outside = Findings(document), surroundings or Surroundings()
     fields, root = _read_top(findings, document.value)

@@ -127,9 +127,6 @@ def resolve_include(text: str, *, inside: str) -> str:
     """Return the path, from the workflow file's folder, that *text* means in the file *inside*.
 
     *inside* is such a path itself: paths are relative to the file that contains them.
-
-    Raises:
-        CannotInclude: it is not the path of a file below that folder.
     """
     if not text:
         raise CannotInclude("it names no file")
@@ -250,9 +247,6 @@ def decode_text(content: bytes) -> str:
     """Decode a file that is neither YAML nor JSON.
 
     Lines end in LF, as in a block of YAML, so a checkout with CR LF means the same.
-
-    Raises:
-        CannotInclude: it is not text.
     """
     try:
         text = content.decode().removeprefix("\ufeff")

@@ -62,7 +62,6 @@ def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | Non
         The open file, or None if the lock is held elsewhere and *wait* is false.
 
     Raises:
-        LockingUnsupported: the file system has no flock.
         StoreFailed: *path* is not a regular file.
         FileNotFoundError: it is missing, and *make* is false.
     """

@@ -218,11 +218,7 @@ _RUNS = re.compile(rb"gc is already running on machine '([^']*)' pid ([0-9]+)")
 
 
 def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool) -> None:
-    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone.
-
-    Raises:
-        ProgramFailed: it failed.
-    """
+    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone."""
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
@@ -304,11 +300,7 @@ class Counted(NamedTuple):
 
 
 def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
-    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs.
-
-    Raises:
-        ProgramFailed, Refused: git failed, or there is none.
-    """
+    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
     git = find_program("git", environ)
     if git is None:
         raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")

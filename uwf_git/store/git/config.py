@@ -437,11 +437,7 @@ def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
 
 
 def rewrite_config(path: str, change: Callable[[str], str]) -> None:
-    """Replace the text of the file at *path* by what *change* returns for it, atomically.
-
-    Raises:
-        BadConfig: *change* raised a ValueError, as it cannot parse the text.
-    """
+    """Replace the text of the file at *path* by what *change* returns for it, atomically."""
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     # The markers of this lock are in <directory>/uwf/ref-locks, as those of refs.

@@ -86,11 +86,7 @@ class Place(NamedTuple):
 
 @contextmanager
 def fenced(environ: Mapping[str, str], place: Place) -> Iterator[dict[str, str]]:
-    """Make a git directory for *place*, and yield the environment of a git that uses it.
-
-    Raises:
-        ProgramFailed: it cannot be made.
-    """
+    """Make a git directory for *place*, and yield the environment of a git that uses it."""
     try:
         common = find_common_dir(place.git_dir)
         folder = _make_git_dir(environ, common, place)
@@ -122,11 +118,7 @@ def run_fenced(
     given: bytes = b"",
     timeout_s: float | None = None,
 ) -> Ran:
-    """Run `git` *words* in *place*, at the top of its work tree or in *cwd*.
-
-    Raises:
-        ProgramFailed: there is no git, or it was too slow.
-    """
+    """Run `git` *words* in *place*, at the top of its work tree or in *cwd*."""
     with fenced(environ, place) as made:
         into = cwd or place.worktree or made["GIT_DIR"]
         return run_program(["git", *words], made, given=given, cwd=into, timeout_s=timeout_s)
@@ -136,9 +128,6 @@ def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEP
     """Return the repository and the work tree around *folder*, or why git finds none there.
 
     The work tree is where its `.git` is, whatever its config says.
-
-    Raises:
-        ProgramFailed: there is no git.
     """
     # This looks for no file of the work tree and for no object, and so runs nothing.
     asked = ["git", "-C", folder, "rev-parse", "--is-inside-work-tree", "--absolute-git-dir"]
@@ -154,11 +143,7 @@ def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEP
 
 
 def find_inner(environ: Mapping[str, str], path: str) -> Place | None:
-    """Return the repository whose work tree is *path*; None if git takes it for none.
-
-    Raises:
-        ProgramFailed: there is no git.
-    """
+    """Return the repository whose work tree is *path*; None if git takes it for none."""
     # Of a `.git` that is no repository git would go on to the one outside.
     found = find_place(environ, path)
     if isinstance(found, Place) and found.worktree == os.path.realpath(path):
@@ -175,11 +160,7 @@ def find_common_dir(git_dir: str) -> str:
 def list_links(
     environ: Mapping[str, str], place: Place, *, cwd: str | None = None
 ) -> dict[str, str]:
-    """List the commits that the index names for repositories inside, by their paths from *cwd*.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
+    """List the commits that the index names for repositories inside, by their paths from *cwd*."""
     ran = run_fenced(environ, place, "ls-files", "--stage", "-z", cwd=cwd)
     if ran.status:
         raise ProgramFailed("git", f"ls-files failed: {ran.last_line}")
@@ -190,11 +171,7 @@ def list_links(
 def list_uncommitted(
     environ: Mapping[str, str], place: Place, *, untracked: str = "normal"
 ) -> list[str]:
-    """List what is neither as HEAD has it nor ignored, also in submodules.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
+    """List what is neither as HEAD has it nor ignored, also in submodules."""
     words = ("--porcelain", "-z", "--no-renames", f"--untracked-files={untracked}")
     ran = run_fenced(environ, place, "status", *words, "--ignore-submodules=dirty")
     if ran.status:
@@ -216,9 +193,6 @@ def list_changed_inside(
     """List the submodules, by their paths from *cwd*, in which something is not committed.
 
     *ignored* has what of some is not looked for, in the words of ``submodule.<name>.ignore``.
-
-    Raises:
-        ProgramFailed: git failed.
     """
     found = []
     for name in list_links(environ, place, cwd=cwd):

@@ -91,10 +91,6 @@ def run_listener(
 
     At the timeout its process group is killed. Its streams are files: a process that it leaves in
     the background does not delay the return, and input that it does not read is no error.
-
-    Raises:
-        ProgramFailed: it could not be started.
-        ProgramTooSlow: it was killed after *timeout_s*.
     """
     with (
         tempfile.TemporaryFile() as stdin,

@@ -173,11 +173,7 @@ class IndexFile:
             return checks == [("ok",)] and seals == self._execute(_TOTAL).fetchall()
 
     def add(self, scans: Iterable[Scan], *, stamp: str | None = None) -> None:
-        """Add the nodes of *scans*; with *stamp* all refs of that packed-refs are now scanned.
-
-        Raises:
-            IndexUnusable: the file cannot be written, or another process is writing.
-        """
+        """Add the nodes of *scans*; with *stamp* all refs of that packed-refs are now scanned."""
         with self._guarded(), self._transaction("IMMEDIATE"):
             for scan in scans:
                 self._put_source(scan.ref, scan.tip or "")

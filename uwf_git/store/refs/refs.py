@@ -151,9 +151,6 @@ class Refs:
 
         Many of them, or all *at_once*, go into packed-refs, which is replaced once: then no ref
         that comes is missing while one that goes is gone. A crash leaves some of them moved.
-
-        Raises:
-            BadRef, BadPackedRefs: the refs cannot be read.
         """
         packed: set[str] = set()
         alone = set(changes)

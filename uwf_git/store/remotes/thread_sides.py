@@ -28,11 +28,7 @@ class Sides(NamedTuple):
 
 
 def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
-    """Read the refs of *thread* here, and those last seen at *remote*.
-
-    Raises:
-        BadRef: one of the refs holds no object id.
-    """
+    """Read the refs of *thread* here, and those last seen at *remote*."""
     # Active before archive: a thread archived in between is then seen in both, not in neither.
     return Sides(
         store.refs.find(ACTIVE + thread),

@@ -80,9 +80,6 @@ def find_credential(
     """Return the credential for *url* from git's helpers; None without one, or without git.
 
     If no helper has one, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
-
-    Raises:
-        ProgramFailed: git could not be started.
     """
     if git is None:
         return None

@@ -321,12 +321,7 @@ class SignatureChecker:
         self._gpg = cache(self._make_gpg)
 
     def check(self, raw: bytes, *, time_s: int) -> Verdict:
-        """Return the verdict on the signature in the commit *raw*, committed at *time_s*.
-
-        Raises:
-            ProgramFailed: the program that checks signatures could not be started, or took too
-                long.
-        """
+        """Return the verdict on the signature in the commit *raw*, committed at *time_s*."""
         payload, signatures = split_signature(raw)
         if not signatures:
             return Verdict("unsigned")

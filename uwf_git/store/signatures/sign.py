@@ -67,11 +67,7 @@ class _Signer(NamedTuple):
     """A file or a public key; for gpg any name of a key; "": ask gpg.ssh.defaultKeyCommand."""
 
     def run(self, argv: Sequence[str], *, given: bytes = b"") -> Ran:
-        """Run the program, or one that names the key.
-
-        Raises:
-            ProgramFailed: it could not be started.
-        """
+        """Run the program, or one that names the key."""
         timeout_s = read_sign_timeout(self.store)
         try:
             return run_program(argv, self.environ, given=given, timeout_s=timeout_s)

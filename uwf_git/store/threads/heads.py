@@ -123,8 +123,6 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
 
     Raises:
         NotAThreadId: no id can begin so.
-        NoSuchThread, AmbiguousThread: no thread or several threads begin so.
-        BranchNotBegun: it is a branch of a thread, and has no commit here.
     """
     return resolve_head(store, text).thread
 
@@ -140,11 +138,7 @@ def resolve_head(store: Store, text: str) -> Head:
 
 
 def parse_thread_id(text: str) -> ThreadId | None:
-    """Return *text* as the whole id of a thread, which need not exist; None if it is no whole id.
-
-    Raises:
-        NotAThreadId: no id can begin so.
-    """
+    """Return *text* if it is a whole thread id, whether or not the thread exists; else None."""
     if text.startswith(NEWEST):
         return None
     prefix = parse_thread_prefix(text)
@@ -239,9 +233,6 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     """End an active thread at *to*: create its archive ref, then remove the active one.
 
     A crash in between leaves both, and the archive ref counts.
-
-    Raises:
-        HeadMoved: another process moved it first; nothing has changed.
     """
     moved = store.refs.move(
         ACTIVE + head.thread, seen=head.commit, to_name=ARCHIVE + head.thread, to=to
@@ -255,11 +246,7 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
 
 
 def replace_archive(store: Store, head: Head, to: Oid) -> None:
-    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one.
-
-    Raises:
-        HeadMoved: its archive ref is elsewhere; nothing has changed.
-    """
+    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one."""
     if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
         raise HeadMoved(head.thread)
     debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)

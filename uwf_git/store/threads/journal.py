@@ -97,11 +97,7 @@ class Journal:
 
 @contextmanager
 def hold_journal(store: Store) -> Iterator[Journal]:
-    """Hold the journal of *store*.
-
-    Raises:
-        LockingUnsupported, StoreFailed: it cannot be locked.
-    """
+    """Hold the journal of *store*."""
     with hold_lock(store.local_path(_FILE), wait=True) as descriptor:
         if descriptor is None:  # pragma: no cover (wait=True always yields a file)
             raise BlockingIOError

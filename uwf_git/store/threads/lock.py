@@ -159,33 +159,21 @@ def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[Th
 
 @contextmanager
 def lock_drive(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
-    """Hold the right to drive *thread*, step after step.
-
-    Raises:
-        ThreadBusy: a living process drives it.
-    """
+    """Hold the right to drive *thread*, step after step."""
     with _lock(store, thread, _DRIVE, since_ms) as lock:
         yield lock
 
 
 @contextmanager
 def lock_stop(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[None]:
-    """Let no step of *thread* begin meanwhile.
-
-    Raises:
-        ThreadBusy: another process does the same.
-    """
+    """Let no step of *thread* begin meanwhile."""
     with _lock(store, thread, _STOP, since_ms):
         yield
 
 
 @contextmanager
 def lock_briefly(store: Store, thread: ThreadId) -> Iterator[None]:
-    """Hold *thread* for a moment without a named holder, so that others wait for it.
-
-    Raises:
-        ThreadBusy: a living process holds it.
-    """
+    """Hold *thread* for a moment without a named holder, so that others wait for it."""
     with _hold(store, thread, _STEP, {}):
         yield
 
@@ -226,11 +214,7 @@ def is_being_stopped(store: Store, thread: ThreadId) -> bool:
 
 
 def check_not_stopped(store: Store, thread: ThreadId) -> None:
-    """Check that no process is ending *thread*.
-
-    Raises:
-        ThreadBusy: one is.
-    """
+    """Check that no process is ending *thread*."""
     if is_being_stopped(store, thread):
         raise ThreadBusy(
             thread, {}, hint=f"it is being ended; `uwf thread show {thread}` tells by whom"

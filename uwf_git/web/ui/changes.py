@@ -49,11 +49,7 @@ class StoreLook:
         self._looks = 0
 
     def look(self) -> frozenset[ThreadId]:
-        """Return the threads that have another tip, have gone, or are worked on otherwise.
-
-        Raises:
-            NotAStore: the store has gone.
-        """
+        """Return the threads that have another tip, have gone, or are worked on otherwise."""
         if find_git_dir(self._store.path) is None:
             raise NotAStore(self._store.path, "does not exist")
         changed: set[ThreadId] = set()

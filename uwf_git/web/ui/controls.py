@@ -104,7 +104,6 @@ def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
     Raises:
         HeadMoved: another question is open now.
-        AnswerRefused: the answer does not fit; its fact ``details`` names the fields.
     """
     check_names(body, "question", "meta", "content", "note", "go")
     if "meta" not in body:
