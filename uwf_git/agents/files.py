@@ -29,13 +29,10 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(slots=True)
 class OutputFile:
-    """An open output file, and how far it has been read."""
-
     descriptor: int
     offset: int = 0
 
     def size(self) -> int:
-        """Return the present size in bytes."""
         return os.fstat(self.descriptor).st_size
 
     def read_new(self, *, limit: int | None = None) -> Iterator[bytes]:
@@ -62,7 +59,6 @@ class OutputFile:
         return b"".join(chunks)
 
     def read_tail(self, length: int) -> bytes:
-        """Return the last *length* bytes."""
         return self.read(max(0, self.size() - length), length)
 
     def close(self) -> None:
@@ -113,8 +109,6 @@ def reserve(descriptor: int, length: int) -> None:
 
 
 class LeftFile(NamedTuple):
-    """The beginning of a file."""
-
     content: bytes
     size: int
     """How many bytes the file had when it was opened."""

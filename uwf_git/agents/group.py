@@ -237,7 +237,6 @@ class Orphans:
             }
 
     def close(self) -> None:
-        """Be subreaper no more."""
         if self._are_ours:
             _set_subreaper(is_on=False)
 
@@ -331,8 +330,6 @@ _LET_GO: list[int] = []
 
 
 class Detached:
-    """A detached program."""
-
     def __init__(self, child: "subprocess.Popen[bytes]") -> None:
         self._child = child
         self.pid = child.pid
@@ -350,8 +347,6 @@ class Detached:
 
 
 class DetachRequest(NamedTuple):
-    """A program to start detached."""
-
     argv: Sequence[str]
     environment: Mapping[str, str]
     workdir: str

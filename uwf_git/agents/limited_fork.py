@@ -46,8 +46,6 @@ _ONE_FORK_AT_A_TIME = threading.Lock()
 
 
 class RunLimits(NamedTuple):
-    """What a limited run may use."""
-
     memory_bytes: int = 256 * _MIB
     """On top of what the process uses already."""
 

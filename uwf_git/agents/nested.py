@@ -166,7 +166,6 @@ class NestedRequest(NamedTuple):
 
     workdir: str
     given: bytes
-    """Its stdin."""
 
     folder: str
     """For the files stdin, stdout and stderr; nothing else should use it."""
@@ -185,8 +184,6 @@ class NestedRequest(NamedTuple):
 
 
 class NestedRun(NamedTuple):
-    """What a nested program left."""
-
     outcome: NestedOutcome
     """``interrupted``: we received SIGTERM, SIGINT or SIGHUP."""
 
@@ -197,7 +194,6 @@ class NestedRun(NamedTuple):
     """At most the limit; the file has the whole."""
 
     stderr: bytes
-    """The end of it."""
 
     duration_ms: int
 

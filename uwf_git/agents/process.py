@@ -191,7 +191,6 @@ class _Watch:
     listener: Listener
 
     def until_ended(self, ended: int) -> RunOutcome:
-        """Wait until the agent ends, or must be ended."""
         timeout_s = self.request.timeout_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         poller = select.poll()

@@ -114,8 +114,6 @@ class FrontMatterUnclosed(AgentFailed):
 
 
 class FrontMatter(NamedTuple):
-    """The parts of a text that begins with front matter."""
-
     source: str
     """The YAML between the dashes."""
 
@@ -189,7 +187,6 @@ _KINDS: Mapping[str, type] = {
     "rung": str,
 }
 REPLY_FIELDS = frozenset({"meta", *_KINDS})
-"""The keys of an object that is a reply."""
 
 _AROUND = " \t\r\n\ufeff"
 
@@ -221,7 +218,6 @@ class AgentReply(NamedTuple):
     """The text; the whole output if the agent named none."""
 
     form: Form
-    """How the reply was written."""
 
     raw: bytes | None = None
     """The whole output if it was not UTF-8; the text has U+FFFD then."""

@@ -24,7 +24,6 @@ def ignore_tick() -> None:
 
 
 def never() -> bool:
-    """Return False."""
     return False
 
 
@@ -32,7 +31,6 @@ class Listener(NamedTuple):
     """Callbacks that receive an agent's output while it runs."""
 
     on_stderr: OnOutput | None = None
-    """The agent's log."""
 
     on_stdout: OnOutput | None = None
     """Its reply, piece by piece."""
@@ -79,8 +77,6 @@ class AgentRequest(NamedTuple):
 
 
 class AgentRun(NamedTuple):
-    """What one run left."""
-
     outcome: RunOutcome
     """``exited`` says nothing about the answer; ``lost``: there is no exit status.
 

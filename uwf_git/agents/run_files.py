@@ -144,8 +144,6 @@ def read_run_group(run_dir: str) -> int | None:
 
 
 class RunOutputs(NamedTuple):
-    """The open outputs of one run."""
-
     run_dir: Path
     stdout: OutputFile
     stderr: OutputFile
@@ -212,7 +210,6 @@ class _Exit(NamedTuple):
 
 
 def _find_exit(place: Path) -> _Exit | None:
-    """Return the exit status of a run, and the file that has it."""
     for name in (EXIT, RESERVED_EXIT):
         exit_code = _read_status(place / name)
         if exit_code is not None:

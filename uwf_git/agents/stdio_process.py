@@ -39,8 +39,6 @@ class StdioOutputTooLong(Exception):
 
 
 class StdioRequest(NamedTuple):
-    """A program to start."""
-
     argv: tuple[str, ...]
     """The program as an absolute path, then its arguments."""
 
@@ -77,7 +75,6 @@ class StdioProcess:
 
     @property
     def stderr_tail(self) -> bytes:
-        """The end of its stderr so far."""
         return self._tail
 
     @property

@@ -50,8 +50,6 @@ class ToolRequest(NamedTuple):
 
 
 class ToolRun(NamedTuple):
-    """What a command left."""
-
     outcome: Literal["exited", "timed-out"]
 
     exit_code: int
@@ -61,7 +59,6 @@ class ToolRun(NamedTuple):
     """stdout and stderr as they came: all, or the first half of what is kept."""
 
     tail: bytes
-    """The other half."""
 
     left_out: int
     """How many bytes were dropped between head and tail."""

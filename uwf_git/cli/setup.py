@@ -94,7 +94,6 @@ def _choose(session: Session) -> str:
 
 
 def _write(session: Session, agent: str, *, for_all: bool) -> str:
-    """Write the setting, and return where."""
     if not for_all:
         store = session.open_store(create=True)
         set_setting(store, CONFIG_NAME, agent, cwd=session.cwd)

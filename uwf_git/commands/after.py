@@ -15,14 +15,11 @@ _WARNED = "guessed-committers"
 
 
 def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Announce what was recorded through *store* since the last call, then tidy it if that is due.
+    """Announce what was recorded through *store* since the last call, then tidy the store if due.
 
     Call it when the result is printed and no lock is held. A command that wrote nothing and has no
-    listener costs no import. Nothing here fails the command, which is done.
-
-    Returns:
-        What went wrong with the listener, or keeps the store from being packed, in one line; None
-        if nothing did.
+    listener costs no import. Nothing here fails the command, which is done. Return in one line what
+    went wrong with the listener, or why the store is not packed; None if all went well.
     """
     problem = None
     if store.config.get("uwf.onEvent"):
@@ -74,7 +71,7 @@ def warn_of_files(store: Store) -> list[str]:
 def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
     """Return a warning if *store* was changed and the committer is a guess; None ever after.
 
-    The file that remembers it has each guess once, so that each user of a shared store is warned.
+    The file of warnings has each guess once, so that each user of a shared store is warned.
     """
     if not store.refs.has_changed:
         return None

@@ -54,5 +54,4 @@ class Caller(NamedTuple):
 
 
 def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:
-    """Return the committer as git finds it, `name <email>`."""
     return find_committer(store.config, environ).identity

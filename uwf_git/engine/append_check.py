@@ -14,8 +14,6 @@ _APART = {*_GROWING, "flow", "moderator"}
 
 
 class Rules(NamedTuple):
-    """A workflow with what says who is next."""
-
     payload: Mapping[str, Any]
     """That of its Workflow node."""
 

@@ -35,8 +35,6 @@ MISSING = _Missing()
 
 
 class Side(NamedTuple):
-    """A child that counts."""
-
     number: int
     """Of its branch or item, from 0."""
 
@@ -46,8 +44,6 @@ class Side(NamedTuple):
 
 
 class Join(NamedTuple):
-    """What a join begins with."""
-
     base: Mapping[str, Any]
     """The state at the split."""
 
@@ -55,7 +51,6 @@ class Join(NamedTuple):
     """The parent's state now."""
 
     sides: Sequence[Side]
-    """In their order."""
 
     errors: Sequence[str] = ()
     """The last errors of the children that were given up, which go to ``errors``."""
@@ -101,8 +96,6 @@ class Conflict(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The outcome of a join."""
-
     state: dict[str, Any]
     conflicts: tuple[Conflict, ...]
     """If there are any, *state* is of no use."""
@@ -180,7 +173,6 @@ class _Merger:
         self._conflicts: list[Conflict] = []
 
     def merge(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return our state with *keys* merged."""
         base, ours, sides, _errors = self._join
         merged: dict[str, Any] = dict(ours)
         for key in keys:
@@ -192,7 +184,6 @@ class _Merger:
         return {key: value for key, value in merged.items() if value is not MISSING}
 
     def append(self, state: dict[str, Any], key: str, value: Any) -> None:
-        """Append *value* to the list at *key* of the merged *state*."""
         present = state.get(key, [])
         if isinstance(present, list):
             state[key] = [*present, value]

@@ -151,8 +151,6 @@ class Asker(Protocol):
 
 
 class Move(NamedTuple):
-    """The next thing that a thread does."""
-
     kind: Literal["agent", "split", "end"]
     at: Position | None
     """Where; None at the end."""
@@ -376,7 +374,6 @@ class _WalkTo(_Walk):
         return (False, around.without_turn())
 
     def _find_inner(self, at: Position) -> Part | None:
-        """Return the part below *at* of the position that the walk leads to, if it is in there."""
         level, around = len(at.parts), Position(self._following[: len(at.parts)])
         is_inside = len(self._following) > level and around.without_turn() == at.without_turn()
         return self._following[level] if is_inside else None

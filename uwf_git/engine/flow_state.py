@@ -60,7 +60,6 @@ def read_state(state: Mapping[str, Any], passes: int) -> dict[str, Any]:
 
 
 def without_iteration(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *state* as it is stored."""
     return {key: value for key, value in state.items() if key != ITERATION}
 
 

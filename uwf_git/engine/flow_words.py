@@ -111,7 +111,6 @@ class FlowWords:
         return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
 
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
-        """Return whether *condition* holds, which may read the names *more* as well."""
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
@@ -171,7 +170,6 @@ class FlowWords:
         return template if is_literal else self.inside(at).fill_here(template, iteration)
 
     def fill_here(self, template: Any, iteration: int) -> Any:
-        """Return a template filled, for words that are inside of what is around it."""
         if isinstance(template, dict):
             return {name: self.fill_here(each, iteration) for name, each in template.items()}
         if isinstance(template, list):

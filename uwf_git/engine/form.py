@@ -16,8 +16,6 @@ _UNSET: Any = object()
 
 
 class FormIO(Protocol):
-    """What a form needs of a terminal."""
-
     def say(self, text: str) -> None:
         """Show *text*."""
 
@@ -61,8 +59,6 @@ def fill_form(asker: FormIO, schema: Any, *, check: CheckAnswer, before: Any = N
 
 
 class _Form:
-    """The questions for one schema."""
-
     def __init__(self, asker: FormIO, schema: Any, check: CheckAnswer) -> None:
         self._asker = asker
         self._schema = schema
@@ -136,7 +132,6 @@ class _Form:
             self._asker.say(f"{problem}\n")
 
     def _read_lines(self, schema: dict[str, Any], prompt: str) -> list[str]:
-        """Read one line, or for a value that is no scalar, lines up to an empty one."""
         first = self._asker.read_line(prompt)
         if not first or _is_scalar(schema):
             return [first] if first else []

@@ -90,7 +90,6 @@ class JavaScriptPattern:
         return [*parts, text[start:]]
 
     def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
-        """Return *text* with every match replaced."""
         parts: list[str] = []
         start = 0
         for match in self.finditer(text):

@@ -233,7 +233,6 @@ def split(text: Any, separator: Any, limit: Any = None) -> Any:
 
 
 def match_object(match: re.Match[str]) -> dict[str, Any]:
-    """Return a match as a function sees it."""
     return {
         "match": match.group(),
         "start": match.start(),
@@ -326,8 +325,6 @@ def _is_truthy(value: Any) -> bool:
 
 
 class _Ours:
-    """The names by which jsonata finds the functions."""
-
     string = staticmethod(string)
     number = staticmethod(number)
     count = staticmethod(count)

@@ -20,8 +20,6 @@ class BadTemplate(ValueError):
 
 
 class Piece(NamedTuple):
-    """A part of a template."""
-
     text: str
     is_expression: bool = False
 

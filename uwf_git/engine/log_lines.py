@@ -20,7 +20,6 @@ def write_section(command: str, output: bytes) -> bytes:
 
 
 def find_last_output(log: str, commands: tuple[str, ...]) -> str:
-    """Return what the newest check among *commands* printed, from a log; "" if there is none."""
     places = [(log.rfind(f"\n{_heading(each)}\n"), each) for each in commands]
     place, command = max(places, default=(-1, ""))
     return "" if place < 0 else log[place + len(_heading(command)) + 2 :]

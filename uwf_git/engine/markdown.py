@@ -31,8 +31,6 @@ _LONGEST_SEARCHED = 64 * 1024
 
 
 class ThreadEntry(NamedTuple):
-    """One event of a thread."""
-
     title: str
     """The text of the heading, on one line."""
 

@@ -31,8 +31,6 @@ Span = tuple[int, int]
 
 
 class _Encoding(NamedTuple):
-    """One way to write a text in another one."""
-
     lead: bytes
     """How each escape begins, which is fast to find."""
 
@@ -40,7 +38,6 @@ class _Encoding(NamedTuple):
     decode: Callable[[bytes], bytes]
 
     def read(self, text: bytes) -> bytes:
-        """Return what *text* says."""
         if self.lead not in text:
             return text
         if self.lead == b"%":
@@ -264,7 +261,6 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Return *text* with each of *secrets* replaced, in every spelling."""
     if not secrets:
         return text
     return in_bytes(text, lambda data: mask_bytes(data, secrets))
@@ -521,8 +517,6 @@ _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Fingerprint(NamedTuple):
-    """What is known of one secret."""
-
     beginning: int
     """Eight bits of a hash of its first eight bytes."""
 
@@ -534,13 +528,10 @@ class Fingerprint(NamedTuple):
 
 
 class Fingerprints(NamedTuple):
-    """The fingerprints of several secrets."""
-
     salt: bytes
     prints: frozenset[Fingerprint]
 
     def without(self, secrets: Sequence[str]) -> "Fingerprints":
-        """Return the fingerprints of other secrets than *secrets*."""
         known = take_fingerprints(secrets, self.salt)
         return self._replace(prints=self.prints - known.prints)
 
@@ -591,7 +582,6 @@ def _decode_base64(text: bytes) -> bytes:
 
 
 def format_fingerprints(fingerprints: Fingerprints) -> str:
-    """Return *fingerprints* as a JSON document."""
     return json.dumps({"salt": fingerprints.salt.hex(), "prints": sorted(fingerprints.prints)})
 
 

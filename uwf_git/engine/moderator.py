@@ -229,7 +229,6 @@ def _is_unequal(left: Any, right: Any) -> bool:
 
 
 def _is_missing(left: Any, right: Any) -> bool:
-    """Check whether one of two scalars is missing."""
     return _scalar(left) is _MISSING or _scalar(right) is _MISSING
 
 
@@ -315,7 +314,6 @@ class Position(NamedTuple):
     """The role whose step was just done, or ``START``."""
 
     meta: Mapping[str, Any]
-    """That step's meta."""
 
     depth: int
     """How many steps are done."""

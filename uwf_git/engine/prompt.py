@@ -86,7 +86,6 @@ class SchemaWords:
         return {}
 
     def list_fields(self, schema: Any, *, depth: int = 0) -> None:
-        """Add a line for each field of the object that *schema* describes, and for their fields."""
         resolved = self.resolve(schema)
         properties = resolved.get("properties", {})
         required = resolved.get("required", [])

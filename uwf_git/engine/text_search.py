@@ -28,8 +28,6 @@ def _bad_pattern(text: str, problem: str) -> BadUsage:
 
 
 class Found(NamedTuple):
-    """A match in a text."""
-
     excerpt: str
     """The first match and the text around it."""
 

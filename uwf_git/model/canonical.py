@@ -25,8 +25,6 @@ _NUMBERS = (int, float)
 
 
 class NotCanonical(Refused):
-    """A value that no node can hold."""
-
     code = "not-canonical"
 
     def __init__(self, path: str, problem: str) -> None:

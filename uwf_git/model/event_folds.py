@@ -42,8 +42,6 @@ class Standing(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What the branches of a thread came to."""
-
     state: Mapping[str, Any]
     """The state after the merge."""
 

@@ -152,14 +152,12 @@ CARRIED: Mapping[str, str] = {
 """The fields of a record that only some events set, with their trailers."""
 
 STEPS = frozenset(event for event, rule in RULES.items() if rule.steps > 0)
-"""Events that add a StepNode."""
 
 CONTROLS = frozenset(event for event, rule in RULES.items() if rule.leaves_turn)
 """Events that leave a turn under way: a running agent goes on."""
 
 
 def may_follow(event: Event, status: str) -> bool:
-    """Check whether *event* may happen in *status*."""
     return status in RULES[event].after.split()
 
 
@@ -178,7 +176,6 @@ SIGNALLED = frozenset(map(event_of, get_args(Action)))
 
 
 def signal_of(record: TransitionRecord) -> NodeHash | None:
-    """Return the Signal that a commit is about; None if it is about none."""
     return record.cause if record.event in SIGNALLED else None
 
 

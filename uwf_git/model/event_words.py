@@ -73,7 +73,6 @@ def describe_branch(number: int, label: str) -> Words:
 
 
 def describe_join(label: str, statuses: Sequence[str]) -> Words:
-    """Return the words of a join of branches that ended with *statuses*."""
     counts = [f"{statuses.count(each)} {each}" for each in ("completed", "killed")]
     told = ", ".join(count for count in counts if not count.startswith("0 "))
     return Words(f"{label}: {told or 'no branch'}")
@@ -175,7 +174,6 @@ def needs_text(event: Event, payload: Mapping[str, Any]) -> bool:
 
 
 def render_meta(meta: Any) -> str:
-    """Return *meta* as JSON on one line."""
     return json.dumps(meta, ensure_ascii=False, separators=(", ", ": "))
 
 
@@ -205,7 +203,6 @@ def _shortened(line: str) -> str:
 
 
 def count_attempts(number: int) -> str:
-    """Return a number of failed attempts in words."""
     return f"{number} failed {'attempt' if number == 1 else 'attempts'}"
 
 

@@ -48,8 +48,6 @@ class BadFlow(ValueError):
 
 
 class FlowNode(NamedTuple):
-    """One container or agent."""
-
     place: str
     kind: Kind
     fields: Mapping[str, Any]
@@ -63,7 +61,6 @@ class FlowNode(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """The role that plays this agent."""
         return str(self.fields["agentId"])
 
     @property
@@ -74,7 +71,6 @@ class FlowNode(NamedTuple):
 
     @property
     def has_items(self) -> bool:
-        """Whether this loop has a pass for each item of a list."""
         return self.kind == "loop" and "over" in self.fields
 
     @property
@@ -100,7 +96,6 @@ class FlowNode(NamedTuple):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that act at this place."""
         if self.kind != "agent":
             return ()
         return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
@@ -252,8 +247,6 @@ class NotAPosition(ValueError):
 
 
 class Part(NamedTuple):
-    """One level of a position."""
-
     is_else: bool
     number: int
     """From 0, in its list."""
@@ -267,8 +260,6 @@ class Part(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a thread stands in its flow."""
-
     parts: tuple[Part, ...]
 
     def __str__(self) -> str:
@@ -292,7 +283,6 @@ class Position(NamedTuple):
         return self.parts[-1].turn
 
     def in_turn(self, turn: int) -> "Position":
-        """Return it in the pass or item *turn* of its own."""
         return Position((*self.parts[:-1], self.parts[-1]._replace(turn=turn)))
 
     def without_turn(self) -> "Position":

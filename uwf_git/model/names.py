@@ -99,7 +99,6 @@ def is_thread_id(text: str) -> bool:
 
 
 def build_thread_id(time_ms: int, random: bytes) -> ThreadId:
-    """Build the id of a thread that begins at *time_ms*, of ten *random* bytes."""
     number = int.from_bytes(time_ms.to_bytes(6, "big") + random)
     return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)))
 

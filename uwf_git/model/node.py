@@ -27,7 +27,6 @@ class Node(NamedTuple):
 
 
 def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
-    """Build the node of *type_hash* that holds *payload*."""
     value = canonical(payload)
     return Node(canonical_hash(type_hash, value), type_hash, value, timestamp)
 

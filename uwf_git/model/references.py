@@ -20,7 +20,6 @@ _POINTERS = ("$ref", "$dynamicRef")
 
 
 def reference(target: NodeHash) -> dict[str, str]:
-    """Write a reference to *target*, as in a payload."""
     return {"$ref": target}
 
 
@@ -191,8 +190,6 @@ class _Unplanned(Exception):
 
 
 class _Place(NamedTuple):
-    """What to do with a value at one place."""
-
     is_reference: bool
     properties: "Mapping[str, _Place | None]"
     additional: "_Place | None"
@@ -221,7 +218,6 @@ class _Planner:
         self._left = _MOST_PLACES
 
     def plan(self, schemas: list[Any]) -> _Place | None:
-        """Plan the place to which all of *schemas* apply; None if it leads to no reference."""
         parts = self._parts(schemas)
         names = {name for part in parts for name in _mapping(part.get("properties"))}
         properties = {

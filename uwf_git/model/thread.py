@@ -112,7 +112,6 @@ class Child(NamedTuple):
 
     thread: ThreadId
     start: NodeHash
-    """Its StartNode."""
 
 
 class Split(NamedTuple):
@@ -122,7 +121,6 @@ class Split(NamedTuple):
     """The place of the container; in a graph the role."""
 
     children: tuple[Child, ...]
-    """In order."""
 
 
 class Try(NamedTuple):
@@ -145,7 +143,6 @@ class ThreadState(NamedTuple):
     """The content of now.json: a thread's state, but for its status and head (trailers)."""
 
     workflow: NodeHash
-    """The Workflow node in force."""
 
     binding: Mapping[str, NodeHash]
     """The AgentConfig node bound to each role."""

@@ -68,14 +68,12 @@ class StopHook(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command as text, for the shell that the system has."""
         if os.name == "nt":
             return " ".join(f'"{word}"' for word in self.argv)
         return shlex.join(self.argv)
 
     @property
     def plugin(self) -> str:
-        """The folder of the plugin."""
         return os.path.dirname(os.path.dirname(self.script))
 
 
@@ -83,7 +81,6 @@ class StopHook(NamedTuple):
 
 
 def find_hook(workdir: str, plugin_dir: str) -> StopHook:
-    """Return where the hook of *workdir* is, or has to be."""
     hook = StopHook(os.path.join(os.path.abspath(workdir), plugin_dir, *_SCRIPT))
     for name in (*build_plugin(hook, ""), "/".join(_SCRIPT[1:])):
         if resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
@@ -174,7 +171,6 @@ def build_settings(tool: str, hook: StopHook) -> dict[str, dict[str, Any]]:
 
 
 def advise(tool: str, hook: StopHook) -> str | None:
-    """Return what a person has to do besides."""
     match tool:
         case "claude":
             return None

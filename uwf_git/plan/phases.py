@@ -55,13 +55,10 @@ PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
 
 
 class Happened(NamedTuple):
-    """One transition of a thread."""
-
     commit: str
     time_ms: int
     event: Event
     status: Status
-    """The thread's afterwards."""
 
     role: str = ""
     agent: str = ""
@@ -118,12 +115,10 @@ class PlanState(NamedTuple):
 
     @property
     def tries(self) -> int:
-        """How many tries of this phase, or of this plan, have failed."""
         return len(self.failures)
 
     @property
     def phase(self) -> Phase:
-        """The word of the seed for it."""
         match self.status:
             case None:
                 return "idle"
@@ -401,7 +396,6 @@ def write_session_log(
 
 
 def _head(state: PlanState, after: PlanState, happened: Happened) -> str:
-    """Return the phase, the plan and the try in which it happened."""
     if happened.role in WORKERS | VERIFIERS and happened.event in {"step", "answer", "attempt"}:
         plan = "" if state.current is None else f" {_line(state.current.file.rpartition('/')[2])}"
         # A verifier is asked again about a try that has ended.

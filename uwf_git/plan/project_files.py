@@ -45,8 +45,6 @@ class PlanFile(NamedTuple):
 
 
 class PlanSet(NamedTuple):
-    """What a plan directory holds."""
-
     plan_dir: str
     """Its path from the work directory, with slashes."""
 
@@ -236,7 +234,6 @@ def _spelled_in(folder: str, name: str) -> str | None:
 
 
 def read_whole(path: str) -> bytes | None:
-    """Return the content of *path*; None if there is no such file."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -108,8 +108,6 @@ def _name(document: Mapping[str, Any], key: str) -> str | None:
 
 
 class TurnAtWork(NamedTuple):
-    """The turn that the driver waits for."""
-
     thread: str
     head: str
     phase: str
@@ -248,7 +246,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             self._hang_up(each, socket.SHUT_RDWR)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept a connection."""
         try:
             return super().get_request()
         except OSError as error:
@@ -259,7 +256,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
         with self._lock:
             if len(self._connections) >= self.most_connections:
                 # Whoever has a notice sends it at once, so the oldest has had the most time.
@@ -268,7 +264,6 @@ class StopServer(socketserver.ThreadingTCPServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection."""
         with self._lock:
             self._connections.pop(request, None)
         super().shutdown_request(request)
@@ -280,7 +275,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             connection.shutdown(how)
 
     def is_connected(self, connection: socket.socket) -> bool:
-        """Check whether nobody has hung up on *connection*."""
         return connection in self._connections
 
     def take(self, notice: Notice) -> str | None:
@@ -305,7 +299,6 @@ class _Conversation(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """Serve it."""
         # The sender may be gone.
         with suppress(OSError):
             problem = self._find_problem()

@@ -98,7 +98,6 @@ def find_bare_around(cwd: str) -> str | None:
 
 
 def _find_tree(cwd: str) -> tuple[str, str] | None:
-    """Return the nearest enclosing work tree of a store, and its git directory."""
     for folder in folders_around(cwd):
         git_dir = find_tree_git_dir(folder)
         if git_dir is not None:

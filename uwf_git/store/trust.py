@@ -52,8 +52,6 @@ def _setting_not_trusted(name: str, value: str) -> Refused:
 
 
 class Trusted(NamedTuple):
-    """A command that may run."""
-
     text: str
     """The AgentConfig payload as JSON; of a long one in the user's git config the digest."""
 
@@ -75,7 +73,6 @@ class Trusted(NamedTuple):
         return value if isinstance(value, dict) else None
 
     def covers(self, agent: dict[str, Any], directory: str | None) -> bool:
-        """Check whether *agent* means the same files in *directory*."""
         text = agent_text(agent)
         if self.text != text and (self.is_own or self.text != _digest(text)):
             return False
@@ -85,7 +82,6 @@ class Trusted(NamedTuple):
 
 
 def agent_text(value: dict[str, Any]) -> str:
-    """Return the one text of an AgentConfig payload, by which it is compared and sent."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
@@ -101,8 +97,8 @@ def is_trusted(store: Store, agent: dict[str, Any], directory: str | None) -> bo
 def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str | None) -> None:
     """Allow agents with these AgentConfig payloads to run in *directory*.
 
-    A payload that means no files of *directory* may run anywhere. Without a *directory*, one whose
-    program is a relative path is left out, as its file is not known.
+    A payload that means no files of *directory* may run anywhere. Without a *directory*, an agent
+    whose program is a relative path is left out, as its file is not known.
     """
     known = list_trusted(store)
     added: list[str] = []
@@ -169,8 +165,8 @@ def untrust_agents(
 def describe_command(setting: str, command: str) -> dict[str, Any]:
     """Return what is trusted when the setting *setting* names *command*.
 
-    The agent of `uwf.agent` is an agent like others. Elsewhere the name of the setting is part of
-    it: who trusts an agent does not trust it as a listener.
+    The agent of `uwf.agent` is trusted as any agent. Otherwise the name of the setting is part of
+    the document: trust in an agent is no trust in a listener.
     """
     name = normal_name(setting)
     extra = {} if name == "uwf.agent" else {"setting": name}
@@ -278,7 +274,7 @@ def _write(trusted: Trusted) -> str:
 
 
 def _read(value: str) -> Trusted | None:
-    """Read an entry of the list; None if it is not one."""
+    """Read an entry of the list; None for an invalid entry."""
     match _parse(value):
         case {"agent": dict(agent), "directory": str(directory), "files": list(files)}:
             return Trusted(agent_text(agent), directory, tuple(map(str, files)))

@@ -13,8 +13,7 @@ from contextlib import suppress
 def find_user_file(git_dir: str, environ: Mapping[str, str], name: str) -> str | None:
     """Return the path of the user's file *name* about the store at *git_dir*; it need not exist.
 
-    Returns:
-        None if the user has no home directory.
+    None if the user has no home directory.
     """
     state = environ.get("XDG_STATE_HOME", "")
     # The specification says that a relative path is to be ignored.

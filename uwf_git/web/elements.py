@@ -32,17 +32,14 @@ def line(text: str, *, most: int = _LONGEST_LINE) -> str:
 
 
 def escape_line(text: str) -> str:
-    """Return *text* on one line."""
     return escape(one_line(text))
 
 
 def code(text: str) -> str:
-    """Return *text* as code within a line."""
     return f"<code>{escape(visible_line(text))}</code>"
 
 
 def preformatted(text: str) -> str:
-    """Return *text* with its lines and blanks."""
     return f"<pre>{_first_line_kept(escape(visible_block(text)))}</pre>\n"
 
 
@@ -100,7 +97,6 @@ def folded(summary: str, inside: str, *, kind: str = "") -> str:
 
 
 def json_value(value: Any) -> str:
-    """Return a JSON value as people read it."""
     if isinstance(value, str):
         return line(value) if _is_short(value) else f'<div class="text">{_block(value)}</div>'
     if isinstance(value, dict) and value and all(_is_scalar(each) for each in value.values()):
@@ -115,7 +111,6 @@ def json_value(value: Any) -> str:
 
 
 def json_fields(value: Any) -> str:
-    """Return the fields of a JSON object, or another value as it is."""
     if isinstance(value, dict) and value:
         return fields({name: json_value(each) for name, each in value.items()})
     return "" if value == {} else json_value(value)

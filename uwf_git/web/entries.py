@@ -241,12 +241,10 @@ def render_excerpt(excerpt: dict[str, Any] | None, *, top: int | None = None) ->
 
 
 def render_value(excerpt: dict[str, Any]) -> str:
-    """Return the JSON value of an excerpt, or the beginning of its text."""
     return json_fields(excerpt["value"]) if "value" in excerpt else render_excerpt(excerpt)
 
 
 def tell_problem(message: str) -> str:
-    """Return what cannot be read."""
     return f'<p class="problem"><strong class="bad">✗</strong> {escape_line(message)}</p>\n'
 
 
@@ -288,5 +286,4 @@ def render_cost(cost: float | None) -> str:
 
 
 def render_ms(duration_ms: Any) -> str:
-    """Return a duration; "" if it was not told."""
     return render_duration(duration_ms) if isinstance(duration_ms, int) else ""

@@ -1,7 +1,7 @@
 """`uwf config`: the `uwf.*` settings in git config, checked when they are set.
 
-Unknown names are refused. A command that is set here is trusted, since the user typed it; one that
-`git config` set in a store is not.
+A command that is set here is trusted, since the user typed it; a command that `git config` set in a
+store is not.
 """
 
 import difflib
@@ -96,8 +96,6 @@ def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadU
 
 
 class Setting(NamedTuple):
-    """A setting with its present value."""
-
     name: str
     value: str | None
     meaning: str
@@ -144,7 +142,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
 
 
 def _check_number(name: str, config: GitConfig) -> None:
-    """Check a number by the function that reads it later."""
     if name in _RECEIVED:
         read_receive_limits(config)
         read_fetch_limits(config)
@@ -157,16 +154,12 @@ def _check_number(name: str, config: GitConfig) -> None:
 
 
 def list_settings(store: Store, *, with_seldom: bool = True) -> list[Setting]:
-    """List the settings, with their values or None.
-
-    Not *with_seldom*: of those that a person hardly ever sets, the ones that are set.
-    """
+    """List the settings, with their values or None; *with_seldom* also unset rare settings."""
     found = [Setting(name, store.config.get(name), told) for name, told in SETTINGS.items()]
     return [each for each in found if with_seldom or each.value or each.name not in _SELDOM]
 
 
 def full_name(name: str) -> str:
-    """Return the full name of a setting."""
     normal = normal_name(_with_prefix(name))
     for full in SETTINGS:
         if normal_name(full) == normal:

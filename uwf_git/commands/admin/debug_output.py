@@ -18,10 +18,10 @@ _STDERR = "1"
 def switch_on_debug_log(
     environ: Mapping[str, str], *, cwd: str, is_asked: bool = False
 ) -> dict[str, str]:
-    """Switch the debug log on if `UWF_DEBUG` or *is_asked* (the option) says so.
+    """Switch the debug log on if `UWF_DEBUG` or the option (*is_asked*) says so.
 
-    Returns:
-        The environment for child processes; they run in other directories, so the path is absolute.
+    Return the environment for child processes, with an absolute path: they run in other
+    directories.
     """
     value = environ.get(DEBUG_VARIABLE, "")
     if value in _OFF and not is_asked:

@@ -35,8 +35,6 @@ from uwf_git.store.store import Store
 
 
 class Collected(NamedTuple):
-    """The outcome of a gc."""
-
     before: Counted
     after: Counted
     swept: int
@@ -66,10 +64,7 @@ def is_gc_due(store: Store) -> bool:
 
 
 def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
-    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error.
-
-    It raises as ``gc_store`` otherwise.
-    """
+    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error."""
     due = find_due(store)
     if not due:
         return unite_packs(store) > 0
@@ -103,7 +98,7 @@ def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
 def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
     """Pack and unite what is due in *store*, in the background if it takes long.
 
-    Return what keeps it from being packed, once a day.
+    Return why the store is not packed, once a day.
     """
     union, is_due = find_union(store), is_gc_due(store)
     needs_git = is_due and find_due(store).objects

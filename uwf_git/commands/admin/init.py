@@ -21,8 +21,6 @@ _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 
 
 class Initialized(NamedTuple):
-    """The outcome of an init."""
-
     store: Store
     created: bool
     """Whether there was no repository before."""
@@ -96,14 +94,11 @@ _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 
 
 class Shared(NamedTuple):
-    """The outcome of an init of a shared store."""
-
     store: Store
     created: bool
     """Whether there was no repository before."""
 
     hooks: list[str]
-    """The paths of its hooks."""
 
 
 def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, python: str) -> Shared:

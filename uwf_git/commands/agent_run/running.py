@@ -24,14 +24,10 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class Running(NamedTuple):
-    """A thread that is being worked on."""
-
     thread: ThreadId
     role: str | None
-    """The role that is being played; None between two steps."""
 
     agent: str | None
-    """The name of its agent."""
 
     pid: int | None
     """The engine's pid; None if it is dead and its agent works on, or on another machine."""
@@ -43,14 +39,13 @@ class Running(NamedTuple):
     """Start of the step, or of the drive between two steps, in milliseconds since 1970."""
 
     is_driven: bool
-    """The thread has a driver."""
 
     last_output: int | None = None
     """When its agent printed last, or else began, in milliseconds since 1970."""
 
 
 def find_running(store: Store, thread: ThreadId) -> Running | None:
-    """Return the step, driver or orphaned agent that works on *thread*; None if there is none."""
+    """Return the step, driver or orphaned agent that works on *thread*, or None."""
     holder, driver = find_holder(store, thread), find_driver(store, thread)
     found = _find_agent(store, thread)
     output = None if found is None else find_last_output_ms(found.run.path)
@@ -77,7 +72,6 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
 
 
 def is_at_work(store: Store, thread: ThreadId) -> bool:
-    """Return whether a step, driver or agent is at work on *thread*."""
     # Locks first: the search for an orphaned agent costs more.
     is_locked = find_holder(store, thread) or find_driver(store, thread)
     return bool(is_locked) or _find_agent(store, thread) is not None
@@ -119,7 +113,7 @@ def running_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of `uwf ps`, one for each thread that is being worked on.
 
-    With *root* only those of that thread and its branches.
+    With *root* only the rows of that thread and its branches.
     """
     return [_row(store, running, now_ms) for running in list_running(store, root)]
 
@@ -194,7 +188,6 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
 # itself.
 
 THREAD_VARIABLE = "UWF_THREAD_ID"
-"""Names the thread of an agent, in the environment of the agent."""
 
 
 def _inside_thread(thread: ThreadId) -> Refused:

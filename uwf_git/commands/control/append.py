@@ -40,8 +40,6 @@ from uwf_git.store.trust import trust_agents
 
 
 class AppendRequest(NamedTuple):
-    """The addition to a thread's workflow."""
-
     thread: str
     source: bytes
     """YAML with ``roles``, ``moderator`` and ``agentOverrides``; of a flow a list of nodes, or
@@ -55,10 +53,10 @@ class AppendRequest(NamedTuple):
     """Of a flow: the id or name of a container, at whose end the nodes go; None: after the root."""
 
     default_agent: str | None = None
-    """$UWF_AGENT: the agent of a new role that the file binds to none."""
+    """$UWF_AGENT: the agent of a new role that the file binds to no agent."""
 
     new_agents: Mapping[str, str] = MappingProxyType({})
-    """Commands by role, of new roles, and of others, which are left out."""
+    """Commands by role; roles that are not new are left out."""
 
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
@@ -118,7 +116,6 @@ def _build(
 def _read(
     store: Store, caller: Caller, snapshot: Snapshot, before: Workflow, request: AppendRequest
 ) -> tuple[Node, list[Node], Addition]:
-    """Return the new Workflow node, the other new nodes, and what the file adds."""
     node, now = snapshot.get_node(before.hash), caller.now_ms()
     includes = includes_beside(request.path)
     flow = read_flow(snapshot, before)

@@ -67,7 +67,7 @@ def find_files(
     """Return what is recorded of the files of the thread *text* at *step*, or of all its steps.
 
     *step* is a step's number or hash, a commit of the thread, or a commit of its chain of files. A
-    step that changed none has those of before for both.
+    step that changed no file has the same commit before and after it.
     """
     head = get_head(store, resolve_thread(store, text))
     chain = find_chain(store, head.thread, environ, is_reading=True)
@@ -139,7 +139,6 @@ def _no_files(thread: ThreadId, problem: str, hint: str) -> Refused:
 
 
 def view_files(found: FilesAt) -> dict[str, Any]:
-    """Return the document of what changed between the two commits."""
     told = found.chain.git.ask(
         "diff", *_PLAIN, "--no-renames", "--numstat", "-z", found.before, found.after
     )
@@ -169,7 +168,6 @@ def _count(text: str) -> int | None:
 
 
 def read_patch(found: FilesAt) -> str:
-    """Return what changed between the two commits, as `git diff` has it."""
     return found.chain.git.ask("diff", *_PLAIN, found.before, found.after)
 
 
@@ -206,9 +204,7 @@ def restore_files(
     """Make the files of the project as they were after *step*, or before it; None: the newest.
 
     What is there now is recorded first. The user's index, HEAD and stash stay as they are.
-
-    Returns:
-        From what was there to what is there now: restoring its ``before`` undoes this.
+    Restoring the ``before`` of the result undoes this.
     """
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -230,7 +226,7 @@ def restore_files(
 
 
 def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
-    """Merge the files of the thread *other*, as a branch or a fork, into those of *text*'s project.
+    """Merge the files of the thread *other*, a branch or a fork, into the project of *text*.
 
     git's own forecast, `git merge-tree`, is asked before a file is touched. What is there now is
     recorded first.
@@ -281,7 +277,7 @@ def _bring(
     told: str,
     choose: Callable[[str], str],
 ) -> FilesAt:
-    """Record the files of now, and make them those that *choose* returns for that commit."""
+    """Record the files of now, and replace them by what *choose* returns for that commit."""
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
     _check_alone(store, thread, chain.worktree)

@@ -34,18 +34,13 @@ _STEP = "`uwf thread step {thread}` takes its next step"
 RESUME = "`uwf thread resume {thread}` lets it go on"
 
 MOST_TRIES = 1000
-"""The most tries to move a head that other processes move as well; each time one succeeds."""
+"""The most tries to move a head that other processes move as well; each time a process succeeds."""
 
 BuildCommit = Callable[[Snapshot], NewCommit]
-"""Builds the commit that follows a snapshot, or raises why there can be none."""
 
 
 def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) -> ThreadResult:
-    """Record what *build* returns on top of the thread that *text* names.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-    """
+    """Record what *build* returns on top of the thread that *text* names."""
     thread = read_active(store, text)[0].thread
     _catch_up(store, thread)
     return record_built(store, caller, thread, build)
@@ -77,7 +72,6 @@ def record_built(
 def build_signalled(
     before: Standing, cause: Cause, *, signal: Node, nodes: tuple[Node, ...] = ()
 ) -> NewCommit:
-    """Build the commit of *signal*."""
     event = event_of(signal.payload["action"])
     return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))
 
@@ -117,7 +111,7 @@ _DRIVE = "`uwf thread run {thread}` drives its branches"
 def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
     """Make a failed thread ready again; *hint* goes into the agent's next prompt.
 
-    Of a thread that has split, those of its branches that have failed.
+    Of a thread that has split, the failed branches.
     """
 
     def build(snapshot: Snapshot) -> NewCommit:

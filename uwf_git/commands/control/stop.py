@@ -1,13 +1,13 @@
 """Stop a thread: pause it, before its next step or at once, or end it; agents are stopped.
 
 A pause is committed before an agent is stopped, so nothing starts in between; the stopped attempt
-is recorded after it. It is one commit, of the thread: its branches look at it before each step, and
---now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
+is recorded after it. The pause is a commit of the thread alone: its branches look at the thread
+before each step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
 
 While a thread is killed no step can begin. What a stopped agent printed is recorded first, and so
 is what the agent of a dead engine has finished. An agent may kill its own thread. The branches end
-after it. If a crash comes in between, another kill of the thread ends them, or the next step of one
-of them.
+after the thread. After a crash in between, another kill of the thread ends the branches, or the
+next step of any of them.
 """
 
 from uwf_git.commands.agent_run.runs import stop_agents
@@ -68,11 +68,7 @@ def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
 
 
 def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """End a thread and archive it, then its branches; stop their agents first.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-    """
+    """End a thread and archive it, then its branches; stop their agents first."""
     reason = keep_reason(reason)
     thread, commit, _archived = resolve_or_begin(store, text)
     tip = read_snapshot(store, commit)

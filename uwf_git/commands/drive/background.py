@@ -57,8 +57,6 @@ class DriverEnded(Refused):
 
 
 class Driver(NamedTuple):
-    """A driver in the background."""
-
     workflow: NodeHash
     thread: ThreadId
     pid: int
@@ -66,10 +64,7 @@ class Driver(NamedTuple):
 
 
 class DriverRequest(NamedTuple):
-    """A thread to drive in the background."""
-
     thread: str
-    """An id or a unique prefix."""
 
     argv: Callable[[ThreadId], Sequence[str]]
     """Returns the command that drives a thread."""
@@ -114,7 +109,7 @@ def start_thread_driver(
 ) -> Driver:
     """Start a process that drives *thread* as `uwf thread run` with *words* does.
 
-    *agent* plays roles that have none: $UWF_AGENT. Raises as ``start_driver``.
+    *agent* plays roles that have no agent: $UWF_AGENT.
     """
 
     def argv(each: ThreadId) -> Sequence[str]:

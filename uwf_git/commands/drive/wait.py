@@ -35,8 +35,8 @@ def wait_in_status(
 ) -> None:
     """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
 
-    *until* is a clock, and a time in its milliseconds. The caller names the status: a pause that
-    comes before the first look must not go unnoticed.
+    *until* is a clock, and a time in its milliseconds. The caller names the status, so that a pause
+    before the first look is noticed.
     """
     (thread, status), (now_ms, until_ms) = waiting, until
     seen: Head | None = None
@@ -81,8 +81,6 @@ class StillAtWork(Conflict):
 
 
 class AtRest(NamedTuple):
-    """A thread that no process is at work on."""
-
     workflow: NodeHash
     thread: ThreadId
     head: NodeHash
@@ -93,10 +91,7 @@ class AtRest(NamedTuple):
 
 
 class WaitRequest(NamedTuple):
-    """The threads to wait for."""
-
     threads: Sequence[str]
-    """Ids or unique prefixes."""
 
     timeout_s: float | None = None
     """None: no limit."""

@@ -58,8 +58,6 @@ class ThreadClaimed(Conflict):
 
 
 class Claim(NamedTuple):
-    """A claim as it is at the hub."""
-
     value: Oid
     said: dict[str, str]
     """What it tells; empty if that cannot be read."""
@@ -85,7 +83,6 @@ class Hub:
         self._access.check_trusted(store)
 
     def look(self) -> dict[str, Oid]:
-        """Return the shared refs and the claims."""
         from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
 
         return list_refs_there(self._access)
@@ -126,7 +123,6 @@ class Hub:
 
 
 def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
-    """Return the claims among the refs of a hub."""
     named = {ref.removeprefix(CLAIMS): oid for ref, oid in refs.items() if ref.startswith(CLAIMS)}
     return {ThreadId(name): oid for name, oid in named.items() if is_thread_id(name)}
 
@@ -151,8 +147,6 @@ class Watch:
 
 
 class Held:
-    """A claim of this process."""
-
     def __init__(self, thread: ThreadId, value: Oid, on_moved: Callable[[], None]) -> None:
         self.thread, self.on_moved = thread, on_moved
         self.values = [value]
@@ -216,7 +210,6 @@ class Keeper:
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:
-        """Delete the claim, if it is still this one."""
         with self._lock:
             self._held.pop(held.thread, None)
             self._woken.set()

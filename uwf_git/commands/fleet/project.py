@@ -25,8 +25,6 @@ _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 
 
 class Project(NamedTuple):
-    """The project of one thread on this machine."""
-
     url: str
     base: str
     """The commit with which it begins; empty: HEAD of the project."""

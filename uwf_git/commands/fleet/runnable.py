@@ -106,7 +106,6 @@ def _list_around(store: Store, snapshot: Snapshot) -> list[Snapshot]:
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
-    """Return whether a run may join the branches of *tip*, or give some of them up."""
     found = tip.get_present().split
     policy = {} if found is None else find_container(tip, found.at).policy
     if policy.get("join") == "any" and any(each.has_ended for each in branches):

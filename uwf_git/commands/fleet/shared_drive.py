@@ -46,8 +46,6 @@ from uwf_git.store.threads.heads import (
 
 
 class Share(NamedTuple):
-    """How a run shares its thread with other machines."""
-
     remote: str | None = None
     """The hub; None: the only remote, or origin."""
 
@@ -62,7 +60,6 @@ class Share(NamedTuple):
     """The clone is a cache: a step that came too late is kept as a fork with such an id."""
 
     project: Project | None = None
-    """The files of the thread, which travel with it."""
 
 
 class ClaimLost(Conflict):
@@ -106,8 +103,6 @@ def hold_shared_drive(
 
 
 class SharedDrive:
-    """A drive of a thread that this process has claimed."""
-
     drive: Drive
     _held: Held
 
@@ -242,7 +237,6 @@ class SharedDrive:
         return any(seen.find(kind, name) != oid for kind, name, oid in ours.rows())
 
     def fetch(self) -> Fetched:
-        """Fetch the thread, its branches and the threads around it."""
         return fetch_remote(self._store, self._caller, self._remote, [self._thread])
 
     def _follow(self) -> ThreadId | None:

@@ -60,8 +60,6 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of a job."""
-
     thread: str
     host: str
     stopped: str

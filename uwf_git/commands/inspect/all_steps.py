@@ -1,4 +1,4 @@
-"""Every step of a thread, and inside a join those of the branches that it joined."""
+"""Every step of a thread, and inside a join the steps of the branches that it joined."""
 
 from typing import Any
 
@@ -50,9 +50,9 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
 
 
 def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the branches that the newest step of the thread at *tip*, a join, goes on without.
+    """Return the branches without which a join, the newest step at *tip*, goes on; with ``error``.
 
-    Each has its ``error``. The list is empty if the step is no join, or one branch was enough.
+    The list is empty if the step is no join, or one branch was enough.
     """
     join = find_newest_step(tip)
     if join.record.event != "join":
@@ -65,14 +65,13 @@ def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
 
 
 def find_given_up(join: Snapshot) -> dict[int, Snapshot]:
-    """Return the branches, by number, that *join* goes on without; none if one was enough."""
+    """Return the branches, by number, that *join* goes on without; {} if one branch was enough."""
     container, tips = _read_joined(join)
     killed = {number: tip for number, tip in enumerate(tips) if tip.record.status == "killed"}
     return {} if container.policy.get("join") == "any" else killed
 
 
 def tell_given_up(tip: Snapshot) -> str:
-    """Return why the branch at *tip* was given up."""
     return first_line(tip.body) or "killed"
 
 

@@ -25,7 +25,7 @@ def offer_threads(
 ) -> list[Candidate]:
     """Return the threads whose ids begin with *typed*, newest first.
 
-    If there is none: those whose status, workflow or task contains it.
+    Without a match: the threads whose status, workflow or task contains *typed*.
     """
     rows = list_thread_rows(store, ListRequest(archived, statuses=statuses, limit=MOST_THREADS))
     by_id = [row for row in rows if row["thread"].startswith(typed.upper())]
@@ -72,13 +72,11 @@ def offer_roles(
 
 
 def offer_remotes(store: Store, typed: str) -> list[Candidate]:
-    """Return the remotes whose names begin with *typed*."""
     remotes = list_remotes(store.config)
     return [Candidate(each.name, each.shown) for each in remotes if each.name.startswith(typed)]
 
 
 def _describe(store: Store, row: dict[str, Any]) -> str:
-    """Return the status, workflow and task of a thread."""
     try:
         task = str(_read(store, row["thread"]).get_start().payload["prompt"])
     except (UwfError, StoreDamaged) as error:

@@ -19,7 +19,7 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 
 def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the role that a thread waits for and since when; None if it does not wait.
+    """Return the role that a thread waits for and since when; None for any other thread.
 
     If an agent hit a usage limit, also until when.
     """
@@ -46,7 +46,6 @@ def find_since(store: Store, snapshot: Snapshot) -> int:
 
 
 def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the question to a person; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role
@@ -70,7 +69,6 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
-    """Return in a line what a person is asked for; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     workflow = parse_workflow(snapshot.get_node(present.workflow))
@@ -81,7 +79,6 @@ def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
 
 
 def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
-    """Return the role *name*; None if the workflow has none, as after an amend."""
     node: NodeHash | None = workflow.roles.get(name)
     return None if node is None else parse_role(snapshot.get_node(node))
 

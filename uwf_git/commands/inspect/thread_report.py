@@ -30,15 +30,13 @@ _ASKED = ("role", "description", "systemPrompt", "fields")
 
 
 class ThreadReport(NamedTuple):
-    """All that a report shows."""
-
     document: dict[str, Any]
     picture: Subject | None
     """None: the thread or its workflow cannot be read."""
 
 
 def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
-    """Say that a report was made, and says what of the thread cannot be read."""
+    """Return the error after a report was made of a thread that cannot be read whole."""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return StoreDamaged(
         f"the report of thread {thread} is not whole: {problems[0]}{more}",

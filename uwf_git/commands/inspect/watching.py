@@ -41,8 +41,6 @@ _ORDER = order_statuses("running")
 
 
 class WatchRequest(NamedTuple):
-    """What to watch."""
-
     roots: Sequence[ThreadId] = ()
     """Only these threads and their branches; none: all, and those that ended within a day."""
 
@@ -51,8 +49,6 @@ class WatchRequest(NamedTuple):
 
 
 class AtWork(NamedTuple):
-    """What the agent of a thread does now."""
-
     role: str
     agent: str | None
     attempt: int
@@ -104,7 +100,6 @@ class ThreadWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether threads were named, and all of them have ended."""
         ends = (self._all.get(root, {}).get("status") in {None, *ENDED} for root in self._roots)
         return bool(self._roots) and all(ends)
 
@@ -116,7 +111,6 @@ class ThreadWatch:
         return self._summaries[thread]
 
     def find_work(self, thread: ThreadId) -> "Work | None":
-        """Return the work on *thread*; None if no agent is at work."""
         running = self._running.get(thread)
         if running is None or running.role is None:
             return None
@@ -125,7 +119,6 @@ class ThreadWatch:
         return self._works[thread]
 
     def list_working_below(self, thread: ThreadId) -> list[str]:
-        """List the roles at work in the branches of *thread*."""
         return [
             running.role
             for each, running in sorted(self._running.items())
@@ -194,7 +187,6 @@ class Work:
                 self._present = read_snapshot(store, head.commit).get_present()
 
     def view(self) -> AtWork:
-        """Return who is at work."""
         run, present = self._find_run(), self._present
         begun = None if run is None else read_begun_turn(run)
         tries = present and present.begin_tries(begun.at if begun else None).attempts

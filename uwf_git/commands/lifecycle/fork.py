@@ -46,7 +46,6 @@ def _no_such_step(thread: ThreadId, text: str) -> Refused:
 
 
 def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
-    """Say that the text matches several commits."""
     shown = ", ".join(matches[:_MOST_LISTED])
     return Refused(
         f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
@@ -173,8 +172,6 @@ def _is_meant(snapshot: Snapshot, text: str) -> bool:
 
 
 class ForkRequest(NamedTuple):
-    """The options of a fork."""
-
     thread: str
     """A thread id or a unique prefix of one."""
 
@@ -190,8 +187,6 @@ class ForkRequest(NamedTuple):
 
 
 class Forked(NamedTuple):
-    """A thread that begins on another."""
-
     workflow: NodeHash
     thread: ThreadId
     head: NodeHash
@@ -230,7 +225,6 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
 
 def find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
-    """Return the commit at which a fork of the thread at *head* begins."""
     if request.from_role is not None:
         return find_turn_of(store, head, request.from_role)
     if request.at is not None:

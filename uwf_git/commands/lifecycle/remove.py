@@ -65,11 +65,8 @@ def _thread_still_active(thread: ThreadId, *, is_damaged: bool) -> Refused:
 
 
 class Removal(NamedTuple):
-    """An archived thread to remove."""
-
     thread: ThreadId
     commit: Oid
-    """Its last commit."""
 
     status: str
     """Its status; `damaged` if that cannot be read."""
@@ -97,7 +94,6 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 
 
 def get_archived(store: Store, thread: ThreadId) -> Head:
-    """Return the head of a thread that has ended."""
     head = get_head(store, thread)
     if not head.archived:
         raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
@@ -186,8 +182,6 @@ class AgentStillRuns(Conflict):
 
 
 class Removed(NamedTuple):
-    """A thread that was removed."""
-
     removal: Removal
     remotes: list[str]
     """The remotes that had it at the last contact; the next fetch brings it back."""

@@ -37,8 +37,6 @@ from uwf_git.store.trust import trust_agents
 
 
 class EmptyPrompt(Refused):
-    """The prompt is empty."""
-
     code = "empty-prompt"
 
     def __init__(self) -> None:
@@ -46,8 +44,6 @@ class EmptyPrompt(Refused):
 
 
 class StartRequest(NamedTuple):
-    """The options of a new thread."""
-
     workflow: str
     """A name or a hash."""
 
@@ -92,8 +88,6 @@ class StartRequest(NamedTuple):
 
 
 class Started(NamedTuple):
-    """A new thread."""
-
     workflow: NodeHash
     thread: ThreadId
     unbound: tuple[str, ...]
@@ -199,7 +193,6 @@ def _find_missing(
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:
-    """Return the thread whose agent this process is, if the store has it."""
     text = caller.environ.get(THREAD_VARIABLE, "") if named is None else named
     if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
         # The agent of a thread of another store: its id means nothing in this one.

@@ -30,8 +30,6 @@ PERSON_AGENT: Agent = {"command": PERSON}
 
 
 class Here(NamedTuple):
-    """Where threads are started."""
-
     store: Store
     cwd: str
     """Where the agents of new threads run."""
@@ -41,7 +39,6 @@ class Here(NamedTuple):
 
 
 def list_startable(store: Store) -> list[dict[str, Any]]:
-    """List the workflows of the store, then those that come with uwf."""
     rows = [
         {**{name: row.get(name) for name in ("name", "workflow", "description")},
          "isShipped": False, "problem": row.get("error")}
@@ -71,7 +68,6 @@ def find_startable(store: Store, name: str) -> FoundWorkflow:
 
 
 def find_agents(here: Here, directory: str) -> dict[str, Agent]:
-    """Return the agents that may run in *directory*, by id."""
     agents = [
         agent
         for each in list_trusted(here.store)
@@ -100,7 +96,6 @@ def find_default(here: Here, directory: str) -> Agent | None:
 
 
 def name_agent(agent: Agent) -> str:
-    """Return the id of *agent*."""
     return hashlib.sha256(json.dumps(agent, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -115,8 +115,6 @@ class Tasks(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """What can be read by an address."""
-
     templates: Sequence[Reply]
     read: Callable[[str], tuple[str, str] | None]
     """Returns the type and the text; None if there is none."""
@@ -145,7 +143,6 @@ class McpServer(NamedTuple):
     resources: Resources | None = None
 
     def answer_line(self, line: bytes) -> bytes | None:
-        """Answer one line of input; None if it gets no answer."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -316,7 +313,6 @@ def _decode_header(value: str | None) -> str | None:
 
 
 def _check_version(params: Mapping[str, Any]) -> bool:
-    """Check whether a request is of the newer era, by its version."""
     meta = params.get("_meta")
     version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
     if version is None:
@@ -486,8 +482,6 @@ _TOOLS = (
 
 
 def build_server(place: McpPlace) -> McpServer:
-    """Build the server for one agent."""
-
     def bind(name: str) -> Callable[[Mapping[str, Any]], str]:
         def call(arguments: Mapping[str, Any]) -> str:
             from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)

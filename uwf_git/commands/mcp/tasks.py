@@ -31,8 +31,6 @@ _SCALARS = {
 
 
 class Question(NamedTuple):
-    """What a person is asked."""
-
     thread: str
     """The thread that waits: the task's own, or a branch of it."""
 

@@ -105,7 +105,6 @@ class PlansAtWork(Conflict):
 
 
 def require_rest(store: Store, thread: ThreadId) -> None:
-    """Check that nobody is at work on *thread*."""
     if is_any_at_work(store, Family(store, thread)):
         raise PlansAtWork(thread)
 
@@ -204,7 +203,6 @@ def read_plan_status(
 def read_plan_rows(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> list[dict[str, Any]]:
-    """List the plans of *workdir* with their status, by number."""
     found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
     return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)

@@ -79,7 +79,6 @@ class StopWatch:
         self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
 
     def _take(self, notice: Notice) -> None:
-        """Take a notice, in the thread of the server."""
         step_dir = self._step_dir
         is_taken = self._grace.take(notice)
         debug("7M3QX0ZK", "stop notice", is_taken=is_taken, notice=_shorten(notice))

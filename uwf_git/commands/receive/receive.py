@@ -68,8 +68,6 @@ _MS = 1000
 
 
 class _Moved(NamedTuple):
-    """A thread that a push moved."""
-
     thread: ThreadId
     ref: str
     tip: Oid

@@ -32,8 +32,6 @@ def bad_hook_input(problem: str) -> BadUsage:
 
 
 class RefUpdate(NamedTuple):
-    """One ref that a push changes."""
-
     name: str
     old: Oid | None
     """The value that the pusher saw; None if the ref is new."""
@@ -86,5 +84,4 @@ def is_ours(name: str) -> bool:
 
 
 def ours_among(updates: Sequence[RefUpdate]) -> list[RefUpdate]:
-    """Return the updates of uwf's refs."""
     return [update for update in updates if is_ours(update.name)]

@@ -134,7 +134,6 @@ class BranchRules:
         )
 
     def _find_tip(self, at: Snapshot) -> Oid | None:
-        """Return the last commit that is known of the thread at *at*; None if it is not here."""
         split, thread = _find_split(at), at.record.thread
         around = None if split is None else self._find_tip(split)
         joined = None
@@ -144,7 +143,6 @@ class BranchRules:
         return joined or coming(ARCHIVE + thread) or coming(ACTIVE + thread)
 
     def _find_joined(self, at: Snapshot, split: Snapshot, around: Oid) -> Oid | None:
-        """Return where the thread that is at *around* has joined the branch at *at*, if it has."""
         if is_descendant(self._objects, split.commit.oid, around):
             return None
         return self._line(around).list_ends(split.commit.oid).get(at.record.thread)
@@ -164,7 +162,6 @@ class _Line:
         """What the join after each split has joined."""
 
     def has(self, split: Oid) -> bool:
-        """Check whether the thread has split at the commit *split*."""
         while split not in self._ends and self._next is not None:
             at = read_at(self._objects, self._next)
             if at.record.event == "join":
@@ -181,7 +178,6 @@ class _Line:
 
 
 def _find_split(at: Snapshot) -> Snapshot | None:
-    """Return the commit at which the thread at *at* began as a branch; None if it is none."""
     # Commits of an older uwf do not name the thread around it.
     if "parent" not in at.get_start().payload:
         return None

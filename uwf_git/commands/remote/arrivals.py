@@ -79,13 +79,10 @@ class Arrival(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """The ref that it is to have."""
         return (ARCHIVE if self.archived else ACTIVE) + self.thread
 
 
 class Verdicts(NamedTuple):
-    """What a check of arrivals found."""
-
     passed: set[Arrival]
     refused: dict[Arrival, Finding]
 

@@ -62,13 +62,10 @@ class FetchedRef(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """Its full name."""
         return f"refs/{self.kind}/{self.name}"
 
 
 class Judged(NamedTuple):
-    """What a check of fetched refs found."""
-
     passed: set[Arrival]
     workflows: set[tuple[str, Oid]]
     """The workflows that passed, each with its commit."""
@@ -101,7 +98,6 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
 
 
 def view_refused(refused: Mapping[Arrival, Finding]) -> list[Reconciled]:
-    """Return what a fetch tells of the threads that it refused."""
     return [
         Reconciled("refused", each.ref, each.known, each.tip, finding)
         for each, finding in refused.items()
@@ -177,8 +173,6 @@ class ThreadsBusy(Conflict):
 
 
 class Fetched(NamedTuple):
-    """What a fetch did."""
-
     remote: Remote
     reconciled: list[Reconciled]
     """What happened to each thread and workflow that changed."""
@@ -195,7 +189,6 @@ class Fetched(NamedTuple):
     """Threads that were named and that the remote does not have."""
 
     def of(self, event: str) -> list[Reconciled]:
-        """Return those with this *event*."""
         return [each for each in self.reconciled if each.event == event]
 
     def failure(self) -> UwfError | None:
@@ -494,8 +487,6 @@ ORIGIN = "origin"
 
 
 class Cloned(NamedTuple):
-    """The new store."""
-
     path: str
     fetched: Fetched
 

@@ -69,8 +69,6 @@ class FetchFirst(Conflict):
 
 
 class PushDiverged(Conflict):
-    """Both this store and the remote have new commits."""
-
     code = "push-diverged"
 
     def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
@@ -115,8 +113,6 @@ def _push_damaged(remote: Remote, damaged: Sequence[tuple[str, str]]) -> StoreDa
 
 
 class Pushed(NamedTuple):
-    """What a push did."""
-
     remote: Remote
     pushed: list[RefChange]
     refused: list[UnitResult]

@@ -27,7 +27,6 @@ _DECLINED = "the rules of a shared store do not allow it"
 def push_locally(
     access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool
 ) -> PushReport:
-    """Store the parcel that *pack* makes, out of *objects*, in the store of *access*."""
     del atomic  # The push is judged as a whole in any case.
     there = open_store(access.url.text, environ=without_local_variables(access.environ))
     refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}

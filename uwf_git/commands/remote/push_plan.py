@@ -30,8 +30,6 @@ Standing = Literal["unchanged", "behind", "fetch-first", "diverged", "damaged"]
 
 
 class RefChange(NamedTuple):
-    """A change of one ref of the remote."""
-
     ref: str
     before: Oid | None
     after: Oid | None
@@ -57,8 +55,6 @@ class NotPushed(NamedTuple):
 
 
 class PushPlan(NamedTuple):
-    """What a push changes, and what it leaves."""
-
     units: list[PushUnit]
     left: list[NotPushed]
 
@@ -220,8 +216,6 @@ def is_project(store: Store) -> bool:
 
 
 class UnitResult(NamedTuple):
-    """The remote's answer for one unit."""
-
     unit: PushUnit
     reason: str | None
     """Why it was refused; None if it was done."""
@@ -231,8 +225,6 @@ class UnitResult(NamedTuple):
 
 
 class SendUnits(Protocol):
-    """Sends some units in one push."""
-
     def __call__(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         """Push *units* at once."""
 
@@ -282,7 +274,6 @@ class _Batches:
         self._tries = _MOST_TRIES
 
     def send(self, units: Sequence[PushUnit], *, atomic: bool) -> list[UnitResult]:
-        """Push *units* and return the result of each."""
         if not units:
             return []
         self._left -= 1

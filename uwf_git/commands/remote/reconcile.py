@@ -52,15 +52,12 @@ class RunUnrecorded(Conflict):
 
 
 class Reconciled(NamedTuple):
-    """What reconciling did to one thread or workflow."""
-
     event: ReconcileEvent
     ref: str
     local: Oid | None = None
     """The commit of the ref here, before."""
 
     tracked: Oid | None = None
-    """The commit at the remote."""
 
     finding: Finding | None = None
     """Why it was refused."""

@@ -58,8 +58,6 @@ _KILLED = "killed"
 
 
 class SplitRefused(Refused):
-    """The thread cannot split there."""
-
     code = "split-refused"
 
 
@@ -70,7 +68,6 @@ class Container(NamedTuple):
     label: str
     kind: str
     workflow: Workflow
-    """The thread's."""
 
     node: FlowNode | None
     """Its node in the flow; None in a graph."""
@@ -82,7 +79,6 @@ class Container(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its place in the flow."""
         return "" if self.node is None else self.node.place
 
     @property
@@ -142,8 +138,6 @@ def label_branch(container: Container, number: int) -> str:
 
 
 class Asked(NamedTuple):
-    """The values of the expressions of a split."""
-
     items: Sequence[Any] = ()
     """Of a map: what its list holds."""
 
@@ -155,8 +149,6 @@ class Asked(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What one branch of a thread is to do."""
-
     label: str
     workflow: NodeHash
     workflow_name: str
@@ -171,8 +163,6 @@ class Branch(NamedTuple):
 
 
 class SplitPlan(NamedTuple):
-    """A split that is to be made."""
-
     at: str
     label: str
     branches: Sequence[Branch]
@@ -181,7 +171,6 @@ class SplitPlan(NamedTuple):
 
 
 def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitPlan:
-    """Return the split of the thread at *snapshot* that *container* asks for."""
     if snapshot.get_nesting() >= MAX_NESTING:
         raise SplitRefused(f"threads would be nested deeper than {MAX_NESTING}")
     if len(asked.items) > MAX_ITEMS:
@@ -193,7 +182,6 @@ def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitP
 
 
 def plan_again(split: Snapshot) -> SplitPlan:
-    """Return the plan of a thread that has *split*, from its commit."""
     tip = read_at(split.objects, split.commit.parents[0])
     container = find_container(tip, split.record.at or "")
     present = split.get_present()
@@ -277,7 +265,6 @@ class Derived(NamedTuple):
 
     @property
     def oid(self) -> Oid:
-        """The id of the commit."""
         return Oid(build_commit(self.draft, self.signing).id.decode())
 
     def write(self, store: Store) -> Oid:
@@ -286,7 +273,6 @@ class Derived(NamedTuple):
 
 
 def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
-    """Draft the commit that splits the thread at *tip*."""
     at, branches = plan.at, plan.branches
     date_ms = tip.commit.time_s * _MS
     nesting = tip.get_nesting() + 1
@@ -311,7 +297,6 @@ class ReadSplit(NamedTuple):
     present: ThreadState
     plan: SplitPlan
     numbers: Mapping[ThreadId, int]
-    """The number of each branch."""
 
     def draft_start(self, number: int) -> Derived:
         """Draft the first commit of branch *number*."""
@@ -342,7 +327,6 @@ class ReadSplit(NamedTuple):
 
 
 def read_split(split: Snapshot) -> ReadSplit:
-    """Read the commit of a split."""
     present = split.get_present()
     if present.split is None or split.record.event != "split":
         raise SplitRefused("a thread begins after a commit that is no split")
@@ -357,7 +341,6 @@ class Ending(NamedTuple):
     """What the branches of a thread came to, as the workflow has it."""
 
     label: str
-    """The container's."""
 
     said: Sequence[tuple[str, str]]
     """The label of each branch, and what it said last."""
@@ -374,7 +357,6 @@ class Ending(NamedTuple):
 
 
 def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*."""
     present = tip.get_present()
     container = find_container(tip, "" if present.split is None else present.split.at)
     is_apart = container.policy.get("isolation") is not None
@@ -606,7 +588,6 @@ def find_split(tip: Snapshot) -> Snapshot:
 
 
 def walk_back(at: Snapshot, *events: str) -> Snapshot:
-    """Return the newest commit of one of *events* from *at* back, or the oldest of all."""
     while at.record.event not in events and at.commit.parents:
         at = read_at(at.objects, at.commit.parents[0])
     return at

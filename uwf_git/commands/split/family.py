@@ -43,8 +43,6 @@ class StrangeBranch(Conflict):
 
 
 class Branch(NamedTuple):
-    """A branch as it is in this store."""
-
     number: int
     child: Child
     head: Head | None
@@ -52,7 +50,6 @@ class Branch(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the branch can be joined."""
         return self.head is not None and self.head.archived
 
 
@@ -67,7 +64,6 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
 
 
 def find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
-    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
     split = tip.get_present().split
     if tip.record.status != "split" or split is None:
         return None
@@ -142,13 +138,11 @@ class Strangers:
         self._known: dict[Oid, tuple[Oid, frozenset[ThreadId]] | None] = {}
 
     def find_below(self, tip: Oid) -> str | None:
-        """Return which branch of the thread at *tip* is one; None if none is."""
         branches = (self._read_split(tip) or ("", ()))[1]
         pairs = ((each, commit) for each in sorted(branches) for commit in self._find(each))
         return next(filter(None, (self._judge(tip, *pair) for pair in pairs)), None)
 
     def find_above(self, branch: ThreadId, commit: Oid) -> str | None:
-        """Return why *branch* at *commit* is one; None if it is not."""
         with suppress(StoreDamaged):
             trunk = read_at(self._objects, commit).get_trunk()
             tips = () if trunk is None else filter(None, self._find(trunk))
@@ -164,7 +158,6 @@ class Strangers:
         return f"branch {branch} at {commit} did not begin at {split}, where its thread has split"
 
     def _read_split(self, tip: Oid) -> tuple[Oid, frozenset[ThreadId]] | None:
-        """Return where the thread at *tip* has split, and into what; None if it has joined."""
         if tip not in self._known:
             self._known[tip] = None
             # Others report what cannot be read.
@@ -204,7 +197,6 @@ class Family:
             return thread in list_present_descendants(self._store, self.root)
 
     def _note(self, snapshot: Snapshot) -> bool:
-        """Return, and keep, whether the thread at *snapshot* is a branch of the family."""
         thread, trunk = snapshot.record.thread, snapshot.get_trunk()
         # Forged threads may be branches of each other.
         self._known.setdefault(thread, False)
@@ -233,7 +225,6 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
-    """Return the thread that split into this branch, as deep as it was then."""
     trunk = read_trunk(store, snapshot)
     found = None if trunk is None else trunk.get_present().split
     if trunk and found and snapshot.record.thread in {child.thread for child in found.children}:

@@ -22,8 +22,6 @@ class NodeInFlow(NamedTuple):
 
 
 class NewPass(NamedTuple):
-    """A pass of a loop that has begun."""
-
     node: NodeInFlow
     """The loop; its turn is the pass."""
 

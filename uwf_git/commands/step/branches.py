@@ -199,14 +199,11 @@ _AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
 class BranchStep(NamedTuple):
-    """What a step did to one branch."""
-
     thread: ThreadId
     result: ThreadResult | None
     """The branch after it; None if it did not go on."""
 
     error: UwfError | None = None
-    """Why it did not."""
 
 
 StepBranch = Callable[[ThreadId], ThreadResult]

@@ -118,7 +118,6 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
 
 
 def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_kept: bool) -> None:
-    """Remove the worktree of a branch that has ended, and those that waited for it to end."""
     if find_owner(store, snapshot) is None:
         return
     from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)

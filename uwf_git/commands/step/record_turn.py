@@ -52,7 +52,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
-    """Build the commit of a turn that succeeded."""
     now = played.started_ms + played.duration_ms
     times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)

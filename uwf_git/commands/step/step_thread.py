@@ -66,8 +66,6 @@ __all__ = ["StepRequest", "TriesUsedUp", "TurnFailed", "TurnInterrupted", "WorkK
 
 
 class StepRequest(NamedTuple):
-    """The options of a step."""
-
     thread: str
     """A thread id or a unique prefix of one."""
 
@@ -84,8 +82,6 @@ class StepRequest(NamedTuple):
 
 
 class _Next(NamedTuple):
-    """Whose turn it is at a commit."""
-
     snapshot: Snapshot
     present: ThreadState
     workflow: Workflow

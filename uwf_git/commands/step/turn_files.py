@@ -34,7 +34,6 @@ def find_range(turn: Turn, before: str) -> str | None:
 
 
 def _record(turn: Turn, when: str, *, since: str | None = None) -> str | None:
-    """Return the commit of the files as they are; None if those of the turn are not recorded."""
     if not turn.store.config.get_flag(RECORD_FILES, default=True):
         return None
     chain = find_chain(turn.store, turn.thread, turn.environ)
@@ -46,7 +45,6 @@ def _record(turn: Turn, when: str, *, since: str | None = None) -> str | None:
 
 
 def judge_by(secrets: Secrets) -> HasKey:
-    """Return how a content is judged that may have one of *secrets* in it."""
     if not secrets.known and secrets.others is None:
         return None
     return lambda content: mask_bytes(content, secrets.find_in(content)) != content

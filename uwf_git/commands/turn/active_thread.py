@@ -12,8 +12,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class ThreadNotActive(Refused):
-    """The thread has ended."""
-
     code = "thread-not-active"
 
     def __init__(self, snapshot: Snapshot) -> None:

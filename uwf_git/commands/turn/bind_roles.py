@@ -74,11 +74,9 @@ class TypedAgent(NamedTuple):
 
     @property
     def is_bare_command(self) -> bool:
-        """Whether it is a command for every role."""
         return self.role is None and "command" in self.settings
 
     def is_for(self, role: str) -> bool:
-        """Check whether it is for *role*."""
         return self.role is None or self.role == role
 
 
@@ -110,7 +108,6 @@ class LaidOver(NamedTuple):
     """An agent after what was typed for its role."""
 
     agent: _Payload
-    """The AgentConfig payload."""
 
     is_own: bool
     """Its command and its environment were typed, or belong to an agent that may run here."""
@@ -176,8 +173,6 @@ def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
 
 
 class Bound(NamedTuple):
-    """The agents of a workflow's roles."""
-
     agents: dict[str, dict[str, Any]]
     """The AgentConfig payload of each role that has one."""
 
@@ -185,7 +180,6 @@ class Bound(NamedTuple):
     """The agents that the user typed or configured, so that they may run here."""
 
     left: tuple[str, ...] = ()
-    """The roles that a command for every role left as the file binds them."""
 
 
 def bind_roles(

@@ -246,7 +246,6 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 
 
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*."""
     thread = tip.record.thread
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)

@@ -29,7 +29,6 @@ _STORED = ("meta", "content", "usage", "state", "session")
 
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
-    """Return the JSON Schema of the role's meta."""
     return get_schema(snapshot, get_role(snapshot, workflow.roles[role]).output_schema)
 
 

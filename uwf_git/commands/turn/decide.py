@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 class NextTurn(NamedTuple):
-    """Whose turn it is."""
-
     role: str
     """A role of the workflow, or ``$END``."""
 
@@ -44,7 +42,6 @@ class NextTurn(NamedTuple):
 
 
 def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> NextTurn:
-    """Return whose turn it is."""
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
     if workflow.flow is not None:

@@ -89,7 +89,6 @@ def fill_paths(
     *,
     of: Role,
 ) -> list[str]:
-    """Return the paths that *templates* of a role come to at a turn."""
     paths: list[str] = []
     for template in templates:
         try:
@@ -136,8 +135,6 @@ MAX_FILES = 200
 
 
 class InputFile(NamedTuple):
-    """A file that a turn is given, or a pattern that comes to none."""
-
     path: str
     """Below the work directory."""
 

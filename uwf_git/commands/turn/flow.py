@@ -34,8 +34,6 @@ _OF_EXPRESSIONS = frozenset(
 
 
 class FlowPlace(NamedTuple):
-    """One agent of a flow, at the place of a turn."""
-
     flow: Flow
     at: Position
     entry: Position | None
@@ -49,7 +47,6 @@ class FlowPlace(NamedTuple):
 
     @property
     def node(self) -> FlowNode:
-        """The agent's node."""
         return self.flow.nodes[self.at.place]
 
     @property
@@ -65,7 +62,6 @@ class FlowPlace(NamedTuple):
 
     @property
     def input_files(self) -> tuple[str, ...]:
-        """The patterns of the files that its turn is given, as templates."""
         asked = self.node.verified_by if self.is_verdict else self.node.fields
         return tuple(asked.get("inputFiles", ()))
 
@@ -129,7 +125,6 @@ class FlowPlace(NamedTuple):
 
     @property
     def _around(self) -> Iterator[FlowNode]:
-        """The node, and the containers around it, from inside."""
         place: str | None = self.at.place
         while place is not None:
             yield self.flow.nodes[place]
@@ -244,7 +239,6 @@ def evaluate_within_limits(flow: Flow, work: Callable[[], Any]) -> Any:
 def build_words(
     snapshot: Snapshot, present: ThreadState, flow: Flow, entry: Position | None
 ) -> FlowWords:
-    """Return what evaluates the expressions of *flow* for the thread."""
     return FlowWords(
         flow.language,
         state=present.state,
@@ -256,12 +250,10 @@ def build_words(
 
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of an agent with its templates filled; None if it has none."""
     return fill_template(snapshot, present, place, place.inputs[0])
 
 
 def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of the agent whose work is verified at *place*; None if it has none."""
     return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
 

@@ -24,8 +24,6 @@ _VERSION_BYTES = 8192
 
 
 class KnownAgent(NamedTuple):
-    """An agent that uwf has an adapter for."""
-
     command: str
     """The adapter's command, as a role is bound to it; a person has none."""
 
@@ -34,7 +32,6 @@ class KnownAgent(NamedTuple):
     """The program's names, the likeliest first; empty: the adapter needs no program."""
 
     install: str = ""
-    """How to install the program."""
 
     example: str | None = None
     """An example call, if the command needs arguments."""
@@ -77,8 +74,6 @@ KNOWN: tuple[KnownAgent, ...] = (
 
 
 class FoundAgent(NamedTuple):
-    """A known agent on this machine."""
-
     agent: KnownAgent
     path: str | None
     """The path of its program; None: not installed, or not needed."""

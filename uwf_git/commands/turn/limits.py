@@ -18,8 +18,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class LimitReached(Refused):
-    """The thread has reached one of its limits."""
-
     code = "limit-reached"
 
     def __init__(self, thread: ThreadId, spent: Spent) -> None:
@@ -91,8 +89,6 @@ def tell_cut_short(
 
 
 class Spending(NamedTuple):
-    """The limits that hold for a thread, and what was spent of them."""
-
     thread: ThreadId
     """Whose limits they are: the thread's own, or those of the one that it is a branch of."""
 

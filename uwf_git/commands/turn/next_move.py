@@ -21,8 +21,6 @@ _ENDS = "ends it"
 
 
 class NextMove(NamedTuple):
-    """Whose turn it is."""
-
     role: str | None = None
     """The role that takes the next step, or ``$END``; None: the thread has ended, or see
     ``problem``."""
@@ -43,8 +41,6 @@ class NextMove(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Which command fits a thread."""
-
     text: str
     """One line, with the commands between backticks."""
 
@@ -62,7 +58,6 @@ class Steered(NamedTuple):
 
 
 def find_next_move(snapshot: Snapshot) -> NextMove:
-    """Return whose turn it is at *snapshot*."""
     if snapshot.record.status in ENDED:
         return NextMove()
     present = snapshot.get_present()
@@ -236,7 +231,6 @@ def _retry(thread: ThreadId) -> str:
 
 
 def _wait(thread: ThreadId, waiting: Waiting) -> str:
-    """Return what to type when the thread waits."""
     if waiting.until is None:
         return (
             f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "

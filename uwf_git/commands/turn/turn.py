@@ -34,7 +34,6 @@ class Turn(NamedTuple):
 
     role: str
     agent: Node
-    """The AgentConfig node."""
 
     environ: Mapping[str, str]
     workdir: str
@@ -54,18 +53,15 @@ class Turn(NamedTuple):
 
     @property
     def asked(self) -> Role:
-        """The role that it plays."""
         workflow = get_workflow(self.snapshot, self.present.workflow)
         return get_role(self.snapshot, workflow.roles[self.role])
 
     @property
     def limited(self) -> Spending:
-        """Whose limits hold for it, and what was spent of them."""
         return self.spending or Spending(self.thread, self.present)
 
     @property
     def thread(self) -> ThreadId:
-        """The thread of the turn."""
         return self.snapshot.record.thread
 
     @property
@@ -91,7 +87,6 @@ class Turn(NamedTuple):
 
     @property
     def attempt(self) -> int:
-        """Which attempt at the step this is, from 1."""
         return self.present.attempts + 1
 
 

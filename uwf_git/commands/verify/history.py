@@ -24,8 +24,6 @@ _START = b"\nUwf-Event: start\n"
 
 
 class History(NamedTuple):
-    """The commits of a ref that are to be checked."""
-
     commits: list[Oid]
     """The newest first."""
 
@@ -116,7 +114,6 @@ def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
 
 
 def thread_of(view: CommitView) -> ThreadId | None:
-    """Return the thread that a commit names; None if its message cannot be read."""
     try:
         return parse_thread_message(view.message).thread
     except BadMessage:
@@ -124,8 +121,6 @@ def thread_of(view: CommitView) -> ThreadId | None:
 
 
 class KnownHeads:
-    """The newest commits of threads, in this store or at a remote."""
-
     def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
         self._objects, self.find = objects, find
         self._known: dict[Oid, bool] = {}
@@ -136,7 +131,6 @@ class KnownHeads:
         self._trusted.update(walk_back(self._objects, tip, (), self.has, self._trusted).commits)
 
     def has(self, oid: Oid) -> bool:
-        """Check whether the commit *oid* is in the history of one of the threads."""
         if oid in self._trusted:
             return True
         if oid not in self._known:
@@ -171,7 +165,6 @@ def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> 
 
 
 def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
-    """Return the heads of the threads in *refs*, the refs of a remote by their names."""
     return KnownHeads(
         objects, lambda thread: refs.get(ARCHIVE + thread) or refs.get(ACTIVE + thread)
     )
@@ -180,7 +173,6 @@ def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
 def list_beginnings(
     objects: ObjectStore, tips: Iterable[Oid], had: Container[Oid], heads: KnownHeads
 ) -> set[Oid]:
-    """List the commits on which the threads at *tips* began, of threads that are in *heads*."""
     found: set[Oid] = set()
     seen: set[Oid] = set()
     for tip in tips:

@@ -64,16 +64,12 @@ _NOTED = frozenset({"answer", "fork", "kill"})
 
 
 class CannotBe(Exception):
-    """There can be no such commit."""
-
     def __init__(self, *problems: str, node: str | None = None) -> None:
         super().__init__(*problems)
         self.problems, self.node = problems, node
 
 
 class Making(NamedTuple):
-    """A commit that is to be made again."""
-
     trees: TreeChecks
     site: Location
     view: CommitView
@@ -241,7 +237,6 @@ class Making(NamedTuple):
         return cause._replace(workflow_name=str(new.payload["name"]))
 
     def _add_place(self, before: Standing, cause: Cause) -> Cause:
-        """Return the *cause* of a turn with what its place in a flow adds."""
         rules, entry = self.read_rules(before.state.workflow)
         flow, record = rules.flow, self.record
         if flow is None:
@@ -340,7 +335,6 @@ def check_record(
 
 
 def check_parents(event: Event, count: int) -> Iterator[str]:
-    """List what is wrong with the number of parents of a commit of this event."""
     wanted = RULES[event].parents
     if wanted is not None and count != wanted:
         yield f"{event} has {count} parents, and {'must have one' if wanted else 'may have none'}"
@@ -371,7 +365,6 @@ class Way:
 
     @property
     def flow(self) -> Flow | None:
-        """The flow; None if the workflow is a graph."""
         return self._rules.flow
 
     def find_turn_problem(self, record: TransitionRecord) -> str | None:

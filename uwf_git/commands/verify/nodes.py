@@ -71,8 +71,6 @@ _KNOWN_BYTES = 500
 
 
 class _Origin(NamedTuple):
-    """What a check of a payload is about."""
-
     site: Location
     node: NodeHash
     part: str = ""
@@ -80,8 +78,6 @@ class _Origin(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A node that was read and matches its name."""
-
     node: Node
     """A long text has no payload here; it is seldom needed again."""
 
@@ -97,8 +93,6 @@ class _Schema(NamedTuple):
 
 
 class NodeChecks:
-    """The nodes that one run has checked."""
-
     def __init__(self, objects: ObjectStore, folders: NodeFolders) -> None:
         self._objects, self._folders = objects, folders
         self._refs: list[str] = []
@@ -112,7 +106,6 @@ class NodeChecks:
 
     @property
     def count(self) -> int:
-        """The number of nodes that were checked."""
         return len(self._first)
 
     def check(self, site: Location, change: NodeFileChange) -> Iterator[Finding]:
@@ -154,7 +147,6 @@ class NodeChecks:
             yield from self._tell(answer)
 
     def find(self, site: Location, name: NodeHash) -> bytes | None:
-        """Return the blob of *name* in the commit, or None."""
         return self._folders.find(site.nodes, name)
 
     def get(self, site: Location, name: NodeHash) -> Node:

@@ -49,8 +49,6 @@ _DEEPEST = MAX_PATH // 2
 
 
 class Put(NamedTuple):
-    """One commit, as far as it can be read."""
-
     site: Location
     trailers: Mapping[str, str]
     files: Mapping[str, bytes]
@@ -96,7 +94,6 @@ class _Puts:
         self._trees, self._ref = trees, ref
 
     def judge(self, _put: Put) -> Iterator[Finding]:
-        """Check one commit further."""
         return iter(())
 
     def make_message(self, put: Put) -> bytes | None:
@@ -185,8 +182,6 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
 
 
 class _Versions(_Puts):
-    """The versions of one workflow, from the oldest on."""
-
     top: Mapping[str, bytes] = {
         HEAD_FILE: RAW_FILE_MODE,
         NODES: RAW_TREE_MODE,
@@ -203,7 +198,6 @@ class _Versions(_Puts):
         """The trees of the checked versions."""
 
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
-        """Check the name of the workflow as well."""
         problem = check_workflow_name(self._name)
         if problem is not None:
             message = f"{self._ref} cannot name a workflow: {problem}"
@@ -220,7 +214,6 @@ class _Versions(_Puts):
         return build_version_message(self._name, event, NodeHash(workflow), reason)
 
     def judge(self, put: Put) -> Iterator[Finding]:
-        """Check the event, the files and the node of one version."""
         yield from self._check_event(put, put.trailers.get("Uwf-Event"))
         if put.view.tree not in self._passed:
             yield from _check_files(self._trees, put)
@@ -254,7 +247,6 @@ class _Versions(_Puts):
             return None
 
     def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
-        """Check the Workflow node that the commit names, and that it needs all others."""
         site, nodes = put.site, self._trees.nodes
         if not is_node_hash(workflow):
             yield site.finding("the commit names no workflow")

@@ -33,8 +33,6 @@ _MOST_TOLD = 10
 
 
 class Made(NamedTuple):
-    """A commit of a thread, made again."""
-
     standing: Standing
     words: Words
     author: bytes | None

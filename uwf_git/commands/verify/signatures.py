@@ -22,8 +22,6 @@ _FORGED = {"bad", "revoked"}
 
 
 class SignedCommit(NamedTuple):
-    """A commit and the verdict on its signature."""
-
     ref: str
     commit: Oid
     thread: str | None
@@ -33,7 +31,6 @@ class SignedCommit(NamedTuple):
     depth: int | None
     role: str | None
     said: str
-    """The subject of the commit."""
 
     verdict: Verdict
 
@@ -92,7 +89,6 @@ class SignatureReader:
         self.problem: str | None = None
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return the verdict on the signature of a commit as a document."""
         if self.problem is None:
             try:
                 verdict = _check(self._store, self._checker, snapshot.commit, snapshot.record)

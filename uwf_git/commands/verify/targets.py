@@ -23,7 +23,6 @@ TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]
 
 
 def no_such_ref(text: str) -> Refused:
-    """Say that nothing in the store has this name."""
     shown = text[:100] if text and text.isprintable() else repr(text[:100])
     return Refused(
         f"there is no thread, workflow or ref {shown} that could be verified",
@@ -35,8 +34,6 @@ def no_such_ref(text: str) -> Refused:
 
 
 class Target(NamedTuple):
-    """A ref to verify."""
-
     kind: TargetKind
     ref: str
     name: str

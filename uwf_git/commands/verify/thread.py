@@ -45,8 +45,6 @@ _MOVE = "`git update-ref {} {}` and `git update-ref -d {}` move it"
 
 
 class Claim(NamedTuple):
-    """A ref of a thread, and the commit that it names."""
-
     ref: str
     thread: ThreadId
     tip: Oid

@@ -32,8 +32,6 @@ _LOST = (
 
 
 class TreeChecks:
-    """The trees of one run."""
-
     def __init__(self, store: Store) -> None:
         self.objects = store.objects
         self.recent = RecentObjects(store.objects)
@@ -47,12 +45,10 @@ class TreeChecks:
         self.remaking = Remaking()
         """What derived commits are compared with."""
         self.commits = 0
-        """The number of checked commits."""
         self.unsigned = 0
         """How many of them have no signature, though somebody made them."""
 
     def count(self, commit: StrictCommit, *, is_derived: bool = False) -> None:
-        """Count a checked commit."""
         self.commits += 1
         self.unsigned += not (commit.is_signed or is_derived)
 
@@ -95,7 +91,6 @@ class TreeChecks:
     def check_needed(
         self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
     ) -> Iterator[Finding]:
-        """Check that each node that was *added* is *cause*, or one that this reaches."""
         left, seen = set(added), set[NodeHash]()
         waiting = [] if cause is None else [cause]
         left.difference_update(waiting)

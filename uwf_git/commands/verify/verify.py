@@ -44,8 +44,6 @@ class Counts(NamedTuple):
 
 
 class VerifyResult(NamedTuple):
-    """The result of a check."""
-
     checked: Counts
     troubles: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -85,7 +83,6 @@ class _Run:
         self.notes: list[Finding] = []
 
     def conclude(self, troubles: tuple[Finding, ...]) -> VerifyResult:
-        """Return what was found, with the counts."""
         trees, targets = self._trees, self._targets
         threads = {each.name for each in targets if each.kind in {"active", "archive"}}
         workflows = sum(each.kind == "workflow" for each in targets)

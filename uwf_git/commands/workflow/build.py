@@ -166,18 +166,13 @@ def _check(condition: str | FlowText) -> str | None:
 # written.
 
 NotBuilt = (BadYaml, InvalidWorkflow, NotCanonical)
-"""The errors for an invalid file."""
 
 
 class BuiltWorkflow(NamedTuple):
-    """A workflow as nodes, with the files that it includes."""
-
     name: str
     node: Node
-    """The Workflow node."""
 
     closure: list[Node]
-    """All nodes that it reaches."""
 
     included: Mapping[str, bytes]
     """The included files, byte for byte, by their path from its folder."""
@@ -271,14 +266,12 @@ def build_source(
 
 
 def problems_of(error: BadYaml | InvalidWorkflow | NotCanonical, path: str) -> list[Problem]:
-    """Return the problems that *error* found in the file at *path* or in a file it includes."""
     if isinstance(error, NotCanonical):
         return [Problem("", error.message, None, path)]
     return in_file(error.problems, path)
 
 
 def in_file(problems: Iterable[Problem], path: str) -> list[Problem]:
-    """Return *problems* of the file at *path*, each with the file that it is in."""
     folder = os.path.dirname(path)
     return [
         each._replace(file=path if each.file is None else os.path.join(folder, each.file))
@@ -287,8 +280,6 @@ def in_file(problems: Iterable[Problem], path: str) -> list[Problem]:
 
 
 class WorkflowValidation(NamedTuple):
-    """The outcome of a check of a workflow file."""
-
     built: BuiltWorkflow | None
     """The workflow; None if it has a problem."""
 
@@ -334,12 +325,9 @@ def list_commands(definition: Definition) -> list[dict[str, Any]]:
 
 
 class PutWorkflow(NamedTuple):
-    """A registered workflow."""
-
     name: str
     workflow: NodeHash
     version: str
-    """The commit of the version."""
 
     changed: bool
     """Whether this put added the version."""

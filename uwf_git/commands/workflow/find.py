@@ -118,8 +118,6 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 class LocalFile(NamedTuple):
-    """A file of the project that should be a workflow."""
-
     name: str
     """Its file name without the suffix; the workflow must have the same name."""
 
@@ -132,8 +130,6 @@ class LocalFile(NamedTuple):
 
 
 class BadLocalWorkflow(Refused):
-    """A file of the project is no valid workflow."""
-
     code = "bad-local-workflow"
 
     def __init__(
@@ -164,7 +160,6 @@ def list_local(cwd: str) -> list[LocalFile]:
 
 
 def find_local(cwd: str, name: str) -> LocalFile | None:
-    """Return the file of the project that *name* names, or None."""
     if check_workflow_name(name) is not None:
         return None
     return next((file for file in list_local(cwd) if file.name == name), None)
@@ -243,8 +238,6 @@ def _files(folder: str, root: str) -> Iterator[LocalFile]:
 
 
 class WorkflowRemoved(Refused):
-    """The workflow of this name was removed."""
-
     code = "workflow-removed"
 
     def __init__(self, removal: Version) -> None:
@@ -259,8 +252,6 @@ class WorkflowRemoved(Refused):
 
 
 class FoundWorkflow(NamedTuple):
-    """A workflow with all nodes that it reaches."""
-
     workflow: Workflow
     closure: tuple[Node, ...]
 
@@ -315,7 +306,6 @@ def find_workflow(
 
 
 def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
-    """Return the workflow *name* that uwf brings, whatever else has that name."""
     shipped = find_shipped(name)
     if shipped is None:
         raise _no_such(store, name, None)

@@ -58,7 +58,6 @@ def _ambiguous_version(text: str, matches: list[str]) -> Refused:
 
 
 def get_newest(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, which may be a removal."""
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
     version = find_version(store, name) if name in names else None
@@ -103,15 +102,11 @@ def _node_prefix(text: str) -> str | None:
 
 
 class RolledBack(NamedTuple):
-    """The outcome of a rollback."""
-
     name: str
     workflow: NodeHash
     version: str
-    """The new commit."""
 
     restored: str
-    """The commit of the restored version."""
 
     replaced: NodeHash | None
     """The workflow of the name before; None if it had been removed."""
@@ -163,14 +158,11 @@ def _check_whole(store: Store, version: Version) -> None:
 
 
 class RemovedWorkflow(NamedTuple):
-    """A workflow that was removed."""
-
     name: str
     workflow: NodeHash
     """The workflow that the name pointed at."""
 
     version: str
-    """The commit of the removal."""
 
 
 def remove_workflow(
@@ -204,8 +196,6 @@ class WorkflowChange(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The contents of a version."""
-
     described: Mapping[str, Any]
     """The document of ``describe_workflow``."""
 
@@ -213,7 +203,6 @@ class Contents(NamedTuple):
 
 
 def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
-    """List the differences from *old* to *new*."""
     found = [*_compare_parts(_parts(old.described), _parts(new.described))]
     found += _compare_files(old.source.included, new.source.included)
     if not found and old.source.workflow != new.source.workflow:

@@ -30,7 +30,6 @@ def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[st
 
 
 def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, Any]:
-    """Build the document of *workflow* from its *closure*."""
     nodes = {node.hash: node for node in closure}
     roles: dict[str, Any] = {}
     for name, hash_ in workflow.roles.items():

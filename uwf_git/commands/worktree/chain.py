@@ -63,8 +63,6 @@ _UNTRACKED = "status.showUntrackedFiles"
 
 
 class Tip(NamedTuple):
-    """The newest commit of a chain."""
-
     commit: str
     tree: str
     head: str | None
@@ -72,7 +70,6 @@ class Tip(NamedTuple):
 
     left_out: tuple[str, ...] = ()
     is_made: bool = True
-    """uwf made it."""
 
 
 class Made(NamedTuple):
@@ -91,12 +88,9 @@ class _Changes(NamedTuple):
     changed: list[str]
     left_out: tuple[str, ...]
     size: int
-    """Bytes of what changed."""
 
 
 class Chain:
-    """The chain of one thread."""
-
     def __init__(
         self, store: Store, thread: ThreadId, environ: Mapping[str, str], place: Place
     ) -> None:
@@ -371,7 +365,6 @@ def _read_tip(commit: str, content: str) -> Tip:
 
 
 def find_head_then(message: str) -> str | None:
-    """Return the commit of HEAD when the commit of a chain with *message* was made."""
     heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
     head = heads[-1].removeprefix(_HEAD) if heads else ""
     return head if is_oid(head) else None
@@ -400,5 +393,4 @@ def _is_secret_name(path: str) -> bool:
 
 
 def _spell(path: str) -> str:
-    """Return *path* as one line of a message."""
     return visible_line(os.fsencode(path).decode(errors="backslashreplace"))

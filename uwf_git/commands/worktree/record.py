@@ -32,8 +32,6 @@ class Inner(NamedTuple):
 
 
 class Worktree(NamedTuple):
-    """The worktree of a branch."""
-
     thread: ThreadId
     parent: ThreadId
     source: str
@@ -69,12 +67,10 @@ class SplitOrigin(NamedTuple):
 
 
 def write_worktree(store: Store, worktree: Worktree) -> None:
-    """Record a worktree."""
     _write(_path(store, worktree.parent, worktree.thread), worktree._asdict())
 
 
 def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:
-    """Return the worktree of a branch of *parent*; None if it had none here."""
     found = _read(_path(store, parent, thread))
     if found is None:
         return None
@@ -97,7 +93,6 @@ def place_of(store: Store, thread: ThreadId) -> str | None:
 
 
 def describe_work(worktree: Worktree) -> str:
-    """Return the message of the commits that have the work of a branch."""
     told = "".join(f"{each.path}: {each.ref} of {each.repository}\n" for each in worktree.inner)
     title = f"work of branch {worktree.thread}\n\n"
     trailers = f"Uwf-Thread: {worktree.thread}\nUwf-Parent-Thread: {worktree.parent}\n"
@@ -132,7 +127,6 @@ def find_split_origin(store: Store, parent: ThreadId, at: str | None = None) -> 
 
 
 def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
-    """Remove what is recorded of the worktree of a branch of *parent*."""
     remove_file(_path(store, parent, thread))
 
 
@@ -150,7 +144,6 @@ def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
 
 
 def forget_that_stays(store: Store, worktree: Worktree) -> None:
-    """Remove that note."""
     remove_file(store.local_path(STAYS, worktree.thread))
 
 

@@ -48,8 +48,6 @@ def _not_isolated(path: str, problem: str) -> Refused:
 
 
 class Origin(NamedTuple):
-    """The commit at which worktrees begin."""
-
     repository: str
     """Its git directory, the common one."""
 
@@ -66,7 +64,6 @@ class Git(NamedTuple):
     place: Place
 
     def run(self, *words: str, given: bytes = b"") -> Ran:
-        """Run git to its end."""
         return run_fenced(self.environ, self.place, *words, given=given)
 
     def ask(self, *words: str, given: bytes = b"") -> str:
@@ -131,7 +128,6 @@ def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHIN
 
 
 def find_commit(git: Git, name: str | None) -> str | None:
-    """Return the commit that *name* means; None if git knows none."""
     if name is None:
         return None
     ran = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
@@ -194,8 +190,6 @@ _FETCH = (
 
 
 class State(NamedTuple):
-    """What is in a repository."""
-
     git: Git
     head: str | None
     tree: str
@@ -211,7 +205,6 @@ def name_inner(thread: ThreadId) -> str:
 
 
 def spell_name(path: str) -> str:
-    """Return *path* as a part of the name of a ref."""
     return _BAD_DOT.sub("%2E", quote(os.fsencode(path)).replace("~", "%7E"))
 
 
@@ -264,7 +257,6 @@ def _list_ends(worktree: Worktree, state: State) -> list[str]:
 
 
 def _goes(worktree: Worktree, git_dir: str) -> bool:
-    """Check whether *git_dir* goes with the worktree."""
     places = (os.path.realpath(worktree.path), worktree.git_dir)
     return f"{git_dir}{os.sep}".startswith(tuple(place + os.sep for place in places))
 
@@ -294,7 +286,6 @@ def _cut(git: Git, commit: str) -> str:
 
 
 def _read_tree(git: Git, commit: str | None) -> str:
-    """Return the tree of *commit*, or the empty one."""
     if commit is None:
         return git.ask("hash-object", "-t", "tree", os.devnull)
     return git.ask("rev-parse", f"{commit}^{{tree}}")
@@ -325,7 +316,6 @@ class _Place(NamedTuple):
     path: str
     git_dir: str
     begun: str | None
-    """The commit at which it began."""
 
     copy: str
     """Where its index is copied to."""
@@ -397,7 +387,6 @@ class _Writer(NamedTuple):
             remove_file(place.copy)
 
     def _keep(self, outer: _Place, name: str) -> str | None:
-        """Return the commit that stands for the repository *name*; None if nothing is in it."""
         path = os.path.join(outer.path, name)
         found = find_inner(self.environ, path)
         if found is None:
@@ -439,7 +428,6 @@ def _list_inner(git: Git, place: _Place, links: Iterable[str]) -> list[str]:
 
 
 def _find_link(git: Git, commit: str | None, name: str) -> str | None:
-    """Return the commit that *commit* names for the repository *name* in it."""
     if commit is None:
         return None
     about, _, _ = git.ask("ls-tree", "-z", "--full-tree", commit, "--", name).partition("\t")

@@ -327,7 +327,6 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
-    """Return the newest commit of the branch's chain if it has *tree*, or a new one on it."""
     tip = find_commit(git, name_work(worktree.thread)) or worktree.base
     is_kept = not git.run("merge-base", "--is-ancestor", head, tip).status
     message = describe_work(worktree)
@@ -353,7 +352,6 @@ def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
 
 
 def _list_inside(git: Git, path: str) -> list[str]:
-    """List the worktrees of the repository that are below *path*."""
     told = git.ask("worktree", "list", "--porcelain").split("\n")
     paths = (line.removeprefix("worktree ") for line in told if line.startswith("worktree "))
     return [each for each in paths if each.startswith(path + os.sep)]
@@ -399,7 +397,6 @@ class ForgottenWork(NamedTuple):
 def remove_left_worktree(
     store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
 ) -> None:
-    """Remove the worktree of *thread*, a branch of *parent* that has ended, if there is one."""
     found = find_worktree(store, parent, thread)
     if found is None or found.is_removed:
         return

@@ -24,8 +24,6 @@ class Constant(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name, given from outside or a parameter."""
-
     position: int
     name: str
 
@@ -132,7 +130,6 @@ class Expression(NamedTuple):
 
 
 def children(node: Node) -> Iterable[Node]:
-    """Return the nodes right below *node*."""
     match node:
         case Unary():
             return (node.operand,)
@@ -164,7 +161,6 @@ LEVELS = 100
 
 
 def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> frozenset[str]:
-    """Return the names that *root* reads from outside."""
     free: set[str] = set()
     waiting: list[tuple[Node, int, frozenset[str]]] = [(root, 1, frozenset())]
     while waiting:

@@ -124,7 +124,6 @@ def _text(value: Any, budget: Budget) -> str:
 
 
 def _write(value: Any, pieces: list[str], budget: Budget) -> None:
-    """Add *value* as compact JSON."""
     match value:
         case list():
             _write_all(value, "[]", pieces, budget)
@@ -180,17 +179,14 @@ class Together:
         self._templates: dict[tuple[str, frozenset[str]], Template] = {}
 
     def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
-        """Return the value of an expression."""
         with self._budget(source) as budget:
             return evaluate(self._parse(source, names), names, budget)
 
     def holds(self, source: str, names: Mapping[str, Any]) -> bool:
-        """Return whether the value of an expression is true for JavaScript."""
         with self._budget(source) as budget:
             return evaluate_condition(self._parse(source, names), names, budget)
 
     def fill(self, source: str, names: Mapping[str, Any]) -> Any:
-        """Return a template filled."""
         key = (source, frozenset(names))
         if key not in self._templates:
             self._templates[key] = parse_template(source, names)

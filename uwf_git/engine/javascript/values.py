@@ -54,8 +54,6 @@ def _safe(text: str) -> str:
 
 
 class Undefined(Enum):
-    """The type of UNDEFINED."""
-
     UNDEFINED = "undefined"
 
     def __bool__(self) -> bool:
@@ -311,7 +309,6 @@ _MOST_ZEROS = 6
 
 
 def number_text(number: float) -> str:
-    """Return *number* as JavaScript prints it."""
     if number != number:  # noqa: PLR0124 (NaN)
         return "NaN"
     if math.isinf(number):
@@ -341,7 +338,6 @@ def _placed(digits: str, point: int) -> str:
 
 
 def text_number(text: str) -> float:
-    """Return the number that JavaScript's Number(*text*) is."""
     text = text.strip(SPACES)
     if not text:
         return 0.0
@@ -362,7 +358,6 @@ def divided(left: float, right: float) -> float:
 
 
 def remainder(left: float, right: float) -> float:
-    """Return *left* % *right*, with the sign of *left*."""
     if right == 0 or math.isinf(left):
         return math.nan
     return math.fmod(left, right)
@@ -438,7 +433,6 @@ class Budget:
         return 3 - left
 
     def evaluate(self) -> None:
-        """Count one node."""
         self._evaluations -= 1
         if self._evaluations < 0:
             raise Unanswerable(f"it takes more than {EVALUATIONS} evaluations")
@@ -450,7 +444,6 @@ class Budget:
             raise Unanswerable(f"it visits more than {_ELEMENTS} elements")
 
     def read(self, units: int) -> None:
-        """Count a text that is looked at."""
         self._characters -= units
         if self._characters < 0:
             raise Unanswerable("it handles too much text")
@@ -466,7 +459,6 @@ class Budget:
         self.read(_PAIRING * units)
 
     def search(self, units: int, sought: int) -> None:
-        """Count a search for *sought* characters in a text."""
         compared = units * sought // _COMPARED_AT_ONCE if units < _SHORT else 4 * units
         self.read(units + sought + compared)
 
@@ -481,7 +473,6 @@ _VALUE_SHOWN = 40
 
 
 def is_array(value: Any) -> bool:
-    """Check whether *value* is an array."""
     return isinstance(value, list | tuple)
 
 
@@ -510,7 +501,6 @@ def is_true(value: Any) -> bool:
 
 
 def to_text(value: Any) -> str:
-    """Return JavaScript's String(*value*) of a primitive."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -523,7 +513,6 @@ def to_text(value: Any) -> str:
 
 
 def to_number(value: Any) -> float:
-    """Return JavaScript's Number(*value*) of a primitive."""
     if isinstance(value, float):
         return value
     if isinstance(value, bool) or value is None:
@@ -554,7 +543,6 @@ def is_loosely_equal(left: Any, right: Any) -> bool:
 
 
 def described(value: Any) -> str:
-    """Name a value in an error."""
     if is_array(value):
         return "an array"
     if isinstance(value, str):

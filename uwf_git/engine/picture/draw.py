@@ -22,7 +22,6 @@ def make_plan(subject: Subject, *, is_whole: bool = False) -> Plan:
 
 
 def lay_out(plan: Plan) -> Drawing:
-    """Return the drawing of *plan*."""
     return lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
 
 
@@ -42,4 +41,3 @@ _RENDERERS: Mapping[str, Callable[[Plan], str]] = {
 }
 
 FORMS: tuple[str, ...] = ("text", *_RENDERERS)
-"""The forms of a picture."""

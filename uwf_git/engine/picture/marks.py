@@ -20,8 +20,6 @@ _STANDS: Mapping[str, tuple[MarkState, str, str]] = {
 
 
 class Progress(NamedTuple):
-    """How a thread stands."""
-
     status: str
     visits: Mapping[str, int]
     """Role → number of its steps."""
@@ -51,7 +49,6 @@ class Progress(NamedTuple):
 
 
 def mark_roles(progress: Progress) -> dict[str, Mark]:
-    """Return the marks of a graph's roles, and of its end."""
     marks = {
         role: Mark("done", f"✓ {number}", f"ran {_times(number)}")
         for role, number in progress.visits.items()

@@ -63,7 +63,6 @@ class _Part(NamedTuple):
 
 
 def make_net(plan: Plan) -> Net:
-    """Return the net of *plan*."""
     if isinstance(plan, GraphPlan):
         return _net_of_graph(plan)
     return _Weaver().weave(plan)
@@ -125,7 +124,6 @@ class _Weaver:
         self._edges: list[NetEdge] = []
 
     def weave(self, plan: FlowPlan) -> Net:
-        """Return the net of *plan*."""
         start = self._node("end", "start", plan.marks[0])
         end = self._node("end", "end", plan.marks[1])
         parts = [_Part(start, start.name, ((start.name, ()),)), *map(self._part, plan.blocks)]
@@ -220,7 +218,6 @@ _SPECIAL = re.compile(r"[^\w ,.:?!/()=…✓✗▶→“”·‖\u0080-\U0010fff
 
 
 def render_mermaid(plan: Plan) -> str:
-    """Return *plan* as a Mermaid flowchart."""
     net = make_net(plan)
     marked: list[Member] = [*walk_nodes(net.members), *walk_groups(net.members)]
     lines = [

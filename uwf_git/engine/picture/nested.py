@@ -59,7 +59,6 @@ class Piece(NamedTuple):
     badges: tuple[tuple[Box, Text], ...] = ()
 
     def moved(self, x: int, y: int) -> "Piece":
-        """Return it with everything in it moved."""
         return self._replace(
             boxes=tuple(_moved(each, x, y) for each in self.boxes),
             lines=tuple(
@@ -93,7 +92,6 @@ class _Stack(NamedTuple):
 
 
 def lay_out_flow(plan: FlowPlan) -> Drawing:
-    """Return the drawing of *plan*."""
     start, end = plan.marks
     pieces = [_end("start", start), *map(_block, plan.blocks), _end("end", end)]
     piece = _stack(pieces).piece.moved(MARGIN, MARGIN)

@@ -23,7 +23,6 @@ def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
 
 
 def find_reached(graph: Graph) -> set[str]:
-    """Return what the start reaches, and the start."""
     found, left = {START}, [START]
     while left:
         for way in graph.get(left.pop(), ()):
@@ -66,8 +65,6 @@ MarkState = Literal["done", "now", "waits", "failed", "paused", "stopped"]
 
 
 class Mark(NamedTuple):
-    """What a thread has to say of one place."""
-
     state: MarkState
     badge: str
     """A sign and a few words."""
@@ -95,8 +92,6 @@ Marks: TypeAlias = Mapping[str, Mark]
 
 
 class ThreadMarks(NamedTuple):
-    """What a picture says of a thread."""
-
     headline: str
     """One line: which thread, and how it stands."""
 
@@ -109,7 +104,6 @@ class Subject(NamedTuple):
     name: str
     description: str
     roles: Mapping[str, str]
-    """The description of each role."""
 
     moves: Graph | Flow
     thread: ThreadMarks | None = None
@@ -151,8 +145,6 @@ class Branch(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A container or an agent, with what is in it."""
-
     place: str
     kind: Kind
     name: str
@@ -185,12 +177,10 @@ def clean(text: str) -> str:
 
 
 def clean_mark(mark: Mark | None) -> Mark | None:
-    """Return *mark* with clean texts."""
     return mark and Mark(mark.state, clean(mark.badge), clean(mark.words))
 
 
 def name_subject(subject: Subject) -> str:
-    """Return the title of the picture of *subject*."""
     name = clean(subject.name)
     return name if subject.thread is None else f"{name}: {clean(subject.thread.headline)}"
 
@@ -201,7 +191,6 @@ END_NAMES: Mapping[str, str] = {START: "start", END: "end"}
 
 
 def plan_graph(subject: Subject, graph: Graph) -> GraphPlan:
-    """Return the plan of *graph*, the moves of *subject*."""
     marks: Marks = {} if subject.thread is None else subject.thread.marks
     reached = find_reached(graph)
     targets = [way.to for ways in graph.values() for way in ways]
@@ -264,8 +253,6 @@ def plan_flow(subject: Subject, flow: Flow, *, is_whole: bool = False) -> FlowPl
 
 
 class _Planner:
-    """Plans the nodes of one flow."""
-
     def __init__(self, flow: Flow, marks: Marks, roles: Mapping[str, str], most_alike: int) -> None:
         self._flow = flow
         self._marks = marks
@@ -273,11 +260,9 @@ class _Planner:
         self._most_alike = most_alike
 
     def mark(self, place: str) -> Mark | None:
-        """Return the mark of *place*, with clean texts."""
         return clean_mark(self._marks.get(place))
 
     def plan(self, place: str) -> Block:
-        """Return the block of the node at *place*."""
         node = self._flow.nodes[place]
         if node.kind in HOLDING:
             name, note = _heading(node), _condition(node)

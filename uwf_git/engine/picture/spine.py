@@ -50,7 +50,6 @@ class _Side(NamedTuple):
 
 
 def lay_out_graph(plan: GraphPlan) -> Drawing:
-    """Return the drawing of *plan*."""
     return _Spine(plan).draw()
 
 
@@ -70,7 +69,6 @@ class _Spine:
         self._entry_y: dict[int, int] = {}
 
     def draw(self) -> Drawing:
-        """Return the drawing."""
         self._place_stations()
         lines, texts = self._draw_straight()
         ends = [text.x + text.width for text in texts]
@@ -171,7 +169,6 @@ class _Spine:
         return lines, texts
 
     def _edge(self, station: int) -> int:
-        """Return how far the edge of *station* is from the spine."""
         return self._boxes[station].width // 2
 
     def _choose_lanes(self, numbers: Iterable[int]) -> dict[int, int]:

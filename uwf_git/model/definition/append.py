@@ -188,8 +188,6 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
 
 
 class Target(NamedTuple):
-    """The workflow of the thread that something is appended to."""
-
     name: str
     roles: tuple[str, ...]
     flow: Flow

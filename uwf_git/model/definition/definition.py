@@ -143,7 +143,6 @@ class UsedWorkflow(NamedTuple):
     """All nodes that it reaches, itself among them."""
 
     def list_names(self) -> list[str]:
-        """List the names of it and of the workflows inside it."""
         return [str(node.payload["name"]) for node in self.nodes if node.type == WORKFLOW]
 
     def nesting(self) -> int:

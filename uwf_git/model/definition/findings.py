@@ -111,7 +111,6 @@ class Findings:
     def read_optional_text(
         self, path: DocumentPath, fields: dict[str, Any], key: str
     ) -> str | None:
-        """Return the text under *key*; None if it is absent or not text."""
         return self.read_text((*path, key), fields[key]) if key in fields else None
 
     def _add(self, problem: Problem) -> None:
@@ -135,7 +134,6 @@ def _of(file: str | None) -> str:
 
 
 def yaml_kind(value: Any) -> str:
-    """Name the kind of *value* as people who write YAML would."""
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -148,7 +146,6 @@ def yaml_kind(value: Any) -> str:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the one of the *known* words that *word* probably means."""
     by_folded = {_folded(candidate): candidate for candidate in islice(known, _MOST_CANDIDATES)}
     nearest = difflib.get_close_matches(_folded(word), by_folded, n=1)
     return by_folded[nearest[0]] if nearest else None

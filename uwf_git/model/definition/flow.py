@@ -47,8 +47,6 @@ _LISTS = ("nodes", "else")
 
 
 class FlowFile(NamedTuple):
-    """What else is known of the file of a flow."""
-
     name: str
     """The name of the workflow."""
 
@@ -95,8 +93,6 @@ def read_flow(
 
 
 class AddedNodes(NamedTuple):
-    """What a file adds to a flow."""
-
     nodes: Mapping[str, Mapping[str, Any]]
     """The whole table."""
 
@@ -104,7 +100,6 @@ class AddedNodes(NamedTuple):
     """The workflows that the new nodes run, each with all nodes that it reaches."""
 
     roles: Mapping[str, RoleDefinition]
-    """A role for each new agent that has none."""
 
 
 def read_added_nodes(
@@ -163,14 +158,12 @@ class _FlowReader:
         self._ids: dict[str, str] = {}
 
     def know(self, flow: Flow) -> None:
-        """Begin with the nodes of *flow*."""
         for place, node in flow.nodes.items():
             self.nodes[place] = {"type": node.kind, **node.fields}
             if "id" in node.fields:
                 self._ids[str(node.fields["id"])] = place
 
     def build(self, language: str) -> Flow:
-        """Return the flow of all nodes."""
         nodes = {
             place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
             for place, fields in self.nodes.items()
@@ -190,7 +183,6 @@ class _FlowReader:
         return _Around(names, nesting)
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
-        """Read the node *value* into *place*, then those below it."""
         if not self._has_room(path, place):
             return
         kind = self._read_kind(path, value)
@@ -314,7 +306,6 @@ def _list_agents(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _has_items(fields: Mapping[str, Any]) -> bool:
-    """Check whether a node names the items of a list for the nodes in it."""
     return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
 
 

@@ -208,7 +208,6 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
 
 
 def _merges_all(merge: str | Mapping[str, str]) -> bool:
-    """Check whether a policy is for every key."""
     return isinstance(merge, str) or "*" in merge
 
 
@@ -247,8 +246,6 @@ CHOICES = {
 
 
 class _Number(NamedTuple):
-    """What a field that is a number may be."""
-
     words: str
     above: float = -1
     most: float = math.inf
@@ -278,13 +275,10 @@ _DEEPEST_INPUT = 200
 
 
 def kinds_with(key: str) -> list[str]:
-    """List the types that have *key*."""
     return [kind for kind, keys in KEYS.items() if key in keys]
 
 
 class FieldReader:
-    """Checks the fields of the nodes of one file."""
-
     def __init__(self, findings: Findings, language: str, check_text: CheckText) -> None:
         self._findings = findings
         self._language = language

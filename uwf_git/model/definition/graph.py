@@ -84,8 +84,6 @@ def _no_list(value: Any) -> str:
 
 
 class _GraphReader:
-    """Reads one list of entries."""
-
     def __init__(
         self,
         findings: Findings,

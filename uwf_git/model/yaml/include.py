@@ -33,7 +33,6 @@ class BadYaml(Refused):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return all problems, as the checks of a workflow do."""
         return (Problem("", self.problem, self.line, self.file),)
 
 
@@ -72,7 +71,6 @@ class YamlNode:
     """The included file of its parts; None for the document itself."""
 
     def add(self, key: str | int, part: "YamlNode", *, line: int) -> None:
-        """Add *part* under *key*, which is on *line*."""
         self.parts[key] = line, part
         self.size += part.size
         self.height = max(self.height, part.height + 1)
@@ -88,7 +86,6 @@ class YamlDocument:
     _root: YamlNode = field(repr=False, compare=False)
 
     def line(self, path: tuple[str | int, ...]) -> int | None:
-        """Return the line (from 1) of the key or the list item at *path*, or None."""
         place = self.place(path)
         return None if place is None else place[1]
 
@@ -190,8 +187,6 @@ class IncludedNotJson(CannotInclude):
 
 
 class Includes:
-    """The files that a document includes, read on demand."""
-
     def __init__(self, read: ReadFile, *, name: str = "") -> None:
         """*name* is the document's own file name: including that is a cycle."""
         self._read = read
@@ -234,12 +229,10 @@ class Includes:
 
 
 def is_yaml(path: str) -> bool:
-    """Check whether the file at *path* is YAML, which may include other files."""
     return path.lower().endswith(_YAML)
 
 
 def is_json(path: str) -> bool:
-    """Check whether the file at *path* is JSON."""
     return path.lower().endswith(_JSON)
 
 

@@ -172,7 +172,6 @@ class _Builder:
         self._nodes = 0
 
     def build_document(self) -> YamlNode:
-        """Build the one document of the stream."""
         next(self._events)
         if isinstance(next(self._events), yaml.StreamEndEvent):
             raise BadYaml("the file is empty")

@@ -102,13 +102,6 @@ def add_files(
 
 
 def sync_directories(directories: Iterable[str]) -> None:
-    """Force the names in *directories* to the disk.
-
-    A missing folder is skipped: git removes a folder after it has packed and synced its content.
-
-    Raises:
-        OSError: the system refused.
-    """
     opened: list[int] = []
     directory = ""
     try:
@@ -126,11 +119,6 @@ def sync_directories(directories: Iterable[str]) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Force all files and folders in *path* to the disk, then its own name.
-
-    Raises:
-        OSError: the system refused.
-    """
     for folder, _folders, files in os.walk(path, topdown=False):
         for name in files:
             _sync_path(os.path.join(folder, name))
@@ -163,7 +151,6 @@ def replace_file(
 
 
 def read_if_there(path: str) -> bytes:
-    """Return the content of the file at *path*; b"" if there is no such file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -172,7 +159,6 @@ def read_if_there(path: str) -> bytes:
 
 
 def remove_file(path: str) -> None:
-    """Remove the file at *path*, if it exists."""
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -98,12 +98,10 @@ def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator
 
 
 def markers(git_dir: str) -> str:
-    """Return the folder of markers, guards and temporary files."""
     return os.path.join(git_dir, "uwf", "ref-locks")
 
 
 def _paths(git_dir: str, name: str) -> tuple[str, str]:
-    """Return the paths of the lock of *name* and of its marker."""
     return (
         os.path.join(git_dir, name + ".lock"),
         os.path.join(markers(git_dir), _quote(name)),
@@ -179,7 +177,6 @@ def _remove_if_same(lock: str, taken: os.stat_result) -> None:
 
 
 def _take(marker: str, lock: str) -> os.stat_result:
-    """Create *lock*; return its stat, which identifies it."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

@@ -33,8 +33,6 @@ _CLOCK_S = 2.0
 
 
 class GcRuns(Conflict):
-    """Another gc is at work on the store."""
-
     code = "gc-runs"
 
     def __init__(self, holder: Holder) -> None:
@@ -57,7 +55,6 @@ def hold_gc_lock(store: Store) -> Iterator[None]:
 
 
 def is_gc_running(store: Store) -> bool:
-    """Check whether a gc of uwf is at work."""
     return is_held(store.local_path("locks", "gc"))
 
 

@@ -86,7 +86,7 @@ def _without_index(folder: str) -> Iterator[str]:
 
 
 def _is_left(path: str) -> bool:
-    """Tell whether a pack is old, and no one of git, which names a pack after its checksum."""
+    """Check whether a pack is old and not git's, which names a pack after its checksum."""
     try:
         with open(path, "rb", buffering=0) as file:
             left = os.fstat(file.fileno())
@@ -186,7 +186,6 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
 
 
 def _remove_thread_files(store: Store, thread: ThreadId) -> int:
-    """Remove what is left of a thread that is not active, unless a process holds it."""
     try:
         with lock_thread(store, thread, since_ms=int(time.time() * 1000)):
             if not _is_over(store, thread):

@@ -73,15 +73,13 @@ NOTHING_KEPT = Kept()
 
 
 class Place(NamedTuple):
-    """What git works on."""
-
     git_dir: str
     worktree: str | None = None
     index_file: str | None = None
     """By default the index of the git directory."""
 
     kept: Kept = NOTHING_KEPT
-    """They count if they belong to this repository."""
+    """These settings count if they belong to this repository."""
 
 
 @contextmanager
@@ -125,7 +123,7 @@ def run_fenced(
 
 
 def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEPT) -> Place | str:
-    """Return the repository and the work tree around *folder*, or why git finds none there.
+    """Return the repository and the work tree around *folder*, or why git finds no repository.
 
     The work tree is where its `.git` is, whatever its config says.
     """
@@ -143,7 +141,7 @@ def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEP
 
 
 def find_inner(environ: Mapping[str, str], path: str) -> Place | None:
-    """Return the repository whose work tree is *path*; None if git takes it for none."""
+    """Return the repository whose work tree is *path*; None if git sees no repository there."""
     # Of a `.git` that is no repository git would go on to the one outside.
     found = find_place(environ, path)
     if isinstance(found, Place) and found.worktree == os.path.realpath(path):
@@ -160,7 +158,6 @@ def find_common_dir(git_dir: str) -> str:
 def list_links(
     environ: Mapping[str, str], place: Place, *, cwd: str | None = None
 ) -> dict[str, str]:
-    """List the commits that the index names for repositories inside, by their paths from *cwd*."""
     ran = run_fenced(environ, place, "ls-files", "--stage", "-z", cwd=cwd)
     if ran.status:
         raise ProgramFailed("git", f"ls-files failed: {ran.last_line}")
@@ -192,7 +189,7 @@ def list_changed_inside(
 ) -> list[str]:
     """List the submodules, by their paths from *cwd*, in which something is not committed.
 
-    *ignored* has what of some is not looked for, in the words of ``submodule.<name>.ignore``.
+    *ignored* says by submodule what is not looked for, in the words of ``submodule.<name>.ignore``.
     """
     found = []
     for name in list_links(environ, place, cwd=cwd):
@@ -208,7 +205,7 @@ def list_changed_inside(
 
 
 def share_sparseness(common: str, git_dir: str) -> None:
-    """Let the new work tree of *git_dir* have what the main one has, if that has not all files."""
+    """Copy the sparse-checkout settings of the main work tree, if any, to the new *git_dir*."""
     found = _read_own(common, common)
     if found.get_flag("core.sparseCheckout", default=False):
         settings = {name: found.get_all(name) for name in found.values if name in _SPARSE}
@@ -218,9 +215,10 @@ def share_sparseness(common: str, git_dir: str) -> None:
 
 
 def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None:
-    """Keep the settings of the repository around *folder* in the file *path*, if there is one.
+    """Keep the settings of the repository around *folder*, if there is any, in the file *path*.
 
-    Those that are *known* of this repository count, since an agent may have changed them.
+    Settings that are *known* of this repository win, since an agent may have changed the present
+    ones.
     """
     top = _find_top(folder)
     if top is None:
@@ -240,13 +238,12 @@ def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None
 
 
 def read_settings(path: str | None) -> Kept:
-    """Return the settings that are kept in the file *path*; none if there is no such file."""
     content = b"" if path is None else read_if_there(path)
     return Kept(*json.loads(content)) if content else Kept()
 
 
 def _find_top(folder: str) -> str | None:
-    """Return the nearest folder around *folder* whose `.git` git would take for one."""
+    """Return the nearest folder around *folder* whose `.git` git would accept."""
     for top in folders_around(os.path.realpath(folder)):
         git_dir = os.path.join(top, ".git")
         if os.path.isfile(git_dir) or all(
@@ -269,7 +266,8 @@ def _read_ignored(place: Place) -> dict[str, str]:
 def _make_git_dir(environ: Mapping[str, str], common: str, place: Place) -> str:
     """Return a git directory with what *common* and the git directory of *place* have.
 
-    It is among the user's own files, which agents may not write, and named by what is in it.
+    The directory is among the user's own files, which agents may not write, and named after its
+    content.
     """
     parent = find_user_file(common, environ, "git-dirs")
     if parent is None:
@@ -346,7 +344,6 @@ def _read_head(git_dir: str) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    """Return the content of a file; b"" if it is no file, which git might wait for."""
     return read_if_there(path) if os.path.isfile(path) else b""
 
 

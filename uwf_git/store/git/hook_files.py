@@ -168,7 +168,6 @@ def find_unpinned(git_dir: str) -> str | None:
 
 
 def _runs_own_hooks(git_dir: str, config: GitConfig) -> bool:
-    """Check that no setting leads git to another hooks folder."""
     path = config.get(HOOKS_PATH)
     own = os.path.join(git_dir, PINNED[HOOKS_PATH])
     return path is None or os.path.realpath(os.path.join(git_dir, path)) == os.path.realpath(own)

@@ -35,8 +35,6 @@ class NoIdentity(Refused):
 
 
 class Committer(NamedTuple):
-    """Who makes commits."""
-
     identity: bytes
     """`name <email>`, as git accepts it."""
 
@@ -121,7 +119,7 @@ def clean_identity(name: str, email: str) -> bytes:
 
 
 def is_clean(identity: bytes) -> bool:
-    """Check whether *identity* is as ``find_committer`` makes it."""
+    """Check whether ``find_committer`` could have made *identity*."""
     name, _, email = identity.decode(errors="replace").rpartition(" <")
     return clean_identity(_MARKS.sub(" ", name), email.removesuffix(">")) == identity
 

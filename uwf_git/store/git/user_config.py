@@ -11,7 +11,6 @@ from uwf_git.store.git.program import ProgramFailed, run_program
 
 
 def set_user_config(environ: Mapping[str, str], name: str, value: str) -> None:
-    """Set *name* to *value* for all stores of the user."""
     git = find_program("git", environ)
     hint = f"put it into your ~/.gitconfig yourself: {name}"
     if git is None:

@@ -59,7 +59,6 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
 
 
 def build_put_message(new: Iterable[NodeHash]) -> bytes:
-    """Return the message of a commit that adds the nodes *new*."""
     names = " ".join(sorted(name for name in new if name not in BUILTIN))
     trailers = [("Uwf-Event", "put"), ("Uwf-Format", str(FORMAT))]
     return build_message("cas", f"put {names or 'the built-in schemas'}", trailers=trailers)

@@ -114,8 +114,6 @@ class Scan(NamedTuple):
 
 
 class IndexFile:
-    """The index, opened."""
-
     def __init__(self, path: str) -> None:
         self._path = path
         try:
@@ -155,7 +153,7 @@ class IndexFile:
             return [NodeHash(encode_u64(name + _HALF)) for (name,) in rows]
 
     def find_tip(self, ref: str) -> Oid | None:
-        """Return the commit at which *ref* was scanned; None if it was not, or not in full."""
+        """Return the commit at which *ref* was scanned in full; None without such a scan."""
         row = self._one("SELECT tip FROM source WHERE ref = ?", ref)
         tip = "" if row is None else str(row[0])
         return Oid(tip) if is_oid(tip) else None
@@ -166,7 +164,6 @@ class IndexFile:
         return "" if row is None else str(row[0])
 
     def is_whole(self) -> bool:
-        """Check that no row was lost or changed, so that a miss can be believed."""
         with self._guarded(), self._transaction("DEFERRED"):
             checks = self._execute("PRAGMA quick_check(1)").fetchall()
             seals = self._execute("SELECT total FROM seal").fetchall()
@@ -214,7 +211,6 @@ class IndexFile:
                     self._put_source(known, "")
 
     def remove(self) -> None:
-        """Remove the file; other processes that have it open lose their changes."""
         self._close()
         for path in (self._path, self._path + "-journal"):
             with suppress(OSError):
@@ -276,11 +272,6 @@ class IndexFile:
 
 
 def open_index(path: str) -> IndexFile:
-    """Open the index at *path*; create it if it is missing or damaged.
-
-    Raises:
-        IndexUnusable: the file cannot be read or created.
-    """
     try:
         return IndexFile(path)
     except _Damaged:
@@ -314,8 +305,6 @@ class Advice(NamedTuple):
 
 
 class IndexedNames(NamedTuple):
-    """The names in the index that begin with a prefix."""
-
     names: list[NodeHash]
     """Some may have been removed from the store."""
 
@@ -329,8 +318,6 @@ _T = TypeVar("_T")
 
 
 class NodeIndex:
-    """The index of a store, as one command uses it."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._path = store.local_path(_FILE)
@@ -345,11 +332,9 @@ class NodeIndex:
         self._is_complete = False
 
     def advise(self, name: NodeHash) -> Advice:
-        """Return the refs in which to search for the node *name*."""
         return self._query(lambda file: self._advise(file, name)) or NO_ADVICE
 
     def list_names(self, prefix: str) -> IndexedNames | None:
-        """List the nodes that begin with *prefix*; None if there is no usable index."""
         return self._query(lambda file: self._list_names(file, prefix))
 
     def learn(self, name: NodeHash, ref: str) -> None:
@@ -480,7 +465,6 @@ class NodeIndex:
 
 
 def _is_text(ref: str) -> bool:
-    """Check whether *ref* is UTF-8; other programs may create refs that are not."""
     try:
         ref.encode()
     except UnicodeEncodeError:

@@ -26,8 +26,6 @@ _MOST_OPEN = 1000
 
 
 class NoSuchNode(Refused):
-    """No ref of this store keeps the node."""
-
     code = "no-such-node"
 
     def __init__(self, text: str) -> None:
@@ -39,7 +37,7 @@ class NoSuchNode(Refused):
 
 
 def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
-    """Tell that several nodes begin with the given prefix."""
+    """Return the error for a prefix of several nodes."""
     return Refused(
         f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
         code="ambiguous-node",
@@ -94,11 +92,7 @@ class NodeLookup:
             return [node.type]
 
     def resolve(self, prefix: str) -> NodeHash:
-        """Return the name of the node that begins with *prefix*; a full name is not looked up.
-
-        Raises:
-            NoSuchNode, Refused: no node or several begin with it.
-        """
+        """Return the name of the node that begins with *prefix*; a full name is not looked up."""
         if is_node_hash(prefix):
             return NodeHash(prefix)
         matches = {name for name in BUILTIN if name.startswith(prefix)}
@@ -110,7 +104,6 @@ class NodeLookup:
         return matches.pop()
 
     def roots(self) -> Iterator[NodeRoot]:
-        """Yield all node roots of the store."""
         yield from self._open(self._refs)
 
     @cached_property

@@ -30,7 +30,6 @@ class BadRefFile(NamedTuple):
     """A file of refs that git rejects, or would not have written."""
 
     name: str
-    """Below the git directory."""
 
     problem: str
     hint: str
@@ -79,7 +78,6 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
 
 
 def read_loose_content(path: str) -> bytes:
-    """Return the beginning of a ref's file, without white space at its end."""
     with open(path, "rb") as file:
         return file.read(1000).rstrip()
 

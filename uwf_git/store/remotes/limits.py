@@ -26,8 +26,6 @@ _LONGEST_TIMEOUT_S = 24 * 3600
 
 
 class ReceiveLimits(NamedTuple):
-    """The largest blob of a push, and how long checking it may take."""
-
     most_blob_bytes: int
     timeout_s: int
 

@@ -66,8 +66,6 @@ if TYPE_CHECKING:
 
 
 class Credential(NamedTuple):
-    """A user name and password for one server."""
-
     username: str
     password: str
     description: str
@@ -77,9 +75,9 @@ class Credential(NamedTuple):
 def find_credential(
     url: RemoteUrl, git: str | None, environ: Mapping[str, str]
 ) -> Credential | None:
-    """Return the credential for *url* from git's helpers; None without one, or without git.
+    """Return the credential for *url* from git's helpers; None without a credential or without git.
 
-    If no helper has one, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
+    If no helper has a credential, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
     """
     if git is None:
         return None
@@ -99,7 +97,6 @@ def report_credential(
     git: str | None,
     environ: Mapping[str, str],
 ) -> None:
-    """Report to git's helpers whether the server accepted *credential*."""
     if git is not None:
         _run(git, verdict, environ, credential.description)
 
@@ -126,8 +123,6 @@ _MOST_ERROR_BYTES = 64 * 1024
 
 
 class Meter:
-    """The bytes of one connection."""
-
     def __init__(self, most_bytes: int) -> None:
         self._left = self._most = most_bytes
 
@@ -152,7 +147,6 @@ class Meter:
 
 
 def open_meter(config: GitConfig) -> Meter:
-    """Return a meter for one connection of a store with this *config*."""
     return Meter(read_fetch_limits(config).most_talk_bytes)
 
 
@@ -191,8 +185,8 @@ def request_safely(
 ) -> Any:
     """Send a request by *request*, and follow redirects; return the answer of the last server.
 
-    Headers with a name in *private* (but the user agent), and Authorization, go to the server of
-    *remote* alone.
+    Only the server of *remote* gets Authorization and the headers whose name is in *private*
+    (except the user agent).
     """
     hidden = {"authorization", *(name.lower() for name in private)} - {"user-agent"}
     for _hop in range(_MOST + 1):
@@ -234,8 +228,6 @@ T = TypeVar("T")
 
 
 class Access(NamedTuple):
-    """A remote, and what is needed to connect to it."""
-
     url: RemoteUrl
     config: GitConfig
     environ: Mapping[str, str]
@@ -243,12 +235,10 @@ class Access(NamedTuple):
 
     @property
     def is_served_here(self) -> bool:
-        """Check whether it is a local path and no git is installed to serve it."""
         return self.url.kind == "path" and self.git is None
 
     @property
     def git(self) -> str | None:
-        """Return the path of git, or None if it is not installed."""
         return find_program("git", self.environ)
 
     def check_trusted(self, store: Store) -> None:
@@ -260,7 +250,6 @@ class Access(NamedTuple):
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
-    """Receive into *incoming* what *choose* requests by the refs of the remote."""
     haves = _Haves()
     meter = open_meter(access.config)
 
@@ -284,8 +273,6 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
 
 def list_refs_there(access: Access) -> dict[str, Oid]:
-    """List the shared refs and the claims of the remote."""
-
     def ask(client: GitClient, path: str) -> dict[str, Oid]:
         found = client.get_refs(path.encode(), ref_prefix=_PREFIXES).refs
         return _shared_refs({ref: oid for ref, oid in found.items() if oid is not None})
@@ -376,10 +363,10 @@ class _Haves:
     next = __next__
 
     def ack(self, sha: ObjectID) -> None:
-        """Ignore that the remote has one of them."""
+        """Ignore that the remote has the commit *sha*."""
 
     def nak(self) -> None:
-        """Ignore that the remote has none of them."""
+        """Ignore that the remote has no common commit."""
 
 
 def _shared_refs(refs: Mapping[Ref, ObjectID]) -> dict[str, Oid]:

@@ -38,7 +38,7 @@ Sign = Callable[[bytes], bytes]
 
 
 def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
-    """Tell that the settings require signed commits, and this one cannot be signed."""
+    """Return the error for a required signature that cannot be made."""
     return Refused(
         f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
         code="cannot-sign",
@@ -48,7 +48,6 @@ def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
 
 
 def unfit_setting(store: Store, name: str, problem: str) -> Refused:
-    """Say that a git setting about signatures has an invalid value."""
     return Refused(
         f"{name} {problem}",
         code="unfit-setting",
@@ -58,8 +57,6 @@ def unfit_setting(store: Store, name: str, problem: str) -> Refused:
 
 
 class _Signer(NamedTuple):
-    """The program and the key to sign with."""
-
     store: Store
     environ: Mapping[str, str]
     program: str
@@ -67,7 +64,6 @@ class _Signer(NamedTuple):
     """A file or a public key; for gpg any name of a key; "": ask gpg.ssh.defaultKeyCommand."""
 
     def run(self, argv: Sequence[str], *, given: bytes = b"") -> Ran:
-        """Run the program, or one that names the key."""
         timeout_s = read_sign_timeout(self.store)
         try:
             return run_program(argv, self.environ, given=given, timeout_s=timeout_s)
@@ -122,7 +118,6 @@ def read_sign_timeout(store: Store) -> int:
 
 
 def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -> str:
-    """Return the program for signatures of the format *name*."""
     setting = f"gpg.{name}.program"
     usual = SIGNATURE_FORMATS[name]
     named = store.config.get(setting)
@@ -201,7 +196,6 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
 
 
 def _key_command(store: Store) -> list[str]:
-    """Return the words of gpg.ssh.defaultKeyCommand."""
     command = store.config.get(_KEY_COMMAND)
     if not command:
         raise cannot_sign(

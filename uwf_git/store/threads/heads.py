@@ -22,16 +22,12 @@ _FULL_LENGTH = 26
 
 
 class Head(NamedTuple):
-    """The newest commit of a thread."""
-
     thread: ThreadId
     commit: Oid
     archived: bool
 
 
 class NoSuchThread(Refused):
-    """The store has no such thread."""
-
     code = "no-such-thread"
 
     def __init__(self, text: str) -> None:
@@ -60,8 +56,6 @@ class BranchNotBegun(Refused):
 
 
 class AmbiguousThread(Refused):
-    """Several threads have this prefix."""
-
     code = "ambiguous-thread"
 
     def __init__(self, text: str, matches: list[ThreadId], described: Sequence[str]) -> None:
@@ -74,8 +68,6 @@ class AmbiguousThread(Refused):
 
 
 class ThreadExists(Conflict):
-    """The id of a new thread is taken."""
-
     code = "thread-exists"
 
     def __init__(self, thread: ThreadId) -> None:
@@ -83,8 +75,6 @@ class ThreadExists(Conflict):
 
 
 class HeadMoved(Conflict):
-    """Another process moved the thread in the meantime."""
-
     code = "head-moved"
 
     def __init__(self, thread: ThreadId) -> None:
@@ -96,7 +86,6 @@ class HeadMoved(Conflict):
 
 
 def find_head(store: Store, thread: ThreadId) -> Head | None:
-    """Return the head of *thread*, or None if there is no such thread."""
     # In this order, a thread that is archived in between is found at least once.
     active = store.refs.find(ACTIVE + thread)
     archived = store.refs.find(ARCHIVE + thread)
@@ -106,11 +95,6 @@ def find_head(store: Store, thread: ThreadId) -> Head | None:
 
 
 def get_head(store: Store, thread: ThreadId) -> Head:
-    """Return the head of *thread*.
-
-    Raises:
-        NoSuchThread: there is no such thread.
-    """
     head = find_head(store, thread)
     if head is None:
         store.refs.check_packed()
@@ -128,7 +112,7 @@ def resolve_thread(store: Store, text: str) -> ThreadId:
 
 
 def resolve_head(store: Store, text: str) -> Head:
-    """Return the head of the thread whose id is *text* or begins with it; raise as above."""
+    """Return the head of the thread whose id is *text* or begins with it; as `resolve_thread`."""
     thread = parse_thread_id(text)
     try:
         return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
@@ -198,11 +182,6 @@ def _is_archived(store: Store, thread: ThreadId) -> bool:
 
 
 def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
-    """Create the head of a new *thread* at *commit*.
-
-    Raises:
-        ThreadExists: its id is taken.
-    """
     if store.refs.find(ARCHIVE + thread) is not None or not store.refs.create(
         ACTIVE + thread, commit
     ):
@@ -246,7 +225,7 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
 
 
 def replace_archive(store: Store, head: Head, to: Oid) -> None:
-    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one."""
+    """Let an ended thread have the end *to*; another ref of the caller keeps the old end."""
     if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
         raise HeadMoved(head.thread)
     debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)

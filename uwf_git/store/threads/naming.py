@@ -17,7 +17,7 @@ _NEWEST = re.compile("@([1-9][0-9]{0,8})?")
 
 
 class ShortIds:
-    """The shortest beginning of each id that no other one has.
+    """The shortest beginning of each id that no other id has.
 
     It has the symbols of the time at least, so that it stays unique while threads come.
     """
@@ -30,7 +30,7 @@ class ShortIds:
         return place < len(self._all) and self._all[place] == thread
 
     def shorten(self, thread: str) -> str:
-        """Return the short id of *thread*, which need not be one of them."""
+        """Return the short id of *thread*, which need not be among these ids."""
         place = bisect_left(self._all, thread)
         around = self._all[max(place - 1, 0) : place + 2]
         alike = max((_count_alike(thread, each) for each in around if each != thread), default=0)
@@ -38,12 +38,11 @@ class ShortIds:
 
 
 def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
-    """Return the short ids of all threads of *store*, and of branches that may have *not_begun*."""
     return ShortIds({*_list_all(store), *not_begun})
 
 
 def find_newest(store: Store, text: str) -> ThreadId | None:
-    """Return the thread that ``@`` (the newest) or ``@2`` (the one before) names; None if none.
+    """Return the thread that ``@`` (the newest) or ``@2`` (the second newest) names, or None.
 
     As in lists, a branch does not count where its thread is.
     """
@@ -61,7 +60,7 @@ def find_newest(store: Store, text: str) -> ThreadId | None:
 def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
     """Return the branches whose ids begin with *text* and that nobody has begun here.
 
-    Each with the thread that has split into it.
+    Each branch comes with the thread that has split into it.
     """
     prefix = "" if text.startswith("@") else parse_thread_prefix(text)
     found: dict[ThreadId, ThreadId] = {}
@@ -105,7 +104,7 @@ def _list_all(store: Store) -> set[ThreadId]:
 
 
 def _read(store: Store, thread: ThreadId) -> Snapshot | None:
-    """Return a thread, whose start can be read; None if it is gone or damaged."""
+    """Return the snapshot of a thread whose start can be read; None if it is gone or damaged."""
     try:
         head = find_head(store, thread)
         snapshot = None if head is None else read_snapshot(store, head.commit)

@@ -21,8 +21,6 @@ _STATUS_OF = {"too-busy": 503, "no-such-method": 405, "bad-body": 400, "system-e
 
 
 class Exact(NamedTuple):
-    """A value that is written as it is."""
-
     value: Any
 
 
@@ -39,8 +37,6 @@ class Created(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """An SVG picture."""
-
     svg: str
 
 
@@ -90,7 +86,6 @@ def bad_body(name: str, problem: str) -> BadUsage:
 
 
 def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
-    """Return the text *name* of a body; "" if it has none."""
     value = body.get(name)
     if value is None and not needed:
         return ""
@@ -100,13 +95,11 @@ def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> st
 
 
 def check_names(body: Mapping[str, Any], *known: str) -> None:
-    """Check that a body has no other fields."""
     for name in body.keys() - set(known):
         raise bad_body(name, "there is no such field")
 
 
 def tell_error(told: Told, mask: Mask) -> tuple[int, dict[str, Any]]:
-    """Return the status and the document of an error."""
     status = _STATUS.get(told.exit_status, 500)
     if told.code in _MISSING:
         status = 404

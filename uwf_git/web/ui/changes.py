@@ -32,8 +32,6 @@ class _Change(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What a stream has told, or can tell."""
-
     number: int
     logs: dict[ThreadId, int]
     problem: str | None
@@ -90,11 +88,9 @@ class Changes:
 
     @property
     def at(self) -> str:
-        """The number of the newest change."""
         return f"{self._start}-{self._number}"
 
     async def close(self) -> None:
-        """End all streams."""
         self.is_over = True
         async with self._changed:
             self._changed.notify_all()
@@ -151,7 +147,6 @@ class Changes:
         return int(number) if first <= int(number) <= self._number else None
 
     def _tell(self, told: _Known) -> list[dict[str, Any]]:
-        """Return the lines of what is known beyond *told*."""
         lines: list[dict[str, Any]] = []
         threads = frozenset(
             thread for each in self._seen if each.number > told.number for thread in each.threads

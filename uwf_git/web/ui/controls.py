@@ -154,7 +154,6 @@ CONTROLS: Mapping[str, Control] = {
 
 
 def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
-    """Return the route of the control *verb*."""
     control = CONTROLS[verb]
 
     def route(site: Site, asked: Asked) -> dict[str, Any]:
@@ -206,6 +205,5 @@ def tell_drive(
     driver: dict[str, Any] | None = None,
     refused: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the answer of a control."""
     tip = get_head(site.open(), ThreadId(task.task_id)).commit
     return {"thread": task.task_id, "tip": tip, "driver": driver, "refused": refused}

@@ -27,8 +27,6 @@ class _Line(NamedTuple):
 
 
 class _LiveLog:
-    """The lines of one thread's logs, numbered from 1."""
-
     def __init__(self, store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
         self._reader = LogReader(store, LogRequest(thread, _FIRST, environ))
         self._lines: deque[_Line] = deque(maxlen=_MOST_KEPT)
@@ -57,7 +55,6 @@ class _LiveLog:
         }
 
     def close(self) -> None:
-        """Close the files."""
         self._reader.close()
 
 

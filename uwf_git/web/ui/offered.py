@@ -42,14 +42,12 @@ def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
 
 
 def find_agent(site: Site, store: Store, name: str, field: str) -> Agent:
-    """Return the agent of this id, for a new thread."""
     return _find_one(find_agents(site.here(store), site.place.cwd), name, field)
 
 
 def read_agents(
     site: Site, store: Store, given: Any, roles: Collection[str], directory: str
 ) -> dict[str, Agent]:
-    """Return the agents that *given* names for *roles* by their ids."""
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):

@@ -196,7 +196,6 @@ def _summarize(entry: dict[str, Any]) -> str | None:
 
 
 def view_entry(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return one event of a thread with its texts."""
     store = site.open()
     head = resolve_head(store, asked.params["thread"])
     entry = site.stories.find(store, head, asked.params["commit"])
