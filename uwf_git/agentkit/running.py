@@ -125,10 +125,7 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
 
 
 def _log_to_file() -> None:
-    """Write the debug log if UWF_DEBUG names a file.
-
-    Not to stderr, which is recorded, and whose last line is read.
-    """
+    """Write the debug log if UWF_DEBUG names a file; stderr is recorded, its last line read."""
     if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
         from uwf_git.commands.admin.debug_output import (  # noqa: PLC0415 (10 ms, and rarely used)
             switch_on_debug_log,

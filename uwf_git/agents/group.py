@@ -68,10 +68,10 @@ def check_cancelled() -> None:
 
 
 def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
-    """Return the *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
+    """Return the *futures* that are done, as soon as any is; Ctrl-C is noticed meanwhile.
 
-    The kernel may give the signal to another thread, and Python handles it in the main one only:
-    so that one wakes now and then.
+    The kernel may give the signal to another thread, and Python handles it in the main thread only:
+    so the main thread wakes now and then.
     """
     from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
         FIRST_COMPLETED,

@@ -111,11 +111,9 @@ def run_agent(
     """Run an agent to its end and return what it left.
 
     Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
-    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile.
-
-    Raises:
-        WorkdirMissing, SpawnFailed: nothing has run.
-        AgentInterrupted: Ctrl-C; it carries the run.
+    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile. Raises
+    WorkdirMissing, SpawnFailed or RunDirUnusable if nothing could run, and for Ctrl-C
+    AgentInterrupted, which carries the run.
     """
     _check_workdir(request.workdir)
     with closing(create_run_outputs(request.run_dir)) as outputs:

@@ -155,10 +155,7 @@ class RunOutputs(NamedTuple):
 
 
 def create_run_outputs(run_dir: str) -> RunOutputs:
-    """Create *run_dir* with empty outputs, and reserve room for an ordinary answer.
-
-    Outputs of an engine that died before it started the agent are replaced.
-    """
+    """Create *run_dir* with empty outputs, replacing a dead engine's, with room for an answer."""
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):
         raise Refused(
@@ -276,7 +273,7 @@ def is_left_behind(run_dir: str, alive_path: str) -> bool:
 def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) -> bool:
     """End the agent that runs in *run_dir*: SIGTERM, wait at most *grace_s*, SIGKILL.
 
-    Return whether there was one. Its engine sees an ordinary end.
+    Return whether there was an agent. Its engine sees an ordinary end.
     """
     group = find_group(run_dir, alive_path)
     # Members that have closed the lock file are stopped too.

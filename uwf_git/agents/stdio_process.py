@@ -1,8 +1,7 @@
 """A program that we talk to line by line over its stdin and stdout.
 
 Threads read its output, so no pipe can fill and block both sides. After ``close`` nothing that the
-program started runs any more: its group, then what left the group; and it cannot outlive us
-(nested.py).
+program started runs any more (nested.py).
 """
 
 import os

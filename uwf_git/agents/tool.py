@@ -1,7 +1,7 @@
 """Run a command for an agent that is itself being run; output as on a terminal.
 
-When ``run_tool`` returns or raises, the command has ended. It has a process group of its own, and
-in it a watchdog shell that kills the group when we die.
+When ``run_tool`` returns or raises, the command has ended. Its process group also has a watchdog
+shell, which kills the group when we die.
 """
 
 import os

@@ -69,10 +69,7 @@ def warn_of_files(store: Store) -> list[str]:
 
 
 def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Return a warning if *store* was changed and the committer is a guess; None ever after.
-
-    The file of warnings has each guess once, so that each user of a shared store is warned.
-    """
+    """Return a warning if a changed *store* has a guessed committer; each guess is told once."""
     if not store.refs.has_changed:
         return None
     from uwf_git.store.git.identity import (  # noqa: PLC0415 (readers need no identity)

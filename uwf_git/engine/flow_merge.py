@@ -1,7 +1,4 @@
-"""Join states: a three-way merge of what branches made of the state, key by key.
-
-Rules: FORMAT.md, "State of a flow". The order of keys decides nothing.
-"""
+"""Join states: a three-way merge, by key, of what branches made of the state (FORMAT.md)."""
 
 import json
 import shlex
@@ -62,8 +59,7 @@ class Conflict(NamedTuple):
     path: tuple[str, ...]
     base: Any
     values: tuple[tuple[Side, Any], ...]
-    """What the sides made of it, ``MISSING`` where they removed it; empty: it is to be appended
-    to, and is no list."""
+    """What the sides made of it, ``MISSING`` where they removed it; empty: an append to no list."""
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON; what is missing has no member."""
@@ -143,10 +139,10 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
 
 
 def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
-    """Join the items of the map *node*; *results* go to its ``output``, null where one failed.
+    """Join the items of the map *node*; *results* go to its ``output``, null for a failed item.
 
-    Of the sides' states only the keys that ``merge`` names count (all, if it is one policy or has
-    ``*``), and never the item and its index.
+    Of the sides' states only the keys that ``merge`` names count (all, if it is a single policy or
+    has ``*``), and never the item and its index.
     """
     policies: Policies = node.fields.get("merge", {})
     merger = _Merger(join, policies)

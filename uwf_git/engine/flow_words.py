@@ -1,7 +1,7 @@
 """The expressions of a flow, evaluated where a thread stands: conditions, templates, lists.
 
-Answers depend on the arguments alone. JavaScript is bounded by its own evaluator; JSONata is to be
-called within limits (agents/limited_fork.py).
+Answers depend on the arguments alone. Call JSONata within limits (agents/limited_fork.py);
+JavaScript has its own.
 """
 
 import json
@@ -72,7 +72,7 @@ class FlowWords:
     def inside(self, at: Position) -> "FlowWords":
         """Return what evaluates expressions at *at*: with the items of the loops on the way.
 
-        Such an item is in the state under its name, as a map's is in its branch, and its number,
+        The state has such an item under its name, as a map's item in its branch, and its number,
         from 0, under that name and ``Index``. Neither is stored.
         """
         words, flow = self, self.flow

@@ -1,7 +1,4 @@
-"""Forms: ask a person for the fields of a JSON Schema, one by one.
-
-The result fits the schema; a value that was not given is left out, except for constants.
-"""
+"""Forms: ask a person for the fields of a JSON Schema; what was not given is left out."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -44,10 +41,7 @@ def list_questions(schema: Any) -> list[str]:
 
 
 def fill_form(asker: FormIO, schema: Any, *, check: CheckAnswer, before: Any = None) -> Any:
-    """Ask for a value that fits *schema*, until there is one.
-
-    *before* is the previous answer; an empty input keeps it.
-    """
+    """Ask for a value that fits *schema*; an empty input keeps the previous answer, *before*."""
     form = _Form(asker, schema, check)
     value = before
     while True:

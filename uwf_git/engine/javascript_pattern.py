@@ -1,8 +1,7 @@
-r"""Regular expressions as JavaScript reads them, on Python's `re`.
+r"""Regular expressions as JavaScript reads them, on Python's `re`: translated, or refused.
 
 JSONata is defined by JavaScript, and agents' texts show the difference: Python's ``$`` holds before
-a last line break, its ``\d`` and ``\w`` know all scripts, its ``.`` matches ``\r``. A pattern is
-translated, or refused where Python would read it otherwise.
+a last line break, its ``\d`` and ``\w`` know all scripts, its ``.`` matches ``\r``.
 """
 
 import re

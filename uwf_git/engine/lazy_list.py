@@ -19,8 +19,8 @@ class LazyList(list[Item]):
     """A read-only list of the items at *places*, which *read* returns; made by ``lazy_list``.
 
     The length is known without reading. Slices are lazy too. The newest item that was read is kept,
-    so ``steps[-1].meta, steps[-1].content`` reads once. It equals any list or tuple of the same
-    items; copies of it, but for ``copy.copy``, are plain lists.
+    so ``steps[-1].meta, steps[-1].content`` reads once. Copies, but for ``copy.copy``, are plain
+    lists.
     """
 
     __slots__ = ("_kept", "_places", "_read")

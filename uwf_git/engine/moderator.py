@@ -305,10 +305,7 @@ class StepSummary(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a thread stands: the step just done, and the thread's state.
-
-    Before the first step: ``START``, no meta, depth 0.
-    """
+    """Where a thread stands: the step just done (at first ``START``, depth 0), and the state."""
 
     role: str
     """The role whose step was just done, or ``START``."""
@@ -325,11 +322,7 @@ class Position(NamedTuple):
 
 
 def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
-    """Return the role that follows *position*, or ``END``.
-
-    *holds* evaluates one condition; what it raises is passed on, since a condition that cannot be
-    evaluated is not false.
-    """
+    """Return the role that follows *position*, or ``END``; errors of *holds* are never "false"."""
     if position not in graph:
         raise Refused(
             f"the moderator has no transitions from {position}",
@@ -351,9 +344,9 @@ def build_context(
 ) -> LazyContext:
     """Return what a condition sees at *position*.
 
-    *load_history* returns the steps before the one just done, oldest first: at depth 3, two
-    (seed 000's example). It is called only if a condition reads ``history``, and never where there
-    can be no earlier step. Of a ``LazyList`` only those are read that the condition looks at.
+    *load_history* returns the steps before the step just done, oldest first: at depth 3, two (seed
+    000's example). It is called only if a condition reads ``history``, and never where there can be
+    no earlier step. Of a ``LazyList`` only the items are read that the condition looks at.
     """
 
     def summaries() -> Sequence[dict[str, Any]]:

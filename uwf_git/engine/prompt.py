@@ -1,7 +1,7 @@
-"""Prompts: everything an agent is told, in one text.
+"""Prompts: everything an agent is told, in one text; the same context gives the same prompt.
 
-The same context gives the same prompt. Each omission is noted with its size, and the text of
-another agent is between marks that it cannot have written itself.
+Each omission is noted with its size, and the text of another agent is between marks that it cannot
+have written itself.
 """
 
 import json
@@ -555,10 +555,7 @@ def _cut(text: str, limit: int, context: AgentContext) -> str:
 
 
 def _shorten(text: str, limit: int, whole: str) -> str:
-    """Keep the beginning and the end of a text that is too long, with a note between them.
-
-    *whole* says where all of it is.
-    """
+    """Keep the beginning and the end of a text that is too long; a note says where *whole* is."""
     if len(text) <= limit:
         return text
     head, tail = max(0, limit * 2 // 3), max(0, limit // 3)

@@ -206,11 +206,7 @@ class _Stuck(Exception):
 
 
 def find_least(schema: Any) -> Any:
-    """Return the least value that fits *schema*.
-
-    Raises:
-        NothingFits: none was found.
-    """
+    """Return the least value that fits *schema*, or raise NothingFits."""
     for value in list_least(schema):
         if not check_value(schema, value):
             return value

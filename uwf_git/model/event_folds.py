@@ -1,8 +1,8 @@
-"""What each event does to a thread's status and state: one function per row of event_rules.py.
+"""What each event does to a thread's status and state: a function for each row of event_rules.py.
 
-Each returns the status and the now.json after the event. They depend only on the thread before
-and on the event's own nodes, so that any reader can fold a history again and compare.
-Format: FORMAT.md, "What events do".
+Each returns the status and the now.json after the event. They depend only on the thread before and
+on the event's own nodes, so that any reader can fold a history again and compare. Format:
+FORMAT.md, "What events do".
 """
 
 from collections.abc import Mapping
@@ -146,10 +146,7 @@ def build_start(
 
 
 def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadState:
-    """Return the state of a new thread; *start* is its StartNode.
-
-    *initial_state* is that of the workflow.
-    """
+    """Return the state of a new thread of the StartNode *start*."""
     payload = start.payload
     target = find_reference(payload["workflow"])
     if target is None:
@@ -207,10 +204,7 @@ def _after_try(before: ThreadState, cause: Cause, after: ThreadState) -> After:
 
 
 def after_attempt(before: Standing, cause: Cause) -> After:
-    """Count the attempt; without retries left the thread has failed, or gives up a place.
-
-    A failed thread that was tried again stays failed.
-    """
+    """Count the attempt; without retries the thread fails or gives up a place."""
     state, attempt = before.state.begin_tries(cause.at), cause.payload
     had_failed = (state.paused_from or before.record.status) == "failed"
     until = find_wait_end(attempt)

@@ -117,8 +117,7 @@ class FlowNode(NamedTuple):
 class Flow:
     """The table of a flow; nobody changes it. A lookup takes the same time in any flow.
 
-    *nodes* are by place, in the order of the file; *language* is that of the conditions and
-    templates: ``javascript`` or ``jsonata``.
+    *nodes* are by place, in the order of the file; *language* is ``javascript`` or ``jsonata``.
     """
 
     def __init__(self, nodes: Mapping[str, FlowNode], language: str = "javascript") -> None:
@@ -185,12 +184,7 @@ def level(place: str) -> int:
 
 
 def parse_flow(payload: Any) -> Flow:
-    """Read the payload of a Flow node.
-
-    Raises:
-        BadFlow: it has no root, a gap, too many nodes or levels, or a node that its kind cannot
-            have.
-    """
+    """Read a Flow node's payload; BadFlow: no root, a gap, over a limit, or an odd node."""
     try:
         table = {str(place): dict(fields) for place, fields in payload["nodes"].items()}
         nodes = {
@@ -300,11 +294,7 @@ class Position(NamedTuple):
 
 
 def parse_position(text: str) -> Position:
-    """Read a position in its one spelling, without leading zeros.
-
-    Raises:
-        NotAPosition: it is none.
-    """
+    """Read a position in its one spelling, without leading zeros, or raise NotAPosition."""
     pieces = text.split("/", MAX_LEVELS)
     parts: list[Part] = []
     for piece in pieces:

@@ -16,18 +16,12 @@ _FORGIVEN = str.maketrans("abcdefghijklmnopqrstuvwxyzILO", "ABCDEFGH1JK1MN0PQRST
 
 
 def encode_u64(number: int) -> str:
-    """Write *number* (0 to 2**64-1) as 13 symbols, most significant first.
-
-    13 symbols hold 65 bits, so the first is always 0 to F.
-    """
+    """Write *number* (0 to 2**64-1) as 13 symbols, most significant first (at most F)."""
     return "".join([ALPHABET[(number >> shift) & 31] for shift in range(60, -1, -5)])
 
 
 def fold(text: str) -> str:
-    """Return the canonical spelling of *text*: upper case, I and L as 1, O as 0.
-
-    Symbols outside the alphabet are unchanged; the caller refuses them.
-    """
+    """Return *text* in upper case, I and L as 1, O as 0; other symbols stay for the caller."""
     return text.translate(_FORGIVEN)
 
 

@@ -39,8 +39,5 @@ def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
 
 
 def content_hash(type_hash: NodeHash, payload: Any, *, name: NodeHash) -> NodeHash:
-    """Return the hash of canonical content that is stored as *name*.
-
-    A node that claims to be its own type is hashed as a meta-schema.
-    """
+    """Return the hash of canonical content; if *name* is its type, as a meta-schema."""
     return canonical_hash(None if type_hash == name else type_hash, payload)

@@ -33,10 +33,7 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_unfit(usage: Mapping[str, Any]) -> str | None:
-    """Return which amount that limits count is none in *usage*; null is as if it were not there.
-
-    A number below zero would lower the sum, and what is no number would take its place.
-    """
+    """Return which amount in *usage* that limits count is negative or no number, or None."""
     for name in COUNTED:
         value = usage.get(name)
         if value is not None and not (_is_number(value) and value >= 0):

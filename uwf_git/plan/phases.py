@@ -2,9 +2,8 @@
 
 The roles are those of the workflow ``plan-execute``. A try is a turn of the planner or of the
 executor: it ends by a verdict, or by an attempt that counts against the retries. A verifier that
-breaks is asked again, and that is no try.
-
-The state file and the session log are views: the thread is the truth, and both can be deleted.
+breaks is asked again, without another try. The state file and the session log are views: both can
+be deleted.
 """
 
 import json
@@ -243,7 +242,7 @@ def list_plans(meta: Any) -> tuple[PlanFile, ...]:
 def list_plan_rows(state: PlanState, on_disk: Sequence[PlanFile]) -> list[dict[str, Any]]:
     """List all plans, by number, with their ``status``.
 
-    A plan that is only on the disk has ``tracked`` false, one that is gone has ``missing`` true.
+    A plan that is only on the disk has ``tracked`` false, a plan that is gone has ``missing`` true.
     """
     present = {plan.file for plan in on_disk}
     rows = []
@@ -271,10 +270,7 @@ def _word_of(state: PlanState, place: int) -> PlanWord:
 
 
 def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of the state file.
-
-    *where* has ``thread``, ``repo``, ``address`` and ``port``; what it has not is null.
-    """
+    """Return the state file; *where* may have ``thread``, ``repo``, ``address`` and ``port``."""
     current = state.current
     document = {
         "phase": state.phase,
@@ -300,10 +296,7 @@ def render_moment(time_ms: int) -> str:
 def write_state(
     workdir: str, state: PlanState, where: Mapping[str, Any], *, state_file: str = STATE_FILE
 ) -> bool:
-    """Replace the state file, unless it says the same already; return whether it changed.
-
-    A file behind a link that leads out of *workdir* is left alone.
-    """
+    """Write the state file, unless a link leads out of *workdir*; return if it changed."""
     inside = resolve_inside(workdir, state_file)
     if inside is None:
         return False
@@ -315,10 +308,7 @@ def write_state(
 
 
 def read_state(workdir: str, *, state_file: str = STATE_FILE) -> dict[str, Any]:
-    """Return what the state file says; {} if it is not there, or is no such file.
-
-    It is a hint where the thread is, and never the truth.
-    """
+    """Return what the state file says, {} without a readable file; a hint, and never the truth."""
     try:
         content = read_whole(os.path.join(workdir, state_file)) or b""
         document = json.loads(content.decode("utf-8-sig"))
@@ -337,8 +327,7 @@ def render_entries(
 ) -> dict[str, dict[str, str]]:
     """Return the entries of a *story*, oldest first, by file name and then by commit.
 
-    The story goes on from *state*. The days and times are those of *zone*, by default of this
-    machine.
+    The story goes on from *state*. Days and times are in *zone*, by default this machine's.
     """
     days: dict[str, dict[str, str]] = {}
     for happened in story:
@@ -374,12 +363,9 @@ def write_session_log(
     state: PlanState = IDLE,
     memory_dir: str = MEMORY_DIR,
 ) -> list[str]:
-    """Add the entries of a *story* that the logs in *memory_dir* have not.
+    """Add missing entries of a *story* to the logs in *memory_dir*; return the files that changed.
 
     The story goes on from *state*. A log behind a link is left alone.
-
-    Returns:
-        The paths of the files that changed.
     """
     written = []
     for name, entries in render_entries(story, state=state).items():

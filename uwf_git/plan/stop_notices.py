@@ -53,11 +53,7 @@ class Notice(NamedTuple):
 
 
 def find_object(received: bytes) -> bytes | None:
-    """Return the JSON object that was *received*, None before it is whole; the rest is ignored.
-
-    Raises:
-        BadNotice: it is no object, too large or too deep.
-    """
+    """Return the JSON object that was *received*, None before it is whole; the rest is ignored."""
     if _MARK.startswith(received):
         return None
     content = received.removeprefix(_MARK)
@@ -79,11 +75,7 @@ def find_object(received: bytes) -> bytes | None:
 
 
 def parse_notice(content: bytes) -> Notice:
-    """Parse the object that ``find_object`` found.
-
-    Raises:
-        BadNotice: it is not JSON in UTF-8, or not a stop notice.
-    """
+    """Parse the object that ``find_object`` found."""
     try:
         document = parse_strict_json(content.decode())
     except UnicodeDecodeError as error:
@@ -128,9 +120,9 @@ class StopGrace:
         self._ends: float | None = None
 
     def begin(self, turn: TurnAtWork | None, *, has_stopped: bool = False) -> None:
-        """Begin *turn*, or end the one at work; earlier notices are forgotten.
+        """Begin *turn*, or end the turn at work; earlier notices are forgotten.
 
-        Of a turn that is taken up again, *has_stopped* says that a notice has come before.
+        For a turn that is taken up again, *has_stopped* says that a notice has come before.
         """
         with self._lock:
             self._turn, self._ends = turn, None
@@ -138,7 +130,7 @@ class StopGrace:
                 self._renew()
 
     def take(self, notice: Notice) -> bool:
-        """Take a notice; return whether it is about the turn at work. Else it changes nothing.
+        """Take a notice; return whether it is about the turn at work. Other notices change nothing.
 
         Without thread and head a notice is about any turn of its phase.
         """
@@ -187,8 +179,8 @@ class CannotListen(Refused):
 class StopServer(socketserver.ThreadingTCPServer):
     """A server that listens until it is closed; use it in a ``with``.
 
-    *on_notice* is called for one notice at a time, in a thread of the server; the sender gets its
-    answer afterwards.
+    *on_notice* is called for a single notice at a time, in a thread of the server; the sender gets
+    its answer afterwards.
     """
 
     read_s = 5.0

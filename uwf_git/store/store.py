@@ -110,10 +110,9 @@ class Store(NamedTuple):
 
 
 def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
-    """Open the git directory at *path*, or the git directory of the work tree at *path*.
+    """Open the git directory at *path*, or of the work tree there, or raise NotAStore.
 
     The settings are those of the repository; with *environ*, all settings that git has there.
-    Raises `NotAStore` if there is no git directory.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
@@ -143,10 +142,7 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 
 
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
-    """Create a bare repository at *path*, like `git init --bare`, and open it.
-
-    A second process, at the same time or after a kill, completes or opens the same repository.
-    """
+    """Create a bare repository at *path*, or complete one that is being created, and open it."""
     head = os.path.join(path, "HEAD")
     # Durable: everything that is synced later is in this folder.
     make_folder(path, durable=True)

@@ -123,10 +123,7 @@ def list_trusted(store: Store) -> list[Trusted]:
 
 
 def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
-    """List the payloads that the store's own git config names, as an older uwf wrote them.
-
-    They do not count, since a store may come from anywhere. Digests are left out.
-    """
+    """List the payloads (not digests) that the store's git config names, which do not count."""
     texts = read_config_file(os.path.join(store.path, "config")).get_all(OLD_NAME)
     found = [Trusted(text).agent for text in dict.fromkeys(texts)]
     return [each for each in found if each is not None and isinstance(each.get("command"), str)]
@@ -135,10 +132,7 @@ def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
 def untrust_agents(
     store: Store, *, agents: Iterable[dict[str, Any]] = (), command: str | None = None
 ) -> list[Trusted]:
-    """Remove the trust in these payloads and in all with this *command*; return what was removed.
-
-    *command* may also be the ``sha256:…`` of a long payload.
-    """
+    """Remove the trust in these payloads, and in this *command* or ``sha256:…``; return it."""
     texts = {agent_text(agent) for agent in agents}
     if command is not None:
         texts |= {command, agent_text({"command": command})}
@@ -174,10 +168,7 @@ def describe_command(setting: str, command: str) -> dict[str, Any]:
 
 
 def is_set_by_store(store: Store, name: str) -> bool:
-    """Check whether the value of the setting *name* is the store's own, and not the user's.
-
-    A command that is set so runs only if it is trusted.
-    """
+    """Check whether the setting *name* is the store's own, so that its command needs trust."""
     value = store.config.get(name)
     return value is not None and value not in store.user_config.get_all(name)
 
@@ -195,11 +186,9 @@ def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str,
     """Return the absolute paths that the relative paths in *agent* mean in *directory*, sorted.
 
     These are its program, if that is a relative path, and every word that names an existing file,
-    also within a shell line, an option or a value of its environment. What a program makes of
-    other words is not known: `make test` is trusted by its name.
-
-    Returns:
-        None if the program is a relative path and there is no *directory*.
+    also within a shell line, an option or a value of its environment. What a program makes of other
+    words is not known: `make test` is trusted by its name. None for a relative program without a
+    *directory*.
     """
     words = _split(agent.get("command"))
     program = words[0] if words else ""

@@ -1,7 +1,4 @@
-"""Elements of HTML that hold foreign text: escaped, with controls and marks of direction spelled.
-
-Each function returns HTML; what it is given is text or a JSON value.
-"""
+"""Elements of HTML that hold foreign text: escaped, with controls and direction marks spelled."""
 
 import json
 import re
@@ -69,10 +66,7 @@ def fields(values: Mapping[str, str]) -> str:
 def table(
     name: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: Container[int] = ()
 ) -> str:
-    """Return a table of cells that are HTML; the columns *numbers* are set right.
-
-    One that is too wide is scrolled by itself; *name* is for who cannot see it.
-    """
+    """Return a table of HTML cells, wide if need be; columns *numbers* are set right."""
     told = "".join(
         f'<th scope="col"{_side(n, numbers)}>{each}</th>' for n, each in enumerate(heads)
     )

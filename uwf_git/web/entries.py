@@ -1,7 +1,4 @@
-"""The events of a thread in a report, one below the other, and the parts that they are made of.
-
-Branches stand where the thread split.
-"""
+"""The events of a thread in a report, in order, and their parts; branches stand at the split."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -225,10 +222,7 @@ def facts(told: Iterable[str]) -> str:
 
 
 def render_excerpt(excerpt: dict[str, Any] | None, *, top: int | None = None) -> str:
-    """Return the text of an excerpt, and what git prints where it is cut.
-
-    With *top* the text is Markdown whose headings begin at that level.
-    """
+    """Return the text of an excerpt, with *top* as Markdown, and git's command if cut."""
     if excerpt is None:
         return ""
     if "problem" in excerpt:

@@ -1,7 +1,4 @@
-"""The report of a thread: one HTML file without script that loads nothing.
-
-Its policy (Content-Security-Policy) allows its own style sheet and nothing else.
-"""
+"""The report of a thread: one HTML file without script, whose policy allows only its own style."""
 
 import hashlib
 from base64 import b64encode

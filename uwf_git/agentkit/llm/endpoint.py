@@ -44,7 +44,6 @@ class Endpoint(NamedTuple):
     url: str
     model: str
     key_name: str
-    """The environment variable for the key."""
 
     key: str | None
     max_tokens: int | None = None
@@ -92,10 +91,7 @@ def read_endpoint(
 
 
 def join_url(url: str, path: str, *, version: str = "") -> str:
-    """Return *path* below *url*, which may already end in it, or in its *version*.
-
-    The query of *url* is kept: some endpoints need an api-version there.
-    """
+    """Return *path* below *url*, unless it is there, in its *version*; api-version queries stay."""
     base, mark, query = url.partition("?")
     base = base.rstrip("/").removesuffix(path).removesuffix(version)
     return f"{base}{version}{path}{mark}{query}"

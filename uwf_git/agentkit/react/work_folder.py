@@ -19,8 +19,6 @@ _LONGEST_SHOWN = 200
 
 
 class ToolFailed(Refused):
-    """A tool call failed; the message is for the model."""
-
     code = "tool-failed"
 
 
@@ -87,7 +85,6 @@ class WorkFolder:
 
     @property
     def _is_in_git_dir(self) -> bool:
-        """Check whether the root is below a git directory."""
         above = self.root
         while (parent := os.path.dirname(above)) != above:
             above = parent
@@ -135,10 +132,7 @@ class WorkFolder:
 
 
 def open_work_folder(path: str, *, kept: Iterable[str] = ()) -> WorkFolder:
-    """Return the work folder at *path*; raise ToolFailed if it does not exist.
-
-    Nothing is written to *kept*: files and folders, which need not exist.
-    """
+    """Return the work folder at *path*, but for *kept* files, or raise ToolFailed."""
     root = os.path.realpath(path)
     if not os.path.isdir(root):
         raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")

@@ -1,8 +1,4 @@
-"""`uwf config`: the `uwf.*` settings in git config, checked when they are set.
-
-A command that is set here is trusted, since the user typed it; a command that `git config` set in a
-store is not.
-"""
+"""`uwf config`: the `uwf.*` settings in git config; a command that is set here is trusted."""
 
 import difflib
 import os
@@ -111,10 +107,7 @@ def get_store_setting(store: Store, name: str) -> Setting:
 
 
 def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) -> Setting:
-    """Set *name* in the store's own config; `git config --global` sets it for all stores.
-
-    A command is trusted from now on: an agent to run in *cwd*, a listener in the store.
-    """
+    """Set *name* in the store's own config; a command is trusted from now on, an agent in *cwd*."""
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
         raise _bad_value(full, value)

@@ -56,10 +56,7 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
 
 
 def is_gc_due(store: Store) -> bool:
-    """Check whether *store* is due for packing, did not fail lately, and is not being packed.
-
-    It is called after each command that writes, and costs three directory listings.
-    """
+    """Check whether *store* is due for packing, at the price of three directory listings."""
     return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
 
 
@@ -96,10 +93,7 @@ def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
 
 
 def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Pack and unite what is due in *store*, in the background if it takes long.
-
-    Return why the store is not packed, once a day.
-    """
+    """Pack and unite what is due, in the background if it takes long; return what prevents it."""
     union, is_due = find_union(store), is_gc_due(store)
     needs_git = is_due and find_due(store).objects
     told = NO_GIT if needs_git and find_program("git", environ) is None else None

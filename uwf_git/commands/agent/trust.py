@@ -38,9 +38,7 @@ class AgentSelection(NamedTuple):
     workflow: str | None = None
 
     cwd: str | None = None
-    """The directory whose project may have the workflow, and where the relative paths in a command
-    begin.
-    """
+    """The directory whose project may have the workflow, and to which relative paths belong."""
 
     stored: bool = False
     """What the store's git config trusts, as an older uwf wrote it."""

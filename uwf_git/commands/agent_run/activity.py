@@ -1,7 +1,4 @@
-"""A cheap first check for work on a thread; running.py finds the worker, but imports much more.
-
-A thread without these files is at rest; a thread with them may be at rest too.
-"""
+"""A cheap first check for work on a thread; running.py finds the worker, but imports much more."""
 
 import os
 import stat

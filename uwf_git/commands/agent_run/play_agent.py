@@ -140,10 +140,7 @@ def prepare_output_file(turn: Turn) -> None:
 
 
 def find_report(turn: Turn, secrets: Secrets) -> Report | None:
-    """Return what the agent of *turn* has left in its output file, masked; None without a file.
-
-    The agent may still be at work.
-    """
+    """Return what the agent, perhaps still at work, left in its output file, masked, or None."""
     path = turn.run_dir.read_output_file()
     if not path:
         return None
@@ -357,10 +354,7 @@ def agent_player(
     on_stdout: OnOutput | None = None,
     on_tick: OnTick = ignore_tick,
 ) -> Player:
-    """Return a player that runs the turn's agent command, or its checks once it has answered.
-
-    It passes their masked output on.
-    """
+    """Return a player of the turn's agent, or of its checks, that passes their masked output on."""
     listener = Listener(on_stderr, on_stdout, on_tick)
 
     def play(turn: Turn) -> Played:
@@ -370,7 +364,7 @@ def agent_player(
 
 
 def play_agent(turn: Turn, listener: Listener) -> Played:
-    """Run the agent of *turn*, or take up the run of a killed engine, and read its reply.
+    """Run the agent of *turn*, or take up a killed engine's run, and read its reply.
 
     *listener* receives the output with keys masked, as it is recorded.
     """

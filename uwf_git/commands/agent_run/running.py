@@ -98,10 +98,7 @@ def stamp_work(store: Store) -> dict[ThreadId, tuple[object, ...]]:
 
 
 def list_running(store: Store, root: ThreadId | None = None) -> list[Running]:
-    """List the threads of *store* that are being worked on, newest first.
-
-    With *root* only that thread and its branches.
-    """
+    """List the threads of *store*, or *root* and its branches, that are worked on, newest first."""
     family = None if root is None else Family(store, root)
     threads = list_possibly_active(store)
     found = (find_running(store, each) for each in threads if family is None or each in family)
@@ -111,10 +108,7 @@ def list_running(store: Store, root: ThreadId | None = None) -> list[Running]:
 def running_rows(
     store: Store, *, now_ms: int, root: ThreadId | None = None
 ) -> list[dict[str, Any]]:
-    """Return the rows of `uwf ps`, one for each thread that is being worked on.
-
-    With *root* only the rows of that thread and its branches.
-    """
+    """Return the rows of `uwf ps`, with *root* only of that thread and its branches."""
     return [_row(store, running, now_ms) for running in list_running(store, root)]
 
 

@@ -108,10 +108,7 @@ class BegunTurn(NamedTuple):
 
 
 def describe_turn(turn: Turn) -> str:
-    """Return the text by which the run directory names a turn.
-
-    One line, the agent as JSON, and of a flow the place.
-    """
+    """Return the line by which the run directory names a turn: agent and place as JSON."""
     payload = turn.agent.payload
     line = f"{turn.role} {turn.agent.hash} {first_line(agent_name(payload['command']))}"
     place = "" if turn.at is None else f"{turn.at}\n"

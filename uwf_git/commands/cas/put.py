@@ -141,10 +141,7 @@ class PutNode(NamedTuple):
 
 
 def put_payload(store: Store, caller: Caller, type_text: str | None, payload: Any) -> PutNode:
-    """Store *payload* as a node of the type *type_text*; None makes a meta-schema.
-
-    Putting the same payload again changes nothing.
-    """
+    """Store *payload* as a node of the type *type_text*, once; None makes a meta-schema."""
     lookup = NodeLookup(store)
     now_ms = caller.now_ms()
     if type_text is None:
@@ -179,11 +176,7 @@ class Bootstrapped(NamedTuple):
 
 
 def bootstrap_store(store: Store, caller: Caller) -> Bootstrapped:
-    """Put the built-in schemas at refs/cas/nodes; doing it again changes nothing.
-
-    Threads and workflows have copies of their own. These can be fetched and read with git alone
-    before there is any thread.
-    """
+    """Put the built-in schemas at refs/cas/nodes, readable before there is any thread."""
     put_nodes(store, [], caller.signing(store))
     return Bootstrapped(META, dict(BUILTIN_TYPES))
 

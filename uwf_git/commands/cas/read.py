@@ -64,10 +64,7 @@ def is_schema(lookup: NodeLookup, node: Node) -> bool:
 def hash_payload(
     type_text: str | None, payload: Any, *, open_store: Callable[[], Store]
 ) -> NodeHash:
-    """Return the name of a node of the type *type_text* with *payload*; None is for a meta-schema.
-
-    *open_store* is only called to resolve a prefix.
-    """
+    """Return the name of a node with *payload*; *type_text* None is for a meta-schema."""
     if type_text is None:
         return self_typed_hash(payload)
     type_hash = find_plain_type(type_text) or resolve_type(NodeLookup(open_store()), type_text)

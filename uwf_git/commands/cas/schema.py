@@ -62,10 +62,7 @@ class NodeValidation(NamedTuple):
 def validate_node(
     store: Store, text: str, read_value: Callable[[], Any] | None = None
 ) -> NodeValidation:
-    """Check the node *text* against its type; with *read_value*, check that value against the node.
-
-    *read_value* is only called once the schema was found.
-    """
+    """Check the node *text* against its type, or what *read_value* returns against it."""
     lookup = NodeLookup(store)
     name = resolve_type(lookup, text)
     if read_value is not None:

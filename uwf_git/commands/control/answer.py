@@ -100,10 +100,9 @@ class PersonAnswer(NamedTuple):
 def read_question(
     store: Store, caller: Caller, text: str, *, default: str | None = None
 ) -> PersonQuestion:
-    """Return the question to a person in the thread that *text* names.
+    """Return the question to a person, now or next, in the thread that *text* names.
 
-    The thread waits for a person, or it is ready and a person's turn is next. *default* is the
-    agent of unbound roles, before the configured one.
+    *default* is the agent of unbound roles, before the configured agent.
     """
     thread = read_active(store, text)[0].thread
     # If the thread is busy, the process that holds the lock takes over what a remote has.

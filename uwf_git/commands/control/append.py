@@ -1,7 +1,7 @@
 """`uwf thread append`: add roles and transitions to the workflow of one running thread.
 
-The new Workflow node is checked like one that was put, and lives in the thread alone; the registry
-keeps its versions. How the two are joined: model/definition/append.py. Source: seed 004, append.
+The new Workflow node is checked as in a put, and lives in the thread alone. How the two are joined:
+model/definition/append.py. Source: seed 004, append.
 """
 
 from collections.abc import Mapping
@@ -42,8 +42,7 @@ from uwf_git.store.trust import trust_agents
 class AppendRequest(NamedTuple):
     thread: str
     source: bytes
-    """YAML with ``roles``, ``moderator`` and ``agentOverrides``; of a flow a list of nodes, or
-    ``nodes``, ``roles`` and ``agentOverrides``."""
+    """YAML: ``roles``, ``moderator``, ``agentOverrides``; for a flow ``nodes`` or a list."""
 
     path: str | None = None
     """Where the file lies, to find its includes; None: it can include nothing."""
@@ -60,12 +59,10 @@ class AppendRequest(NamedTuple):
 
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
-    """Add to the workflow of a thread, for this thread alone.
+    """Add roles and transitions, or nodes, to the workflow of a thread, for this thread alone.
 
-    A graph gets roles and transitions, a flow gets nodes.
-
-    The agents that the file names may run in this store from now on, since the file was given
-    here. They play the roles that it names; other roles keep their agents.
+    The agents that the file names may run in this store from now on, since the file was given here.
+    They play the roles that it names; other roles keep their agents.
     """
     results: list[Amended] = []
 

@@ -245,10 +245,7 @@ def bind_new_roles(
 def steer_between_steps(
     store: Store, caller: Caller, text: str, build: BuildCommit
 ) -> ThreadResult:
-    """Record what *build* returns on top of a thread, unless a step is under way.
-
-    A step that began under the old workflow must not be recorded under the new.
-    """
+    """Record what *build* returns, unless a step of the old workflow is under way."""
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         fast_forward_from_tracking(store, thread)
@@ -309,10 +306,7 @@ class AmendRequest(NamedTuple):
 
 
 def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
-    """Change the workflow, the agents or the limits of a thread.
-
-    Commands that are given here may run in this store from now on.
-    """
+    """Change workflow, agents or limits of a thread; trust the commands that are given."""
     if request.workflow is None and not request.agents and not request.limits:
         raise BadUsage(
             "there is nothing to change",

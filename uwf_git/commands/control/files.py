@@ -299,10 +299,7 @@ def _bring(
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
-    """Yield what is where a restore makes a file, and not in the commit *now*: ignored, left out.
-
-    git would overwrite an ignored file.
-    """
+    """Yield the files that git would overwrite: made by a restore, not in the commit *now*."""
     words = ("--no-renames", "--name-status", "-z")
     told = iter(chain.git.ask("diff-tree", "-r", *words, now, then).split("\0"))
     changes = list(zip(told, told, strict=False))
@@ -375,10 +372,7 @@ def _check_alone(store: Store, thread: ThreadId, worktree: str) -> None:
 def fork_with_files(
     store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId, into: str | None
 ) -> tuple[Forked, str]:
-    """Fork a thread as ``fork_thread`` does, with the files of then in a work tree of its own.
-
-    It is at *into*, by default among the user's own files; the fork's agents run in it.
-    """
+    """Fork a thread, with the files of then in a work tree *into* or below the user's own files."""
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)
     found = find_files(store, caller.environ, head.thread, point.commit.oid)

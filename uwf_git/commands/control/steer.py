@@ -109,10 +109,7 @@ _DRIVE = "`uwf thread run {thread}` drives its branches"
 
 
 def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
-    """Make a failed thread ready again; *hint* goes into the agent's next prompt.
-
-    Of a thread that has split, the failed branches.
-    """
+    """Make a failed thread, or a split thread's failed branches, ready again; agents get *hint*."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         status = snapshot.record.status

@@ -33,8 +33,8 @@ def pause_thread(
 ) -> ThreadResult:
     """Pause a thread after the step that is under way, or *now*.
 
-    *now* stops a running agent; its output is kept as an attempt that does not count against its
-    retries. A paused thread can be paused *now* as well, to stop its agent.
+    *now* stops a running agent, also of a paused thread; its output is kept as an attempt that does
+    not count against its retries.
     """
     reason = keep_reason(reason)
     thread = read_active(store, text)[0].thread

@@ -107,10 +107,7 @@ def start_thread_driver(
     until: str | None = None,
     wait: bool = False,
 ) -> Driver:
-    """Start a process that drives *thread* as `uwf thread run` with *words* does.
-
-    *agent* plays roles that have no agent: $UWF_AGENT.
-    """
+    """Start `uwf thread run` with *words* as a process; *agent* plays roles that have no agent."""
 
     def argv(each: ThreadId) -> Sequence[str]:
         # -P: import nothing from the agents' directory.

@@ -35,8 +35,7 @@ def wait_in_status(
 ) -> None:
     """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
 
-    *until* is a clock, and a time in its milliseconds. The caller names the status, so that a pause
-    before the first look is noticed.
+    *until* is a clock, and a time in its milliseconds. A pause before the first look is noticed.
     """
     (thread, status), (now_ms, until_ms) = waiting, until
     seen: Head | None = None

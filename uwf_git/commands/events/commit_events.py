@@ -1,7 +1,4 @@
-"""Read the events of one commit of a thread; keys are masked.
-
-The same commit has the same events on every machine.
-"""
+"""Read the events of a commit of a thread, the same on every machine; keys are masked."""
 
 from collections.abc import Container, Mapping
 from functools import cached_property

@@ -98,10 +98,7 @@ class OrderedTransition(NamedTuple):
 def list_new(
     store: Store, thread: ThreadId, tip: Oid, *, known: Oid | None
 ) -> list[OrderedTransition]:
-    """List the transitions of *thread* up to *tip* that are not behind *known*, oldest first.
-
-    A thread that has diverged may move other than forward, so *known* may not be among them.
-    """
+    """List the transitions of *thread* up to *tip* that are not behind *known*, oldest first."""
     found: list[tuple[int, Oid, tuple[Oid, ...]]] = []
     for snapshot in walk_history(store, tip):
         if snapshot.commit.oid == known:
@@ -162,10 +159,7 @@ def merge_transitions(threads: Iterable[list[OrderedTransition]]) -> list[Ordere
 
 
 def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> EventId | None:
-    """Return the ``enter`` place in the transition that ended the turn begun after *base*.
-
-    None if no such turn has ended. *heads* has the tips of the threads.
-    """
+    """Return the ``enter`` place in the transition that ended the turn after *base*."""
     event = EventId(base, ENTER)
     thread = find_thread(store, event)
     tip = heads.get(thread)
@@ -259,10 +253,7 @@ class JournalReader:
             held.__exit__(None, None, None)
 
     def _load(self, journal: Journal | None, tips: Tips | None) -> list[Line]:
-        """Read the journal on, or begin it.
-
-        Return the lines that this reader lacks if the journal was replaced since its last read.
-        """
+        """Read the journal on, or begin it; return what this reader lacks of a new journal."""
         if journal is None:
             if not self._name and tips is not None:
                 self._name = _OWN

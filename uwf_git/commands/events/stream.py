@@ -54,8 +54,8 @@ def _by_time(transition: OrderedTransition) -> tuple[int, ThreadId]:
 class EventStream:
     """The events of a store, or of one thread and its branches.
 
-    In a stream of all threads, a damaged thread is reported to *on_damage*, once, and the others go
-    on. In a stream of one thread, damage is raised.
+    In a stream of all threads, a damaged thread is reported to *on_damage*, once; in a stream of
+    one thread, damage is raised.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
 """Claims: which machine runs a thread of a hub, so that no agent is paid twice.
 
-A claim is the ref `refs/claims/<thread>` at the hub, and leads to a small blob. It moves only from
-the value that its mover has seen, and each value is new, so of two who claim one wins. Who holds
-one renews it three times in its time to live (TTL). No clocks are compared: a claim is dead if who
-watches it saw no other value for the TTL. All claims of a process are renewed by one push, and one
-look at the hub's refs serves all its threads.
-
-Claims spare money. That no step is lost or doubled is kept by the threads' own refs.
+A claim is the ref `refs/claims/<thread>` at the hub, and leads to a small blob. The claim moves
+only from the value that its mover has seen, and each value is new, so a single claimer wins. The
+holder of a claim renews it three times in its time to live (TTL). No clocks are compared: a claim
+is dead if its watcher saw no other value for the TTL. All claims of a process are renewed by one
+push, and one look at the hub's refs serves all its threads. Claims spare money: the threads' own
+refs keep steps from being lost or doubled.
 """
 
 import json

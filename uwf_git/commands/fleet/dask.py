@@ -1,7 +1,7 @@
 """Dask.distributed as an executor; the one module that imports it. Source: distributed.dask.org.
 
-A task goes where its thread ran last, since that machine has its clone warm, and not to a worker
-that fell silent with it: Dask takes a frozen one for idle.
+A task goes where its thread ran last, since that machine has a warm clone, and not to a worker that
+fell silent with it: Dask takes a frozen worker for idle.
 """
 
 from collections.abc import Callable, Iterator

@@ -23,10 +23,7 @@ from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 from uwf_git.store.trust import agent_text, find_meant_files
 
 Standing = tuple[Oid | None, ...]
-"""A thread's head, and those of its branches and of the threads around it.
-
-What came of a run rests until one of them moves.
-"""
+"""The heads of a thread, its branches and the threads around: a run rests until a head moves."""
 
 
 class Runnable(NamedTuple):
@@ -55,7 +52,8 @@ def find_runnable(
 ) -> Runnable | None:
     """Return how the thread at *head* can go on; None if it cannot now.
 
-    *trusts*: its own commands may run wherever it does. *waits*: also at the end of a usage limit.
+    *trusts*: its own commands may run wherever the thread does. *waits*: also at the end of a usage
+    limit.
     """
     snapshot = read_snapshot(store, head.commit)
     status = snapshot.record.status

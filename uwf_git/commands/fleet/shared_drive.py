@@ -1,9 +1,9 @@
 """One run of a thread of a hub: claim it, fetch it, drive it, push each step, release the claim.
 
 A step is pushed before the next agent begins. While an agent works, what steers the thread at the
-hub is taken over, and the agent is stopped if the thread ended there or somebody else has claimed
-it. If both sides have gone on, the first push wins: a clone that is a cache keeps its own side as
-a fork and follows the hub.
+hub is taken over, and the agent is stopped if the thread ended there or another process has claimed
+it. If both sides have gone on, the first push wins: a clone that is a cache keeps its own side as a
+fork and follows the hub.
 """
 
 import os
@@ -161,10 +161,7 @@ class SharedDrive:
         raise ClaimLost(self._thread, self._remote, kept=self._follow())
 
     def attend(self, play: Player) -> Player:
-        """Return a player that pushes first, and looks at the hub at the end of the turn.
-
-        Steering that came while the agent worked is then recorded before its step.
-        """
+        """Return a player that pushes before a turn and looks at the hub after the turn."""
 
         def attended(turn: Turn) -> Played:
             self._held.role = turn.role
@@ -177,10 +174,7 @@ class SharedDrive:
         return attended
 
     def push(self) -> None:
-        """Push the thread and its branches; try again while the hub cannot be reached.
-
-        The claim is kept meanwhile: whoever took over would pay for the step again.
-        """
+        """Push the thread and its branches; while the hub is away keep the claim and try again."""
         until = time.monotonic() + self._share.ttl_s
         while True:
             try:

@@ -18,10 +18,7 @@ from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at, 
 
 
 def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the documents of all steps of the thread at *tip*, oldest first.
-
-    Each has the number of attempts that failed before it; a join has its ``branches``.
-    """
+    """Return the documents of all steps, oldest first; joins with ``branches``."""
     history = walk_history(store, tip.commit.oid, through_forks=True)
     # After a poke an equal step has the same node; the newest, here the last, counts.
     taken = list(count_failed(history))[::-1]
@@ -50,10 +47,7 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
 
 
 def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the branches without which a join, the newest step at *tip*, goes on; with ``error``.
-
-    The list is empty if the step is no join, or one branch was enough.
-    """
+    """Return the branches that the join at *tip* goes on without, each with ``error``."""
     join = find_newest_step(tip)
     if join.record.event != "join":
         return []

@@ -23,10 +23,7 @@ class Candidate(NamedTuple):
 def offer_threads(
     store: Store, typed: str, *, statuses: frozenset[str] = frozenset(), archived: bool = False
 ) -> list[Candidate]:
-    """Return the threads whose ids begin with *typed*, newest first.
-
-    Without a match: the threads whose status, workflow or task contains *typed*.
-    """
+    """Return the threads whose ids, or else whose row, match *typed*, newest first."""
     rows = list_thread_rows(store, ListRequest(archived, statuses=statuses, limit=MOST_THREADS))
     by_id = [row for row in rows if row["thread"].startswith(typed.upper())]
     offered = [Candidate(row["thread"], _describe(store, row)) for row in by_id or rows]

@@ -100,10 +100,7 @@ def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> d
 
 
 def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str, Any]:
-    """Return the context of a turn of *role* (None: the next role) in the thread *text*.
-
-    Its steps are a lazy list: each is read when it is accessed, as it was at this moment.
-    """
+    """Return the context of a turn of *role* (None: the next role); its steps are a lazy list."""
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
@@ -114,10 +111,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
-    """Return the context that the agent of a step, or of a failed attempt, was given.
-
-    *taken* is the commit of the step or attempt.
-    """
+    """Return the context that the agent of a step or attempt, *taken*, was given."""
     record = taken.record
     if record.event not in STEPS and record.event != "attempt":
         raise Refused(
@@ -156,8 +150,8 @@ def build_context(
 ) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
 
-    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. Of a turn
-    that *is_past* the files that it was given are not known.
+    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. The files
+    that a turn was given are not known if the turn *is_past*.
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)
@@ -229,10 +223,7 @@ def _find_turn(
 def _view_place(
     store: Store, snapshot: Snapshot, present: ThreadState, at: str | None
 ) -> dict[str, Any]:
-    """Return what only a turn of a flow has: its node, its input, and the state as it reads it.
-
-    ``iteration`` is the number of passes done of the innermost loop around it.
-    """
+    """Return a flow's node, input and state at a turn; ``iteration`` is of the innermost loop."""
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}

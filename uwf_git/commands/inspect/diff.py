@@ -125,10 +125,7 @@ class _Turn(NamedTuple):
 
 
 def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
-    """Compare the threads *one* and *other*, active or archived.
-
-    Threads that share no step are compared from their starts.
-    """
+    """Compare two threads, active or archived; from their starts if they share no step."""
     heads = [get_head(store, resolve_thread(store, text)) for text in (one, other)]
     tips = [read_snapshot(store, head.commit) for head in heads]
     parted = part_chains(tips[0], tips[1])

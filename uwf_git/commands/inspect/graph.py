@@ -120,10 +120,7 @@ _MOST_COMMITS = 1_000
 
 
 def picture_thread(store: Store, text: str) -> Subject:
-    """Return what the picture of the thread *text* shows: its workflow, and where it stands.
-
-    Branches that are not joined yet are shown; a branch that cannot be read is left out.
-    """
+    """Return what the picture of a thread shows; branches that cannot be read are left out."""
     shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
     steps = count_steps(document["depth"])

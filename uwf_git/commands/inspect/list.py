@@ -123,10 +123,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
 
 
 def view_branches(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the documents of the branches that the thread at *tip* has now, in order.
-
-    A branch that has split itself has its own ``branches``.
-    """
+    """Return the documents of the branches at *tip*, with their own ``branches``."""
     found = tip.get_present().split
     if found is None:
         return []
@@ -185,8 +182,8 @@ def find_held_by(
 ) -> list[dict[str, Any]]:
     """Return what keeps the thread at *tip* from going on.
 
-    That is a thread around it, a branch that needs somebody, a limit, or branches that cannot be
-    joined. *branches* are those of ``view_branches``.
+    A thread around it, a branch that needs somebody, a limit, or branches that cannot be joined.
+    *branches* come from ``view_branches``.
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
@@ -305,10 +302,7 @@ class ListRequest(NamedTuple):
     """
 
     branches: bool = False
-    """Whether to list branches beside the threads that have split into them.
-
-    With *statuses* or *parent* they are listed anyway, and so is a branch whose parent is not here.
-    """
+    """Whether to list branches beside their threads; *statuses* or *parent* list them anyway."""
 
     limit: int | None = None
 
@@ -343,10 +337,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
 
 def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
-    """List the threads that ended at *after_ms* or later and began not long before.
-
-    Other threads are not looked at: a store may have 100,000 that have ended.
-    """
+    """List threads that ended from *after_ms* on and began not long before."""
     heads = RemoteHeads(store)
     first_ms = after_ms - _LONG_MS
     threads = takewhile(
@@ -383,10 +374,7 @@ def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
 
 
 def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
-    """Yield as `walk_threads`, but also ended threads whose active ref a crash has left.
-
-    That saves a look at each thread, for a reader who takes one in any case.
-    """
+    """Yield as `walk_threads`, and without a look at each thread also ended threads of a crash."""
     names = store.refs.names(ACTIVE)
     active = (ThreadId(name) for name in reversed(names) if is_thread_id(name))
     ended = list_threads(store, archived=True) if archived else []

@@ -261,11 +261,7 @@ class LogPiece(NamedTuple):
 
 
 def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
-    """Yield the logs of a thread's background driver and running agent.
-
-    If there are no such logs, yield the log of the newest failed agent, or of the newest step that
-    kept its log.
-    """
+    """Yield the logs of a thread's driver and running agent, or else the newest kept log."""
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:
         if tails.are_empty:
@@ -423,10 +419,7 @@ class _Tails:
 
 
 def _find_sources(store: Store, family: Family) -> dict[str, tuple[str, RunDir | None]]:
-    """Return the name of each existing log, and its run, by path.
-
-    The logs of branches have the names of the branches.
-    """
+    """Return the name of each existing log, which a branch's log also has, and its run, by path."""
     log = log_path(store, family.root)
     sources = _find_own_sources(store, family.root, log)
     branches = (each for each in list_possibly_active(store) if each in family)

@@ -19,10 +19,7 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 
 def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the role that a thread waits for and since when; None for any other thread.
-
-    If an agent hit a usage limit, also until when.
-    """
+    """Return the role that a thread waits for, since when, and until which limit's end; or None."""
     waiting = present.waiting
     if waiting is None:
         return None
@@ -33,10 +30,7 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
 
 
 def find_since(store: Store, snapshot: Snapshot) -> int:
-    """Return when the present turn began to wait, in milliseconds since 1970.
-
-    A control event since then (a patch, a pause) does not restart it.
-    """
+    """Return since when, in ms since 1970, the turn waits; control events do not restart it."""
     begun = snapshot
     for each in walk_history(store, snapshot.commit.oid):
         begun = each

@@ -68,8 +68,8 @@ def _render_entries(
 ) -> Iterator[ThreadEntry]:
     """Yield what is read of each entry, and then of each of its branches.
 
-    For a branch *within* begins the titles, and *around* has its number and the numbers of the
-    branches around it, each with a dot.
+    For a branch *within* begins the titles, and *around* has the numbers of the branches, each with
+    a dot.
     """
     for entry in story:
         if entry["event"] == "start" or (within and entry["event"] == "end"):

@@ -141,10 +141,7 @@ class _Search:
 
 
 def _is_told_elsewhere(node: Node) -> bool:
-    """Check for a node that only repeats other nodes.
-
-    A branch has the prompt of its parent thread; a join has what the branches said last.
-    """
+    """Check for a branch's prompt or a join's contents, which repeat other nodes."""
     return ("entry" if node.type == START else "branches") in node.payload
 
 
@@ -168,10 +165,7 @@ def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _count_shared(store: Store, tip: Snapshot) -> int | None:
-    """Return how many steps a fork shares with its origin; None for any other thread.
-
-    A poke may go back behind the fork; the steps from there on are the fork's own.
-    """
+    """Return how many steps a fork still shares with its origin; None for no fork."""
     fewest = tip.record.depth
     event = None
     for snapshot in walk_history(store, tip.commit.oid):

@@ -367,8 +367,7 @@ class Stop(NamedTuple):
     """Where a thread stands when a command ends."""
 
     next: str | None
-    """The role that takes the next step, or ``$END``; None: the thread has ended, or the workflow
-    does not tell."""
+    """The role that takes the next step, or ``$END``; None: ended, or undecided."""
 
     advice: Advice
 

@@ -54,11 +54,7 @@ def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str
 
 
 def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[str, Any]]:
-    """Return the documents of all steps, oldest first, each read when it is accessed.
-
-    *before* adds the steps before a branch began, as ``StepChain`` does. A broken chain raises when
-    it is read.
-    """
+    """Return the documents of all steps, *before* included, oldest first, each read on access."""
     commands, chain = Commands(snapshot), StepChain(snapshot, before)
     return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))
 
@@ -148,10 +144,7 @@ class Commands:
 
 
 def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]:
-    """Return how many attempts of each role failed; {} for a thread with *most* commits.
-
-    That costs a look at each of its commits. Commits before damage are not counted.
-    """
+    """Count the failed attempts of each role; {} for a thread of *most* commits."""
     counts: Counter[str] = Counter()
     with suppress(StoreDamaged):
         for number, snapshot in enumerate(walk_history(store, tip, through_forks=True), 1):

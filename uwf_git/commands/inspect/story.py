@@ -364,10 +364,7 @@ def _list_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def count_failed(history: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, int]]:
-    """Yield each step of *history* (newest first), and how many attempts failed before it.
-
-    Attempts before a poke do not count for the step that follows.
-    """
+    """Yield each step of *history* (newest first), and how many attempts failed after a poke."""
     step: Snapshot | None = None
     count = 0
     for snapshot in history:
@@ -386,10 +383,7 @@ def _ends_attempts(snapshot: Snapshot) -> bool:
 
 
 def _pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
-    """Yield each split of *story* (newest first) with the commits at which its branches ended.
-
-    A fork outlives the refs of its branches.
-    """
+    """Yield each split of *story* (newest first) with the commits at which its branches ended."""
     ended: tuple[Oid, ...] = ()
     for snapshot in story:
         if snapshot.record.event == "join":

@@ -48,10 +48,7 @@ def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
 
 
 def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
-    """Return the report of the thread *text*; secrets in *environ* are masked.
-
-    What cannot be read is in ``problems``, and in its place.
-    """
+    """Return the report of the thread *text*, masked; ``problems`` has what cannot be read."""
     head = resolve_head(store, text)
     mask = make_mask(environ)
     problems: list[str] = []

@@ -19,8 +19,8 @@ from uwf_git.store.threads.snapshot import Snapshot
 def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dict[str, Any] | None:
     """Return which try the turn at *place* belongs to; None if nobody verifies its work.
 
-    ``of`` is how many there are, and absent if that cannot be told now. A higher number means that
-    all are used up.
+    ``of`` is the number of tries, absent if unknown now. A higher number means that all are used
+    up.
     """
     if place is None or place.node.verifier is None:
         return None

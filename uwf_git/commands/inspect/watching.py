@@ -1,8 +1,4 @@
-"""`uwf watch`: the threads of a store, looked at again and again.
-
-A look where nothing has happened reads no object: the times of the refs' folders and the locks
-tell.
-"""
+"""`uwf watch`: the threads of a store, looked at again; without news a look reads no object."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

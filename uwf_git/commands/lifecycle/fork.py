@@ -1,7 +1,7 @@
-"""`uwf thread fork`: begin a thread at a commit of another one, and find that commit.
+"""`uwf thread fork`: begin a thread at a commit of another thread, and find that commit.
 
 A fork point is named by a step's number, a step's hash, a commit or a role. It belongs to the
-thread, to a thread that this one was forked from, to a remote's copy, or to preserved work.
+thread, to its origin, to a remote's copy, or to preserved work.
 """
 
 import re
@@ -77,10 +77,7 @@ def _role_never_acted(
 
 
 def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
-    """Return the commit that *text* names: a step's number, a step's hash, or a commit id.
-
-    Hashes and ids may be shortened. Number 0 is the start; a failed attempt is named by its commit.
-    """
+    """Return the commit that a step's number or hash, or a commit id, *text*, names."""
     if is_oid(text):
         return _find_commit(store, head, Oid(text))
     if _NUMBER.fullmatch(text):
@@ -96,10 +93,7 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
 
 
 def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
-    """Return the commit before the newest step of *role*, so that the role's turn comes again.
-
-    It lies before the failed attempts of that turn; patches and amendments before the step stay.
-    """
+    """Return the commit at which the turn of the newest step of *role* began."""
     tip = read_snapshot(store, head.commit)
     step, acted = _find_step_of(tip, role)
     if step is None:
@@ -126,10 +120,7 @@ def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
 
 
 def _find_numbered(store: Store, head: Head, number: int) -> list[Snapshot]:
-    """Return the step of that number, and the preserved work of that number.
-
-    If several commits have the number, the newest counts; a poke took the others back.
-    """
+    """Return the newest step of that number, and the preserved work of that number."""
     tip = read_snapshot(store, head.commit)
     history = walk_history(store, head.commit, through_forks=True)
     first = next((each for each in history if _has_number(each, number)), None)
@@ -200,10 +191,10 @@ class Forked(NamedTuple):
 
 
 def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId) -> Forked:
-    """Begin the thread *thread* at a commit of another one.
+    """Begin *thread* at a commit of another thread.
 
-    If the other thread has diverged from a remote and its local head is forked, it adopts the
-    remote's history, also where both sides have ended; the fork keeps the local one.
+    If the other thread has diverged from a remote and its local head is forked, that thread adopts
+    the remote's history, also where both sides have ended; the fork keeps the local history.
     """
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)

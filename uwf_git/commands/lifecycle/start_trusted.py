@@ -1,7 +1,7 @@
 """What may be started from a page or a chat, where nobody reads a command before it runs.
 
-Workflows of the store or that come with uwf, by name and never from a file of the project; agents
-that are trusted, or the user's own. A workflow that was fetched is one of the store.
+Workflows of the store, fetched or not, or that come with uwf, never from a file of the project;
+agents that are trusted, or the user's own.
 """
 
 import hashlib

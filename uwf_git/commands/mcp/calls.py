@@ -1,8 +1,4 @@
-"""The tools of `uwf mcp`.
-
-They do not change the store. A submitted result is written to the step's directory, atomically, if
-it fits the role's schema.
-"""
+"""The tools of `uwf mcp`: they change no store; a fit result goes to the step's directory."""
 
 import json
 import os

@@ -131,10 +131,7 @@ class _Refused(Exception):
 
 
 class McpServer(NamedTuple):
-    """A server with some tools.
-
-    A tuple: importing dataclasses would take a fifth of the server's start.
-    """
+    """A server with some tools; a tuple, as importing dataclasses takes a fifth of the start."""
 
     version: str
     instructions: str
@@ -157,8 +154,8 @@ class McpServer(NamedTuple):
     def answer_http(self, message: Any, headers: Mapping[str, str]) -> tuple[int, Reply | None]:
         """Answer the body of a POST with its *headers*, by their lower-case names: status, answer.
 
-        A request of the newer era repeats version, method and name in headers, for what stands
-        between client and server: one that says two things is refused.
+        A request of the newer era repeats version, method and name in headers; a contradiction is
+        refused.
         """
         problem = _find_mismatch(message, headers) if isinstance(message, dict) else None
         if problem is not None:

@@ -78,10 +78,7 @@ class _Moved(NamedTuple):
 def announce_push(
     store: Store, updates: Sequence[RefUpdate], environ: Mapping[str, str]
 ) -> list[str]:
-    """Clean up, and run the command in git config ``uwf.onReceive``; return warnings, a line each.
-
-    The command gets a line of JSON for each transition on standard input, and has 30 seconds.
-    """
+    """Clean up, and run ``uwf.onReceive`` with JSON lines for 30 s; return warnings."""
     moved = list(_moved_threads(store, updates))
     warnings = [*_delete_archived(store, moved)]
     command = store.config.get(ON_RECEIVE)

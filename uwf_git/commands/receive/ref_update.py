@@ -75,10 +75,7 @@ def _oid(digits: bytes) -> Oid | None:
 
 
 def is_ours(name: str) -> bool:
-    """Check whether the ref *name* lies in a folder of uwf, ignoring case.
-
-    On a file system that ignores case, refs/Threads/x is a file in refs/threads.
-    """
+    """Check whether *name* lies in a folder of uwf, ignoring case as some file systems do."""
     folded = fold_workflow_name(name)
     return any(folded == ours or folded.startswith(ours + "/") for ours in _OURS)
 

@@ -82,10 +82,7 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
 
 
 def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
-    """Return why no thread may join *branch* as it is at *tip*; None if it may.
-
-    Where the branch is here or comes in the same push, nothing of it may be left behind.
-    """
+    """Return why no thread may join *branch* at *tip*, leaving commits behind, or None."""
     for name in (ARCHIVE + branch, ACTIVE + branch):
         for ref, is_last in ((push.store.refs.find(name), False), (push.find_coming(name), True)):
             if ref is None or ref == tip:
@@ -322,10 +319,7 @@ _MOST_FINDINGS = 10
 
 
 def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
-    """Return why a push of *updates* into *store* is refused; an empty list accepts it.
-
-    *store* has the refs from before the push and the objects from after it.
-    """
+    """Return why a push is refused, or []; *store* has the refs of before, the objects of after."""
     limits = read_receive_limits(store.config)
     objects = LimitedObjects(store.objects, most_blob_bytes=limits.most_blob_bytes)
     store = store._replace(objects=objects)

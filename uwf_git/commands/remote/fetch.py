@@ -238,10 +238,7 @@ def divergence_hint(reconciled: Reconciled) -> str:
 def fetch_remote(
     store: Store, caller: Caller, name: str | None, threads: Sequence[ThreadId] = ()
 ) -> Fetched:
-    """Fetch from the remote *name*, and fast-forward what is behind it.
-
-    Everything; or only *threads*, their branches and the threads around them.
-    """
+    """Fetch from the remote *name*, all or *threads* with their family, and fast-forward."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     if not threads:
@@ -492,10 +489,7 @@ class Cloned(NamedTuple):
 
 
 def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
-    """Make a store at *path* with what the store at *url* shares, and add that as remote origin.
-
-    The clone is made beside *path* and renamed at the end: it is complete or not there at all.
-    """
+    """Make a store at *path* with what *url* shares, its origin; beside *path*, then renamed."""
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)
     if os.path.lexists(target) and not _is_empty_folder(target):

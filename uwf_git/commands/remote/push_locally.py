@@ -1,8 +1,7 @@
 """Push to a store on this machine when no git is installed to receive it.
 
-Does what `git receive-pack` and the pre-receive hook of a hub do, in their order: the rules of a
-shared store judge the push as a whole before anything of it is stored. dulwich's own local push
-runs no hooks and lets deletions through.
+As `git receive-pack` and a hub's pre-receive hook: the rules of a shared store judge the push as a
+whole before anything is stored. dulwich's own local push runs no hooks and lets deletions through.
 """
 
 from contextlib import ExitStack, suppress

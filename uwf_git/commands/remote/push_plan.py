@@ -64,8 +64,7 @@ def plan_push(
 ) -> PushPlan:
     """Plan the push of the refs *here* to a remote with the refs *there*.
 
-    With *seen*, the tracking refs, a ref without new commits here counts as ``behind`` instead of
-    ``fetch-first``.
+    With *seen*, the tracking refs, a ref without new commits is ``behind``, not ``fetch-first``.
     """
     units: list[PushUnit] = []
     left: list[NotPushed] = []
@@ -181,11 +180,7 @@ class FirstPush(NamedTuple):
 def find_first_push(
     store: Store, name: str | None, threads: Sequence[str] = ()
 ) -> FirstPush | None:
-    """Return what a push to the remote *name* would send, if nothing was shared with it before.
-
-    None if the store is no project's repository, the remote has or had threads or workflows, or
-    there is nothing to send.
-    """
+    """Return the first push of a project's repository to the remote *name*, or None."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     if not is_project(store) or any(read_shared(store, remote).rows()):

@@ -104,11 +104,7 @@ def read_entry(snapshot: Snapshot) -> Position | None:
 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
-    """Return what splits the thread at *at*.
-
-    Raises:
-        SplitRefused: nothing there does.
-    """
+    """Return what splits the thread at *at*."""
     workflow = get_workflow(snapshot, snapshot.record.workflow)
     flow = read_flow(snapshot, workflow)
     if flow is None:
@@ -532,11 +528,7 @@ class Remaking:
         self._newest: tuple[Oid, ReadSplit] | None = None
 
     def remake(self, snapshot: Snapshot) -> Oid:
-        """Return the id that the derived commit at *snapshot* must have.
-
-        Raises:
-            SplitRefused: there can be no such commit there.
-        """
+        """Return the id that the derived commit at *snapshot* must have."""
         parents = snapshot.commit.parents
         if not parents:
             raise SplitRefused("it follows no commit")
@@ -576,11 +568,7 @@ def _remake_join(tip: Snapshot, tips: list[Snapshot]) -> Derived:
 
 
 def find_split(tip: Snapshot) -> Snapshot:
-    """Return the commit at which the thread at *tip* split; it has not joined since.
-
-    Raises:
-        SplitRefused: it has not split, or has joined.
-    """
+    """Return the commit at which the thread at *tip* split; it has not joined since."""
     found = walk_back(tip, "split", "start", "fork", "join")
     if found.record.event != "split":
         raise SplitRefused(f"thread {tip.record.thread} has no branches")

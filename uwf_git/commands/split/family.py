@@ -87,11 +87,7 @@ def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapsh
 
 
 def name_branch(store: Store, thread: ThreadId) -> str:
-    """Return the name of a branch for people, below the outermost thread: ``1.0 tester``.
-
-    The numbers of the branches around it come first; "" for a thread that is no branch of one that
-    is here and has split.
-    """
+    """Return a branch's name for people, with the numbers around it (``1.0 tester``); else ""."""
     numbers: list[str] = []
     label = ""
     head = find_head(store, thread)
@@ -109,10 +105,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
 
 
 def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
-    """Yield the branches that *thread* has now, and theirs, as far as they have begun here.
-
-    Each comes before its own branches; one that cannot be read has none.
-    """
+    """Yield the branches that *thread* has here now, each before its own branches."""
     head = find_head(store, thread)
     try:
         branches = [] if head is None else list_branches(store, read_snapshot(store, head.commit))
@@ -125,10 +118,10 @@ def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadI
 
 
 class Strangers:
-    """Finds branches that began at another split than that at which their thread stands.
+    """Finds branches that began at another split than where their thread stands; reads each once.
 
-    A branch has one id wherever its thread splits after the same commit. *find* gives the commits
-    of a thread, of which some may be None. Each thread is read once.
+    A branch has the same id wherever its thread splits after the same commit. *find* gives the
+    commits of a thread, of which some may be None.
     """
 
     def __init__(
@@ -171,10 +164,7 @@ class Strangers:
 
 
 class Family:
-    """Tells which threads are *root*, its branches, or branches of these, joined or not.
-
-    A branch is known by the thread that it names, so it is found before its parent's split is seen.
-    """
+    """Knows *root* and all branches below, joined or not, by the threads that branches name."""
 
     def __init__(self, store: Store, root: ThreadId) -> None:
         self._store, self.root = store, root
@@ -213,10 +203,7 @@ class Family:
 
 
 def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
-    """Count the steps before a branch began: of the thread that split, of the one around it, ….
-
-    Empty if the thread at *snapshot* is no branch, or runs a workflow of its own.
-    """
+    """Count the steps before a branch began, of each thread around, outwards."""
     counts: list[int] = []
     while "entry" in snapshot.get_start().payload:
         snapshot = _find_split(store, snapshot)

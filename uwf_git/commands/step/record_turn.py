@@ -62,10 +62,7 @@ def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
 def build_answer(
     turn: Turn, reply: AgentReply, *, since_ms: int, now_ms: int, note: str = ""
 ) -> NewCommit:
-    """Build the commit of a person's answer to the question that was open since *since_ms*.
-
-    It has no ``durationMs``: the time that a question is open counts for no limit.
-    """
+    """Build the commit of an answer; open time counts for no limit (no ``durationMs``)."""
     nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
     return _build_step(turn, "answer", nodes, reply, note=note)
 
@@ -221,11 +218,7 @@ def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
 def wait_for_person(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn
 ) -> ThreadResult:
-    """Record that the thread waits for a person to play the role of *turn*.
-
-    Raises:
-        HeadMoved: another process moved the head.
-    """
+    """Record that the thread waits for a person to play the role of *turn*."""
     head, snapshot = seen
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
@@ -357,11 +350,9 @@ class WorkKept(Conflict):
 def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> ThreadResult:
     """Record what *turn* came to, after *head*.
 
-    Raises:
-        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded, unless its answer
-            is kept for the next step.
-        HeadMoved: another process moved the thread, and the agent had failed; what it printed is
-            kept as a commit.
+    TurnFailed or TurnInterrupted: an attempt was recorded, unless the answer is kept for the next
+    step. HeadMoved: another process moved the thread, and what the failed agent printed is kept as
+    a commit.
     """
     if played.is_kept:
         interrupted = TurnInterrupted(turn, played, turn.snapshot.record.status)
@@ -421,10 +412,7 @@ def _is_given_up(turn: Turn, new: NewCommit) -> bool:
 
 
 def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
-    """Return the turn on top of the current head if the thread was only steered since *seen*.
-
-    A pause or a patch takes no lock, and a running agent works on. None: anything else happened.
-    """
+    """Return the turn on top of the head, if only pauses or patches moved it, or None."""
     head = find_head(turn.store, turn.thread)
     if head is None or head.archived or head.commit == seen.commit:
         return None

@@ -93,11 +93,7 @@ class _Next(NamedTuple):
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
-    """Take the next step of a thread.
-
-    Raises:
-        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
-    """
+    """Take the next step of a thread."""
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
@@ -116,11 +112,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
 
 
 def _find_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread that *text* names; it is read when its lock is held.
-
-    Without a lock file of earlier steps it is read now as well, so that one that has ended, or
-    was never there, gets no new lock file.
-    """
+    """Return the thread that *text* names, read first so that an ended thread gets no lock file."""
     thread = parse_thread_id(text)
     if thread is not None and has_lock_file(store, thread):
         return thread

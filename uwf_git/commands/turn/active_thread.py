@@ -77,10 +77,7 @@ def _account(store: Store, snapshot: Snapshot) -> str:
 
 
 def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_driven: bool) -> bool:
-    """Check whether a step can be taken: ready, or the limit it waits for has ended.
-
-    A failed thread is tried again by whoever steps it by hand, and never by a drive.
-    """
+    """Check whether a step can be taken: ready, a limit is over, or failed and stepped by hand."""
     if snapshot.record.status == "failed":
         return not is_driven
     if snapshot.record.status == "waiting" and present.waiting is not None:
@@ -90,10 +87,7 @@ def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_dr
 
 
 def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
-    """Return head and snapshot of the active thread that *text* names.
-
-    A branch that has not begun here begins.
-    """
+    """Return head and snapshot of the active thread that *text* names; a branch may begin here."""
     head = resolve_or_begin(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:

@@ -53,11 +53,7 @@ class BranchHeld(Refused):
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:
-    """Check that no thread of which this one is a branch keeps it from going on.
-
-    Raises:
-        BranchHeld: one is paused, has ended or is being ended, or has joined its branches.
-    """
+    """Check that no thread of which this one is a branch keeps it from going on."""
     while (parent := snapshot.get_trunk()) is not None:
         thread = snapshot.record.thread
         head = find_head(store, parent)
@@ -126,10 +122,7 @@ def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
 def choose_place(
     store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None = None
 ) -> str:
-    """Return the directory in which the agents of a thread run; make its worktree if it has one.
-
-    A *named* directory is remembered, or is the one from which the worktree is made.
-    """
+    """Return, and make if need be, the agents' directory; a *named* directory is remembered."""
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)
     if owner is None:
@@ -165,10 +158,7 @@ def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | N
 
 
 def find_source(store: Store, snapshot: Snapshot) -> str | None:
-    """Return the user's directory for a thread: its own, or that of which its worktree was made.
-
-    What its agents' commands mean is asked there, since a worktree is at another path each time.
-    """
+    """Return the user's directory, also for a worktree: there its agents' commands have meaning."""
     owner = find_owner(store, snapshot)
     if owner is None:
         return find_workdir(store, snapshot.record.thread)
@@ -223,10 +213,7 @@ def _read_result(branch: Snapshot) -> Any:
 
 
 def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
-    """Return why the branch that plays a role of the graph at *tip*, and is at its end, cannot end.
-
-    None if it can, or takes steps still, and where no role is played.
-    """
+    """Return why the branch that plays a graph's role, at its end at *tip*, cannot end; or None."""
     split = tip.get_present().split
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
@@ -263,10 +250,7 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
 
 
 def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
-    """Return why the branches of the thread at *tip* cannot end or be joined.
-
-    None if they can, if one has not come to its end, and if the thread has not split.
-    """
+    """Return why ended branches of the thread at *tip* cannot be joined, or None."""
     if tip.record.status != "split":
         return None
     heads = find_ends(store, tip)

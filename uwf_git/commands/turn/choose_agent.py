@@ -106,11 +106,7 @@ class Choice(NamedTuple):
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> Node:
-    """Return the AgentConfig node of the agent that plays *role*.
-
-    Raises:
-        NoAgent: no agent is bound, and there is no default.
-    """
+    """Return the AgentConfig node of the agent that plays *role*."""
     typed = _read_typed(snapshot, present, role, choice)
     node, is_fit = None, True
     if not any("command" in each.settings for each in typed):

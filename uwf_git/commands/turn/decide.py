@@ -1,7 +1,6 @@
 """Decide whose turn it is: run the moderator; conditions that are not plain in a limited fork.
 
-The same commit gives the same answer. Of the history only those steps are read that a condition
-looks at, and the newer ones.
+The same commit gives the same answer. Only the steps are read that a condition looks at.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

@@ -70,11 +70,7 @@ def existing_directory(path: str, cwd: str) -> str:
 def find_output_path(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> str | None:
-    """Return the path of the file in which *role* may leave its meta; None if it names none.
-
-    Raises:
-        BadFileBelow: its template has no value, or that is no path below the work directory.
-    """
+    """Return the path of the file in which *role* may leave its meta; None if it names none."""
     if role.output_file is None:
         return None
     [path] = fill_paths(snapshot, present, place, (role.output_file,), of=role)
@@ -164,11 +160,7 @@ def read_input_files(
 def list_patterns(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> list[str]:
-    """Return the patterns of the files that *role* and its node are given, with templates filled.
-
-    Raises:
-        BadFileBelow: a template has no value, or that is no path below the work directory.
-    """
+    """Return the patterns of the files that *role* and its node are given, templates filled."""
     patterns = (*role.input_files, *(() if place is None else place.input_files))
     return fill_paths(snapshot, present, place, patterns, of=role)
 

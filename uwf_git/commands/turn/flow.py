@@ -94,11 +94,7 @@ class FlowPlace(NamedTuple):
 
     @property
     def retries(self) -> int | None:
-        """How often a failed try is repeated here; None: the agent's settings decide.
-
-        Raises (as ``timeout_s``):
-            Refused, LimitHit: a template has no fit value.
-        """
+        """How often a failed try is repeated here; None: the agent's settings decide."""
         found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
         policies = (node.fields.get("onError") for node in self._around)
         if found is None and next(filter(None, policies), None) == "retry":
@@ -131,10 +127,7 @@ class FlowPlace(NamedTuple):
             place = parent(place)
 
     def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
-        """Return *field* of the nearest node around that has it.
-
-        A template that gives null counts as if it were not there.
-        """
+        """Return *field* of the nearest node around that has it, other than null."""
         for node in self._around:
             found = node.fields.get(field)
             if isinstance(found, str):

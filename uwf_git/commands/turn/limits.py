@@ -73,10 +73,7 @@ def check_limits(thread: ThreadId, present: ThreadState) -> None:
 def tell_cut_short(
     thread: ThreadId, present: ThreadState, *, own_s: float | None
 ) -> tuple[str, str] | None:
-    """Return cause and hint if an agent's time was up because of the thread's limit; else None.
-
-    *own_s* is the agent's own time limit.
-    """
+    """Return cause and hint if the thread's limit, not *own_s*, cut the agent short; else None."""
     left_s = find_time_left_s(present)
     if left_s is None or (own_s is not None and own_s <= left_s):
         return None
@@ -97,10 +94,7 @@ class Spending(NamedTuple):
 
 
 def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spending:
-    """Return the limits for the thread at *snapshot*, and what was spent of them here.
-
-    Branches that were joined count in the thread itself; those that only another clone has do not.
-    """
+    """Return the limits for a thread, and what it, also by branches joined or here, has spent."""
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
     steps = sum(at_root.visits.values())
@@ -118,10 +112,7 @@ def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitR
 
 
 def find_steps_left(store: Store, thread: ThreadId) -> int | None:
-    """Return how many steps *thread* and its branches may still take; None if as many as they like.
-
-    Steps under way are not counted.
-    """
+    """Return how many steps *thread* and its branches may still begin; None: no limit."""
     snapshot = read_snapshot(store, get_head(store, thread).commit)
     present = read_spending(store, snapshot, snapshot.get_present()).present
     most = present.limits.get("maxSteps")

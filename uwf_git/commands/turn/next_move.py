@@ -22,8 +22,7 @@ _ENDS = "ends it"
 
 class NextMove(NamedTuple):
     role: str | None = None
-    """The role that takes the next step, or ``$END``; None: the thread has ended, or see
-    ``problem``."""
+    """The role that takes the next step, or ``$END``; None: ended, or see ``problem``."""
 
     problem: UwfError | None = None
     """Why the next role cannot be decided."""
@@ -97,10 +96,7 @@ def _read_steered(snapshot: Snapshot) -> Steered:
 def advise(
     store: Store, snapshot: Snapshot, move: NextMove, *, default: str | None = None
 ) -> Advice:
-    """Return which command fits the thread now.
-
-    *default* is the agent of unbound roles, before the configured one.
-    """
+    """Return which command fits the thread now; *default* is the agent of unbound roles."""
     thread, status = snapshot.record.thread, snapshot.record.status
     if status in ENDED:
         told = {
@@ -274,10 +270,7 @@ def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str |
 
 
 def _go_on(store: Store, snapshot: Snapshot, told: str, then: str) -> Advice:
-    """Return how a thread that stands so just goes on; a branch is driven with all of its thread.
-
-    *then* is what a step of it does; at the end there is nothing to drive but branches.
-    """
+    """Return how a ready thread goes on: the whole is driven; *then* is what a step does."""
     thread, root = snapshot.record.thread, read_root(store, snapshot)
     run = "" if then == _ENDS else f"`uwf thread run {thread}` continues, "
     if root is not snapshot:

@@ -1,7 +1,7 @@
-"""Check one commit of a thread: may it follow the one before, and is it what its event makes.
+"""Check a commit of a thread: may it follow the commit before, and is it what its event makes.
 
-A part that cannot be read is reported once; nothing is checked against it. What was made is told
-only of a commit that may follow: causes before consequences.
+A part that cannot be read is reported once; nothing is checked against it. Only a commit that may
+follow is compared with what was made: causes before consequences.
 """
 
 from collections.abc import Generator, Iterator, Mapping

@@ -1,7 +1,4 @@
-"""Walk a history along first parents, through forks, and collect its commit ids.
-
-Only ids are kept, so that a history of any length fits in memory.
-"""
+"""Walk a history along first parents, through forks, and collect its commit ids, nothing else."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -50,10 +47,7 @@ def walk_back(
     is_shared: Callable[[Oid], bool] = lambda _oid: False,
     seen: Container[Oid] = (),
 ) -> History:
-    """Walk from *tip* back to a *trusted* commit or one that was *seen*, or to the beginning.
-
-    Where a thread began at a commit of another one, *is_shared* says if that one is trusted too.
-    """
+    """Walk back to a *trusted* or *seen* commit, or the start; *is_shared* is for forks."""
     commits: list[Oid] = []
     forks: dict[Oid, ThreadId | None] = {}
     beginnings: list[ThreadId | None] = []
@@ -88,10 +82,7 @@ def check_end(
     known: Oid | None,
     hints: tuple[str, str],
 ) -> Iterator[Finding]:
-    """Check that the *history* of *target*, a ref and its tip, reaches its beginning or *known*.
-
-    The *hints* are of a history that breaks off, and of a history that is another one.
-    """
+    """Check that *history* reaches its beginning or *known*; *hints*: it breaks off, is another."""
     (ref, tip), damage = target, history.damage
     if damage is not None:
         oid = damage.facts.get("commit") or damage.facts.get("object")
@@ -147,10 +138,7 @@ class KnownHeads:
 
 
 def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> KnownHeads:
-    """Return the heads of the threads of *store*, and of those that *more* has when it is asked.
-
-    One whose ref is damaged is none.
-    """
+    """Return the sound heads of the threads of *store*, and those of *more* on demand."""
 
     def find(thread: ThreadId) -> Oid | None:
         if more is not None and thread in more:

@@ -81,12 +81,7 @@ class Making(NamedTuple):
     """Where the thread stood before; None if that cannot be read, or there is nothing before."""
 
     def make(self) -> Made | None:
-        """Return the commit; None if nothing can be said of it, which is told elsewhere.
-
-        Raises:
-            CannotBe: there can be no such commit.
-            NotAWorkflow, NotAPosition: what it follows from cannot be parsed.
-        """
+        """Return the commit; None if nothing can be said of it, which is told elsewhere."""
         record = self.record
         node = self._read_cause()
         if record.event == "start":
@@ -273,11 +268,7 @@ class Making(NamedTuple):
         return payload if isinstance(payload, dict) else {}
 
     def read_rules(self, workflow: NodeHash) -> tuple[Rules, Position | None]:
-        """Return the rules of *workflow*, and where the thread began in its flow.
-
-        Raises:
-            NotAWorkflow, NotAPosition, StoreDamaged: one of them cannot be read.
-        """
+        """Return the rules of *workflow*, and where the thread began in its flow."""
         rules, entries = self.trees.rules, self.trees.entries
         if workflow not in rules:
             node = self.trees.nodes.get_shared(self.site, workflow)
@@ -438,10 +429,7 @@ class Way:
 def check_amend(
     between: tuple[Standing, Standing], rules: tuple[Rules, Rules], signal: Node, *, is_branch: bool
 ) -> Iterator[str]:
-    """List why a thread cannot go on under the rules that *signal* makes.
-
-    *between* is where the thread stands before and after, *rules* are those of then.
-    """
+    """List why a thread, standing *between*, cannot go on from *rules* to what *signal* makes."""
     before, after = between
     limits = signal.payload.get("limits", {})
     if is_branch and limits:
@@ -472,11 +460,7 @@ def check_amend(
 
 
 def find_poked(objects: ObjectStore, before: Oid) -> Standing | None:
-    """Return the thread before the step that a poke after *before* takes back; None without one.
-
-    Raises:
-        StoreDamaged, NotAPresent: a commit on the way is damaged.
-    """
+    """Return the thread before the step that a poke after *before* takes back; None without one."""
     view = read_commit(objects, before)
     node = parse_thread_message(view.message).node
     while view.parents:

@@ -61,10 +61,7 @@ class Put(NamedTuple):
 
 
 def check_puts(store: Store, puts: Iterable[tuple[str, Oid, Oid | None]]) -> Iterator[Finding]:
-    """Check refs of workflows and of nodes: of each its name, its tip, and what is trusted of it.
-
-    Without a trusted commit the whole history is checked.
-    """
+    """Check refs of workflows and of nodes, each from its tip to a trusted commit or the first."""
     trees = TreeChecks(store)
     for ref, tip, known in puts:
         yield from check_put_ref(trees, ref, tip, known=known)
@@ -338,10 +335,7 @@ def _list_files(
     path: str = "",
     depth: int = 0,
 ) -> str | None:
-    """Add the files below *path* to *files*, by path the 20 bytes of each blob id.
-
-    Return the first problem; no more is read than one version may have.
-    """
+    """Add blobs below *path* to *files*, within a version's limits; return the first problem."""
     for key, (mode, raw) in entries.items():
         name = path + key.decode(errors="backslashreplace")
         if len(files) >= MAX_FILES:

@@ -124,10 +124,7 @@ def _json(value: Any) -> str:
 
 
 def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> str | None:
-    """Return what is wrong with the author of a commit, or None.
-
-    *expected* is the identity of the role and program that acted; None: the committer acted.
-    """
+    """Return what is wrong with the author; *expected* acted, None: the committer. None: right."""
     author, committer = commit.author, commit.committer
     right = committer.identity if expected is None else expected
     if author.identity != right:

@@ -36,10 +36,7 @@ class SignedCommit(NamedTuple):
 
     @property
     def finding(self) -> Finding | None:
-        """The finding on a bad or revoked signature, or None.
-
-        Unsigned commits and unknown keys are no finding: what must be signed is the users' policy.
-        """
+        """The finding on a bad or revoked signature; whether to sign is the users' policy."""
         if self.verdict.status not in _FORGED:
             return None
         return Finding(
@@ -78,10 +75,7 @@ def verify_signatures(
 
 
 class SignatureReader:
-    """Reads the signatures of single commits, for views; where they cannot be checked, it says so.
-
-    ``problem`` is why they are not checked; None if they are.
-    """
+    """Reads the signatures of single commits, for views; ``problem``: why they are not checked."""
 
     def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
         self._store = store

@@ -44,11 +44,7 @@ class Target(NamedTuple):
 
 
 def find_targets(store: Store, texts: list[str]) -> list[Target]:
-    """Return the refs that *texts* name, each once; without texts all refs.
-
-    A text is a full ref, the name of a workflow, or a thread's id or prefix; a thread means all
-    its refs.
-    """
+    """Return all refs, or those that *texts* name: a full ref, a workflow, or a thread's refs."""
     if not texts:
         return list(_all(store))
     targets = [target for text in texts for target in _meant(store, text)]

@@ -60,10 +60,7 @@ class TreeChecks:
         *,
         others: dict[bytes, TreeEntry] | None = None,
     ) -> tuple[dict[str, bytes], list[Finding]]:
-        """Return the entries of *wanted* (name to mode) at the top of a tree, and findings.
-
-        Other entries go into *others*, for the caller to check; without it they are findings.
-        """
+        """Return the *wanted* entries (name to mode) and findings; others go into *others*."""
         troubles: list[Finding] = []
         try:
             top = self.folders.get(tree)
@@ -117,10 +114,9 @@ class TreeChecks:
         *,
         keep_before: bool = False,
     ) -> Iterator[Finding]:
-        """Check what came since *before*, another `nodes/`, and that nothing was lost or replaced.
+        """Check that nothing since *before* was lost or replaced; new names go into *added*.
 
-        The names of the nodes that came go into *added*. With *keep_before*, many threads share
-        the folders before: they are cached.
+        With *keep_before*, many threads share the folders before: they are cached.
         """
         if before == site.nodes:
             return

@@ -69,10 +69,7 @@ T = TypeVar("T")
 def read_with_checks(
     read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
 ) -> T:
-    """Return what *read* returns, given functions that check a condition and a schema.
-
-    *read* is called twice and has to ask the same both times. It raises as *read* does.
-    """
+    """Return what *read* returns, called twice with functions that check conditions and schemas."""
     parts = _Parts()
     with suppress(InvalidWorkflow):
         # All problems are found below.
@@ -190,8 +187,8 @@ def read_workflow_source(
 ) -> Definition:
     """Read the workflow in the YAML file *source*, with the files it includes.
 
-    *outside* are its name and the workflows that it may use; without it there are none. With
-    *is_checked* its conditions and schemas are known to be right.
+    *outside* has its name and the workflows that it may use. With *is_checked* its conditions and
+    schemas are known to be right.
     """
     document = parse_yaml(source, includes=includes)
     found = outside or Surroundings()
@@ -212,11 +209,9 @@ def read_workflow_source(
 def read_appended(
     source: bytes, includes: Includes, *, to: tuple[tuple[str, ...], Graph], file: RolesFile
 ) -> Addition:
-    """Read the YAML file *source*, which adds to a workflow; *to* is its roles and its graph.
+    """Read the YAML file *source*, which adds to the roles and graph in *to*, and its problems.
 
     *file* is the workflow's name, and the workflows that may play roles.
-
-    It raises as ``read_workflow_source``, also for problems of the combined workflow.
     """
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
@@ -233,10 +228,7 @@ def read_appended(
 def read_appended_nodes(
     source: bytes, includes: Includes, *, to: Target, outside: Surroundings
 ) -> Addition:
-    """Read the YAML file *source*, which adds nodes to a flow.
-
-    It raises as ``read_workflow_source``.
-    """
+    """Read the YAML file *source*, which adds nodes to a flow."""
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
         lambda check_text, check_schema: read_flow_addition(
@@ -256,10 +248,7 @@ def build_source(
     timestamp: int,
     is_checked: bool = False,
 ) -> BuiltWorkflow:
-    """Build the nodes of the workflow in the YAML file *source*.
-
-    It raises as ``read_workflow_source``.
-    """
+    """Build the nodes of the workflow in the YAML file *source*."""
     definition = read_workflow_source(source, includes, outside, is_checked=is_checked)
     node, closure = build_workflow(definition, timestamp=timestamp)
     return BuiltWorkflow(definition.name, node, closure, includes.files, definition.warnings)
@@ -293,11 +282,7 @@ class WorkflowValidation(NamedTuple):
 def validate_workflow(
     source: bytes, *, path: str | None, shown: str, find_used: FindUsed | None = None
 ) -> WorkflowValidation:
-    """Check the workflow file *source*.
-
-    *path* is its path, for its includes; None for standard input. *shown* is its name in problems.
-    *find_used* finds the workflows that it uses; without it there are none.
-    """
+    """Check the workflow file *source*, at *path* (None: stdin), in problems called *shown*."""
     outside = outside_of(path, find_used)
     try:
         built = build_source(source, includes_beside(path), outside, timestamp=0)
@@ -347,11 +332,8 @@ def put_workflow(
     """Register the workflow in the YAML file *source*; its agents are trusted from now on.
 
     The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
-    the file's path, for its includes; without one it can include nothing. Putting the
-    same file again changes nothing; a changed file, or changed included files, add a version.
-
-    Raises:
-        InvalidWorkflow: it has problems; the error lists all of them.
+    the file's path, for its includes; without *path* it can include nothing. Putting the same file
+    again changes nothing; a changed file, or changed included files, add a version.
     """
     includes = includes_beside(path)
     outside = outside_of(path, find_used(store, caller.cwd))

@@ -75,11 +75,7 @@ def get_present(store: Store, text: str) -> Version:
 
 
 def choose_version(name: str, versions: Sequence[Version], text: str) -> Version:
-    """Return the version that *text* names, of *versions* of the workflow *name*, newest first.
-
-    *text* is a prefix of a workflow's hash or of a version's commit. Of several versions with one
-    workflow hash, the newest is returned.
-    """
+    """Return the newest of *versions* that *text* names: a prefix of a hash or of a commit."""
     prefix = _node_prefix(text)
     found: dict[str, Version] = {}
     for version in versions:
@@ -115,11 +111,7 @@ class RolledBack(NamedTuple):
 def rollback_workflow(
     store: Store, caller: Caller, name: str, *, text: str | None = None, reason: str = ""
 ) -> RolledBack:
-    """Restore the version that *text* (a hash) names as the newest one of the workflow *name*.
-
-    Without *text*, restore the newest version that differs from the present one; of a removed
-    workflow, the version before its removal.
-    """
+    """Restore the version *text* names, or the newest different, as the newest."""
     seen = get_newest(store, name)
     kept = (each for each in walk_versions(store, seen) if not each.is_removed)
     old = _before(seen, kept) if text is None else choose_version(seen.name, list(kept), text)
@@ -168,10 +160,7 @@ class RemovedWorkflow(NamedTuple):
 def remove_workflow(
     store: Store, caller: Caller, name: str, *, reason: str = ""
 ) -> RemovedWorkflow:
-    """Remove the workflow *name* from the registry; `uwf workflow rollback` restores it.
-
-    Threads are not affected: each carries its workflow.
-    """
+    """Remove the workflow *name* from the registry; threads carry their workflows on."""
     seen = get_present(store, name)
     removal = remove_version(store, seen, reason=reason, signing=caller.signing(store))
     return RemovedWorkflow(seen.name, seen.workflow, removal.commit.oid)
@@ -212,10 +201,7 @@ def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
 
 
 def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to compare, with the moderator's transitions by position.
-
-    Of a flow, its language, and its nodes by place.
-    """
+    """Return the fields to compare, transitions by position, and nodes of a flow by place."""
     parts = {
         key: value
         for key, value in described.items()

@@ -16,10 +16,7 @@ from uwf_git.store.store import Store
 
 
 def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[str, Any]:
-    """Return the document of the workflow that *text* names; errors are those of ``find_workflow``.
-
-    With *cwd* it may be a file of the project around it.
-    """
+    """Return the document of the workflow that *text* names, with *cwd* also in its project."""
     found = find_workflow(store, text, cwd=cwd)
     document = describe_workflow(found.workflow, found.closure)
     if found.file is not None:

@@ -119,10 +119,10 @@ class Chain:
         since: str | None = None,
         is_bounded: bool = True,
     ) -> str:
-        """Return the commit of the files as they are; a new one if the newest is not it.
+        """Return the commit of the files as they are; a new commit if the newest differs.
 
-        Without a chain, that is HEAD while the files are as HEAD has them, and HEAD is what it was
-        *since* then. *after* is the commit of the thread after which the turn began.
+        Without a chain, HEAD while the files are as HEAD has them, and HEAD is what it was *since*
+        then. *after* is the commit of the thread after which the turn began.
         """
         at, tip = self.read_tips()
         head = None if at is None else at.commit
@@ -169,10 +169,7 @@ class Chain:
         return [Made(*line.split(" ")) for line in ran.stdout.decode().splitlines()]
 
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
-        """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
-
-        With *name* that commit is meant, and not the newest.
-        """
+        """Return the commits of HEAD and of the chain, its newest or *name*, each or None."""
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
         told = self.git.run("cat-file", "--batch", given=asked).stdout
         commits = list(_read_batch(told))
@@ -280,10 +277,7 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 def find_chain(
     store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
 ) -> Chain | None:
-    """Return the chain of *thread* for its work directory; None if that is in no repository.
-
-    For *reading*, the work directory of the outermost thread does where its own is gone.
-    """
+    """Return the chain of *thread* in its work directory, *is_reading* also the outermost's."""
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
         head = find_head(store, thread)
@@ -296,10 +290,7 @@ def find_chain(
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the document of each of *ranges*, as `Uwf-Files` names them.
-
-    It has numbers of files and lines if the project is here; a binary file has no lines.
-    """
+    """Return the document of each of *ranges*; numbers only if the project is here."""
     found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
     with suppress(UwfError, OSError):
         chain = None

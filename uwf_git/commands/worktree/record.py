@@ -81,11 +81,7 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
 
 
 def place_of(store: Store, thread: ThreadId) -> str | None:
-    """Return where the worktree of a branch is; None if the user has no home directory.
-
-    Not below the store, which may be the user's repository itself, and whose local files anybody
-    may delete.
-    """
+    """Return where a branch's worktree is, which is not below the deletable store; or None."""
     if store.trust_file is None:
         return None
     folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")
@@ -117,10 +113,7 @@ def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
 
 
 def find_split_origin(store: Store, parent: ThreadId, at: str | None = None) -> SplitOrigin | None:
-    """Return where the branches begin that *parent* has at *at*; None if no one here knows.
-
-    Without *at* those of its newest split.
-    """
+    """Return where the branches of *parent* at *at*, or its newest split, begin."""
     found = _read(_path(store, parent, _ORIGIN))
     origin = None if found is None else SplitOrigin(**found)
     return origin if origin is not None and at in {None, origin.at} else None

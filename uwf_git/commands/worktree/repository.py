@@ -74,11 +74,7 @@ class Git(NamedTuple):
         return os.fsdecode(ran.stdout).removesuffix("\n")
 
     def run_guarded(self, *words: str) -> None:
-        """Run git so that it ends when this process does.
-
-        Raises:
-            ProgramFailed: git is missing, or failed.
-        """
+        """Run git so that it ends when this process does."""
         with fenced(self.environ, self.place) as environment:
             into = self.place.worktree or environment["GIT_DIR"]
             request = ToolRequest(("git", "-C", into, *words), environment)
@@ -137,10 +133,7 @@ def find_commit(git: Git, name: str | None) -> str | None:
 def commit_tree(
     git: Git, tree: str, parents: tuple[str, ...], message: str, *, date: str | None = None
 ) -> str:
-    """Write a commit that no person made, unsigned, and return its id.
-
-    Its date is *date*, as git spells it, or now.
-    """
+    """Write an unsigned commit that no person made, of *date* as git spells it; return its id."""
     named = [word for parent in parents for word in ("-p", parent)]
     dates = {} if date is None else {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     nobody = {f"GIT_{role}_NAME": _NAME for role in _ROLES}
@@ -150,18 +143,12 @@ def commit_tree(
 
 
 def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None:
-    """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
-
-    An agent may have made the ref lead to a branch of the user, which stays where it is.
-    """
+    """Let *ref* name *commit* if it named *old* ("": nothing); never a branch that it leads to."""
     git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
 
 
 def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
-    """Add a work tree at *path*, without files, and return its git directory.
-
-    `git worktree add` would start a git with the config of the repository.
-    """
+    """Add a work tree at *path* without files or a git that reads the repository's config."""
     own = os.path.join(repository, "worktrees", name)
     shutil.rmtree(own, ignore_errors=True)
     for folder in (own, path):

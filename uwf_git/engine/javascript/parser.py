@@ -226,13 +226,7 @@ _INSTEAD = {
 
 
 def parse_expression(source: str, names: Collection[str] | None = None) -> Expression:
-    """Return *source* as a tree, after every check that needs no data.
-
-    With *names*, all that it may read from outside; without, its own are in the result's `names`.
-
-    Raises:
-        ExpressionFailed: it is no expression of our grammar, or too long, or too deep.
-    """
+    """Return *source* as a tree, after every check that needs no data."""
     tokens, _ = tokenize(source)
     return parse_tokens(source, tokens, names)
 

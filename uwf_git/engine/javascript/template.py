@@ -35,11 +35,7 @@ class Template(NamedTuple):
 
 
 def parse_template(source: str, names: Collection[str] | None = None) -> Template:
-    r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself.
-
-    Raises:
-        ExpressionFailed: as `parse_expression`, with the position in *source*.
-    """
+    r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself."""
     if len(source) > TEXT_UNITS:
         raise ExpressionFailed(source, f"it is longer than {TEXT_UNITS} characters", None)
     parts: list[str | Expression] = []
@@ -68,7 +64,8 @@ def fill_template(
     """Return the template's text; of a single `${expression}` its value, as JSON data.
 
     Within text, a text goes as it is, null, booleans and numbers as JavaScript prints them, arrays
-    and objects as JSON.stringify does. All expressions together have the limits of one.
+    and objects as JSON.stringify does. All expressions together have the limits of a single
+    expression.
     """
     budget = budget or Budget()
     if len(template.parts) == 1 and isinstance(template.parts[0], Expression):
@@ -167,11 +164,7 @@ MOST = 10
 
 
 class Together:
-    """Evaluates expressions and templates; each text is parsed once.
-
-    All methods raise ExpressionFailed as the functions do that they are named after, and when the
-    expressions before have cost too much.
-    """
+    """Evaluates expressions and templates, each parsed once; their costs are limited together."""
 
     def __init__(self) -> None:
         self._left = float(MOST)

@@ -16,10 +16,7 @@ _SHOWN = 200
 
 
 class ExpressionFailed(Refused):
-    """An expression or template cannot be read, or has no answer; `position` says where.
-
-    `position` counts the characters of *source* from 1; None if no place is to blame.
-    """
+    """An expression or template cannot be read or answered, at `position` (from 1)."""
 
     code = "expression-failed"
 
@@ -163,7 +160,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: str, start: int = 0, *, in_template: bool = False) -> tuple[list[Token], int]:
-    """Return the tokens from *start*, the last of kind "end", and the position of that.
+    """Return the tokens from *start*, the last of kind "end", and the position of "end".
 
     With *in_template* they end before the `}` that closes the `${` before *start*.
     """

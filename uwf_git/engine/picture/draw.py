@@ -26,11 +26,7 @@ def lay_out(plan: Plan) -> Drawing:
 
 
 def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH, is_whole: bool = False) -> str:
-    """Return the picture of *subject*, which ends with a newline.
-
-    *form* is one of ``FORMS``; *width* counts for text only, in columns; *is_whole* is as in
-    ``make_plan``.
-    """
+    """Return the picture of *subject* in a *form* of ``FORMS``; *width* is for text, in columns."""
     plan = make_plan(subject, is_whole=is_whole)
     return render_outline(plan, width) if form == "text" else _RENDERERS[form](plan)
 

@@ -72,10 +72,7 @@ def cut(text: str, room: int, width: Callable[[str], int]) -> str:
 
 
 def wrap(text: str, room: int, indent: str = "") -> list[str]:
-    """Return *text* in lines of at most *room* columns, all but the first after *indent*.
-
-    They are broken between words; within one only if it is longer than a line.
-    """
+    """Return *text* in lines of at most *room* columns, broken between words, then indented."""
     lines, line, used = [], "", 0
     for piece in _pieces(text, room - len(indent)):
         wide = columns(piece)

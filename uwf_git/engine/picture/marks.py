@@ -25,8 +25,7 @@ class Progress(NamedTuple):
     """Role → number of its steps."""
 
     turn: str | None = None
-    """The role at work, or whose turn it is, or ``$END``; None: the thread has ended, or it cannot
-    be decided."""
+    """The role at work, or whose turn it is, or ``$END``; None: ended, or undecidable."""
 
     attempts: int = 0
     """Failed tries since the newest step."""
@@ -68,8 +67,8 @@ def mark_places(
 ) -> dict[str, Mark]:
     """Return the marks of a flow's places; *position* is where the thread stands.
 
-    A branch marks no place but those *within* the one where it begins. The loops around the
-    position tell their pass.
+    A branch marks only places *within* the place where it begins. The loops around the position
+    tell their pass.
     """
     shared = list_shared_roles(flow)
     marks = {}
@@ -101,10 +100,7 @@ def list_shared_roles(flow: Flow) -> set[str]:
 
 
 def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -> dict[str, Mark]:
-    """Return the marks of a thread that has split at *place*, with the marks of its *branches*.
-
-    *ended* is how many of them are completed or killed.
-    """
+    """Return the marks of a thread split at *place*; *ended* branches completed or killed."""
     found: dict[str, list[Mark]] = {}
     for marks in branches:
         for inner, mark in marks.items():

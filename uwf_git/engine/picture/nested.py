@@ -1,7 +1,4 @@
-"""The layout of flows: boxes in boxes.
-
-Each block knows its width, its height and the axis of its line; a container asks those in it.
-"""
+"""The layout of flows: boxes in boxes that know their width, height and the axis of their line."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -12,10 +12,7 @@ from uwf_git.model.workflow import END, START, Graph, Transition
 
 
 def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
-    """Return the roles in the order in which they are drawn.
-
-    It is the author's, *written*, unless a depth-first order has fewer ways back.
-    """
+    """Return the roles as *written*, unless a depth-first order has fewer ways back."""
     found = [role for role in _depth_first(graph) if role in set(written)]
     if _count_back(graph, found) < _count_back(graph, written):
         return found
@@ -237,10 +234,7 @@ _WORDS: Mapping[str, str] = {"sequential": "sequence", "conditional": "if"}
 
 
 def plan_flow(subject: Subject, flow: Flow, *, is_whole: bool = False) -> FlowPlan:
-    """Return the plan of *flow*, the moves of *subject*.
-
-    More than twelve branches of one player are one block, unless it *is whole*.
-    """
+    """Return the plan of *flow*; unless *is_whole*, over twelve like branches are a block."""
     marks: Marks = {} if subject.thread is None else subject.thread.marks
     most_alike = len(flow.nodes) if is_whole else MOST_ALIKE
     planner = _Planner(flow, marks, subject.roles, most_alike)

@@ -1,8 +1,8 @@
 """The layout of graphs: a spine with lanes.
 
-The stations stand in one column. The way to the next goes straight down; a way further down is a
-lane on the right, a way back a lane on the left, the shortest nearest to the spine. Each way meets
-a station at a height of its own, so no two ways run on one line.
+The stations stand in a column. The way to the next station goes straight down; a way further down
+is a lane on the right, a way back a lane on the left, the shortest nearest to the spine. Each way
+meets a station at a height of its own, so no two ways run on the same line.
 """
 
 from collections.abc import Iterable, Sequence

@@ -74,7 +74,7 @@ def read_addition(
 ) -> Addition:
     """Read a file that adds roles and transitions to a workflow.
 
-    *to* is the workflow: the names of its roles, and its graph; *file* is its name, and the
+    *to* has the names of the workflow's roles, and its graph; *file* the file's name, and the
     workflows that may play roles. The checks are as for ``read_definition``.
     """
     findings = Findings(document)
@@ -104,11 +104,7 @@ def read_addition(
 def append_addition(
     workflow: Node, addition: Addition, *, timestamp: int
 ) -> tuple[Node, list[Node]]:
-    """Build the workflow that results from adding *addition* to the Workflow node *workflow*.
-
-    Returns:
-        Its node, and the other new nodes; all else is as it was.
-    """
+    """Return the Workflow node of *workflow* and *addition*, and the other new nodes."""
     nodes: dict[NodeHash, Node] = {}
     payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
     for name, role in addition.roles.items():

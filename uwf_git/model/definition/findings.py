@@ -1,7 +1,4 @@
-"""Findings: the problems of one workflow file, collected while it is read.
-
-A problem does not stop the reading, so all are reported at once, up to a limit.
-"""
+"""Findings: the problems of a workflow file, collected up to a limit while the file is read."""
 
 import difflib
 import re
@@ -77,21 +74,14 @@ class Findings:
         self._add(Problem(f"{dotted(path)}{joint}{inner}", problem.message, line, file))
 
     def raise_if_any(self) -> None:
-        """Raise if anything was found.
-
-        Raises:
-            InvalidWorkflow: with all problems, by line; those of included files last.
-        """
+        """Raise InvalidWorkflow with all problems, by line; problems of included files last."""
         if self._problems:
             raise InvalidWorkflow(_by_line(self._problems))
 
     def read_fields(
         self, path: DocumentPath, value: Any, known: Sequence[str]
     ) -> dict[str, Any] | None:
-        """Return the fields of a mapping with *known* keys; a key without a value is absent.
-
-        None if *value* is not a mapping, which is then a finding.
-        """
+        """Return the fields with *known* keys and a value; None, and a finding, if no mapping."""
         if not isinstance(value, dict):
             self.add(path, f"must be a mapping with {_choices(known)}, not {yaml_kind(value)}")
             return None
@@ -185,10 +175,7 @@ def _folded(word: str) -> str:
 
 
 def _locate(value: Any, inner: str) -> DocumentPath:
-    """Find as much of the dotted path *inner* as can be followed into *value*.
-
-    Keys may hold dots themselves, so the longest key that fits is taken.
-    """
+    """Find as much of *inner* as leads into *value*; keys may hold dots: the longest counts."""
     found: DocumentPath = ()
     while inner:
         part, inner = _first_part(value, inner)

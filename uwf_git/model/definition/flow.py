@@ -1,7 +1,4 @@
-"""Containers in a workflow file: from ``root``, or a bare container, to the table of a flow.
-
-What a field may hold stands in flow_fields.py, and what is only suspicious.
-"""
+"""Containers in a workflow file: from ``root``, or a bare container, to the table of a flow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -72,9 +69,8 @@ def read_flow(
 ) -> tuple[FlowDefinition, dict[str, RoleDefinition]]:
     """Read the container *value* at *path*, the root of a workflow.
 
-    Returns:
-        The flow, and a role for each agent that the file has none for: without words, and any meta
-        will do.
+    Return the flow, and a role for each agent whose role the file lacks: without words, and with
+    any meta.
     """
     roles, language = file.roles, file.language
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
@@ -105,10 +101,10 @@ class AddedNodes(NamedTuple):
 def read_added_nodes(
     findings: Findings, path: DocumentPath, value: Any, *, file: FlowFile, to: tuple[Flow, str]
 ) -> AddedNodes:
-    """Read the list of nodes *value* at *path*, which go after the last of a list of a flow.
+    """Read the list of nodes *value* at *path*, which go after the last node of a list of a flow.
 
     *to* is the flow, and the place of a container in it; "" is the top, after the root. *file* has
-    the roles that are known.
+    the known roles.
     """
     flow, container = to
     reader = _FlowReader(findings, file.name, flow.language, file.surroundings)

@@ -98,10 +98,10 @@ def warn_of_flow(
     paths: Mapping[str, DocumentPath],
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    """Warn of what does not do what it seems to.
+    """Warn of what does not do what it seems to, in the nodes at *paths*.
 
     Loops without a bound, branches that set the same key, agents without a role, and policies that
-    give up no branch, of the nodes at *paths*.
+    give up no branch.
     """
     for place, path in paths.items():
         node = flow.nodes[place]

@@ -42,10 +42,7 @@ SETTINGS = (*LIMITS, *_SWITCHES)
 
 
 def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
-    """Read ``config``: limits that each thread begins with, and what its events contain.
-
-    None if it is empty.
-    """
+    """Read ``config``: limits of each thread, and what its events contain; None if empty."""
     path: DocumentPath = ("config",)
     if value is None:
         return None
@@ -141,10 +138,7 @@ def _read_default(findings: Findings, value: Any) -> AgentSpec | None:
 
 
 def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentPath | None]:
-    """Return the fields of the file, and the path of the root of a flow; None in a graph.
-
-    If it has no readable fields, raise at once.
-    """
+    """Return the fields of the file, and the path of the root of a flow; None in a graph."""
     if not isinstance(value, dict):
         findings.add(
             (),

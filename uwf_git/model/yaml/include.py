@@ -121,10 +121,7 @@ class CannotInclude(Refused):
 
 
 def resolve_include(text: str, *, inside: str) -> str:
-    """Return the path, from the workflow file's folder, that *text* means in the file *inside*.
-
-    *inside* is such a path itself: paths are relative to the file that contains them.
-    """
+    """Return the path that *text* means in *inside*, from the workflow file's folder."""
     if not text:
         raise CannotInclude("it names no file")
     if len(text) > MAX_PATH or not text.isprintable():
@@ -195,11 +192,7 @@ class Includes:
         """The content of each file by its path from the document's folder."""
 
     def resolve(self, text: str, chain: tuple[str, ...]) -> str:
-        """Return the path that *text* means in the last file of *chain*, the files that led there.
-
-        Raises:
-            CannotInclude: no such file may be included there.
-        """
+        """Return the path that *text* means in the last file of *chain*, which led there."""
         path = resolve_include(text, inside=chain[-1])
         if path in chain:
             round_trip = " → ".join((*chain[chain.index(path) :], path))
@@ -209,11 +202,7 @@ class Includes:
         return path
 
     def read(self, path: str) -> bytes:
-        """Return the content of the file at *path*.
-
-        Raises:
-            CannotInclude: it cannot be read, or exceeds a limit.
-        """
+        """Return the content of the file at *path*."""
         known = self.files.get(path)
         if known is not None:
             return known
@@ -237,10 +226,7 @@ def is_json(path: str) -> bool:
 
 
 def decode_text(content: bytes) -> str:
-    """Decode a file that is neither YAML nor JSON.
-
-    Lines end in LF, as in a block of YAML, so a checkout with CR LF means the same.
-    """
+    """Decode a file that is neither YAML nor JSON; lines end in LF, as in a block of YAML."""
     try:
         text = content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -254,9 +240,6 @@ def json_as_yaml(content: bytes) -> str:
     """Convert a JSON file to YAML with the same meaning on the same lines.
 
     YAML accepts JSON except for two things: tabs between the parts, and surrogate pairs.
-
-    Raises:
-        IncludedNotJson: the file is not JSON.
     """
     try:
         text = content.decode().removeprefix("\ufeff")

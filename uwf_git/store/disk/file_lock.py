@@ -56,14 +56,9 @@ def _no_lock_file(path: str) -> StoreFailed:
 
 @contextmanager
 def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | None]:
-    """Hold the lock file at *path*, which is created if it is missing and *make* is true.
+    """Hold the lock file at *path*; *make* creates it, otherwise FileNotFoundError.
 
-    Yields:
-        The open file, or None if the lock is held elsewhere and *wait* is false.
-
-    Raises:
-        StoreFailed: *path* is not a regular file.
-        FileNotFoundError: it is missing, and *make* is false.
+    Yield the open file, or None if the lock is held elsewhere and *wait* is false.
     """
     descriptor = take_lock(path, wait=wait, make=make)
     try:
@@ -193,10 +188,8 @@ def hold_file(
     """Hold the lock file at *path*, which says *content* meanwhile (nothing if that is empty).
 
     A lock whose file names no living holder is waited for, at most *patience_s*: it is probably
-    held by ``is_held`` for a moment.
-
-    Raises:
-        What *busy* returns for the holder ({} if unknown): another process holds it.
+    held by ``is_held`` for a moment. If another process holds the lock, raise what *busy* returns
+    for the holder ({} if unknown).
     """
     with ExitStack() as stack:
         held = HeldFile(_take(stack, path, patience_s, busy))

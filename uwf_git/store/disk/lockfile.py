@@ -59,11 +59,7 @@ def hold_ref_lock(git_dir: str, name: str, content: bytes, *, durable: bool) -> 
 def hold_ref_locks(
     git_dir: str, contents: Mapping[str, bytes], *, durable: bool
 ) -> Iterator[list[str]]:
-    """Hold the locks of several files; *contents* has their names and contents.
-
-    Yields:
-        The paths of the lock files, in the order of *contents*.
-    """
+    """Hold the locks of several files of these *contents*; yield the paths in that order."""
     _break_dead(git_dir, PACKED_REFS)
     with ExitStack() as stack:
         # Sorted, so that two processes never wait for each other.

@@ -124,10 +124,7 @@ def is_packed(path: str) -> bool:
 
 
 def _read_multi_pack_index(folder: str) -> set[str]:
-    """List the packs that the multi-pack-index of *folder* names, without their endings.
-
-    Source: gitformat-pack(5), "multi-pack-index (MIDX) files have the following format".
-    """
+    """List the packs, without endings, that git's multi-pack-index names: gitformat-pack(5)."""
     content = read_if_there(os.path.join(folder, _MULTI))
     try:
         _magic, _version, _hash, chunks, _bases, _packs = _MULTI_HEAD.unpack_from(content)

@@ -121,10 +121,7 @@ _OLD_S = 24 * 3600
 
 
 def remove_stale_files(store: Store) -> int:
-    """Remove what killed processes left; return how many things that were.
-
-    Safe while other processes run.
-    """
+    """Remove what killed processes left; return how many things that were."""
     removed = break_dead_locks(store.path)
     for path in _old_temporaries(store):
         remove_file(path)

@@ -69,10 +69,7 @@ def scan_config(text: str) -> Iterator[ConfigItem]:
 
 
 def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
-    """Return *text* with the setting added to the last section of its name, or to a new one.
-
-    Unless *keep*, its other values are removed.
-    """
+    """Return *text* with the setting in its last section or a new section; *keep* other values."""
     if not keep:
         text = _without(text, normal_name(name))
     section, _dot, key = name.rpartition(".")

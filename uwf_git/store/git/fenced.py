@@ -187,10 +187,7 @@ def list_changed_inside(
     cwd: str | None = None,
     ignored: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """List the submodules, by their paths from *cwd*, in which something is not committed.
-
-    *ignored* says by submodule what is not looked for, in the words of ``submodule.<name>.ignore``.
-    """
+    """List the submodules with uncommitted changes; *ignored*: ``submodule.<name>.ignore``."""
     found = []
     for name in list_links(environ, place, cwd=cwd):
         path = os.path.join(cwd or place.worktree or "", name)
@@ -215,11 +212,7 @@ def share_sparseness(common: str, git_dir: str) -> None:
 
 
 def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None:
-    """Keep the settings of the repository around *folder*, if there is any, in the file *path*.
-
-    Settings that are *known* of this repository win, since an agent may have changed the present
-    ones.
-    """
+    """Keep the settings of the repository around *folder*, or *known* ones, in the file *path*."""
     top = _find_top(folder)
     if top is None:
         return
@@ -264,11 +257,7 @@ def _read_ignored(place: Place) -> dict[str, str]:
 
 
 def _make_git_dir(environ: Mapping[str, str], common: str, place: Place) -> str:
-    """Return a git directory with what *common* and the git directory of *place* have.
-
-    The directory is among the user's own files, which agents may not write, and named after its
-    content.
-    """
+    """Return a git directory, among the user's own files, like *common* and that of *place*."""
     parent = find_user_file(common, environ, "git-dirs")
     if parent is None:
         raise ProgramFailed("git", "is not started where the user has no home directory")

@@ -45,10 +45,8 @@ class Committer(NamedTuple):
 def find_committer(config: GitConfig, environ: Mapping[str, str]) -> Committer:
     """Return the committer as git finds it: variables, settings, the account.
 
-    Where git refuses its own guess, as the host has no domain, the guess is used.
-
-    Raises:
-        NoIdentity: a part is not set, and `user.useConfigOnly` forbids to guess it.
+    Where git refuses its own guess, as the host has no domain, the guess is used. NoIdentity: a
+    part is not set, and `user.useConfigOnly` forbids to guess it.
     """
     name = _find_part("name", config, environ)
     email = _find_part("email", config, environ) or environ.get("EMAIL")
@@ -125,9 +123,6 @@ def is_clean(identity: bytes) -> bool:
 
 
 def agent_identity(role: str, program: str) -> bytes:
-    """Return the author of a step: the role, and the program that played it.
-
-    The whole command is in the AgentConfig node; the author is for readers of `git log`.
-    """
+    """Return the author of a step, for readers of `git log`: the role, and its player's program."""
     address = _NOT_IN_EMAIL.sub("", program).replace("@", "")
     return clean_identity(role, f"{address or 'unknown'}@uwf")

@@ -1,7 +1,4 @@
-"""Set one setting in the git config of the user: the only write outside a store.
-
-`git config --global` does it, since git knows which of the possible files is used.
-"""
+"""Set a setting in the user's git config, by git: the only write outside a store."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,4 @@
-"""refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree with a `nodes/` folder.
-
-Format: FORMAT.md, "Refs".
-"""
+"""refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree (FORMAT.md, "Refs")."""
 
 from collections.abc import Iterable, Iterator
 

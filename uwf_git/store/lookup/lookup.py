@@ -1,7 +1,4 @@
-"""Node lookup: find a node in the store without knowing which ref keeps it.
-
-The index names the refs to search first; without an answer from it, all root refs are searched.
-"""
+"""Node lookup: find a node by the refs that the index names first, else by all root refs."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property

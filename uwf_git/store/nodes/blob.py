@@ -1,7 +1,4 @@
-"""Node blobs: a node as the bytes of a git blob, in JSON or text form, byte for byte reversible.
-
-Format: FORMAT.md, "Node files".
-"""
+"""Node blobs: a node as a git blob, in JSON or text form, reversible (FORMAT.md, "Node files")."""
 
 import re
 from typing import Any

@@ -112,10 +112,7 @@ def node_collision(name: NodeHash) -> StoreDamaged:
 
 
 def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node | None:
-    """Return the node *name* from the folder *nodes*, checked; None if it is not there.
-
-    For single nodes: the object store caches the trees. `NodeFolders.find` is for whole walks.
-    """
+    """Return the node *name*, checked, or None; for single nodes, unlike `NodeFolders.find`."""
     oid = None if nodes is None else find_blob(objects, nodes, name)
     return None if oid is None else decode_node(name, get_blob(objects, oid))
 

@@ -123,10 +123,7 @@ def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> byt
 
 
 def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:
-    """Write a commit after the objects that it needs, and return its id; no ref moves.
-
-    Until a ref points at the commit, git may prune it.
-    """
+    """Write a commit after the objects that it needs; until a ref points there git may prune it."""
     commit = build_commit(draft, signing)
     # Two nodes in one folder list that folder twice; write each object once.
     needed = {obj.id: obj for obj in (*draft.objects, draft.tree, commit)}

@@ -140,10 +140,7 @@ class Pack:
         return kind, content
 
     def find_offset(self, name: bytes) -> int | None:
-        """Return where the object *name* is; None if the pack has no such object.
-
-        Raises FileNotFoundError if the pack is gone.
-        """
+        """Return where the object *name* is, or None; FileNotFoundError: the pack is gone."""
         index = self._index or self._open_index()
         least, most = self._fan_out[name[0]], self._fan_out[name[0] + 1]
         if least == most:
@@ -268,10 +265,7 @@ def read_entry_head(entry: bytes) -> tuple[int, int, int]:
 
 
 def read_base_distance(entry: bytes, at: int) -> tuple[int, int]:
-    """Return how many bytes before the entry its base begins, and where that number ends.
-
-    Seven bits a byte, highest first; each number has only one spelling.
-    """
+    """Return how far back the base begins, and where that number (highest 7 bits first) ends."""
     distance = entry[at] & 127
     while entry[at] & 128:
         at += 1
@@ -291,10 +285,7 @@ def read_number(content: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def find_pack_problem(path: str) -> str | None:
-    """Return why git does not read the pack at *path* with its index; None if it does.
-
-    A pack without an index is just being written, and not read.
-    """
+    """Return why git does not read the pack at *path*, also while it is being written; or None."""
     try:
         index, content = _map(path.removesuffix(".pack") + ".idx"), _map(path)
         return _find_mismatch(index, content) if index[:8] == _INDEX_BEGINNING else None

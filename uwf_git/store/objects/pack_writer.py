@@ -97,10 +97,7 @@ def remove_dead_keep(path: str) -> bool:
 
 
 def is_kept(pack: str) -> bool:
-    """Check whether *pack*, a path without its ending, has a `.keep` of anybody.
-
-    Asked after the folder was listed, the answer holds: a `.keep` is older than the pack's name.
-    """
+    """Check whether *pack* has a `.keep` of anybody: for a listed pack the answer stays true."""
     return os.path.lexists(pack + KEEP)
 
 

@@ -82,10 +82,7 @@ def list_packed_refs(git_dir: str, *prefixes: str) -> Iterator[tuple[str, Oid]]:
 
 
 def _check_rows(path: str, content: bytes | mmap.mmap, start: int) -> None:
-    """Raise BadPackedRefs if a line of *content* behind *start* is no part of a row.
-
-    A binary search can miss rows on account of such a line anywhere in the file.
-    """
+    """Raise BadPackedRefs if *content* behind *start* has a bad line: a search could miss rows."""
     good = _ROWS.match(content, start)
     if good is not None and good.end() < len(content):
         raise _bad_line(path, content[good.end() :])
@@ -259,10 +256,7 @@ _OPENED: FileMemory[PackedRefs] = FileMemory(8, largest=2**62)
 
 
 def _map(path: str) -> bytes | mmap.mmap:
-    """Read the file, or map it if it is large; git replaces it whole, so a map stays valid.
-
-    A map holds the file system, which could not be unmounted.
-    """
+    """Read the file, or map it if large (git replaces it whole); a map keeps the disk mounted."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size <= _LARGEST_READ:

@@ -190,10 +190,7 @@ class Refs:
         return True
 
     def _packed_locked(self) -> AbstractContextManager[str]:
-        """Lock packed-refs while a ref is removed, as git does.
-
-        Otherwise a `git pack-refs` in between packs the value, and the removed ref is back.
-        """
+        """Lock packed-refs while a ref is removed, lest `git pack-refs` bring it back."""
         return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
 
     def _remove(self, name: str) -> None:

@@ -1,7 +1,4 @@
-"""Limits of what a store receives, from its git config.
-
-An invalid value is an error, never ignored: the owner relies on the limit.
-"""
+"""Limits of what a store receives, from its git config; an invalid limit is an error."""
 
 import sys
 from typing import NamedTuple

@@ -117,10 +117,7 @@ def _read(config: GitConfig, name: str) -> Remote:
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
-    """Return the remote *name*; without a name the only remote, else origin.
-
-    A project's own remotes count only if `uwf remote add` has added no remote.
-    """
+    """Return the remote *name*, or else the only remote or origin, first of `uwf remote add`."""
     remotes = {remote.name: remote for remote in list_remotes(config)}
     if name is not None:
         if name not in remotes:
@@ -219,11 +216,7 @@ _OTHERS = ("heads", "tags")
 
 
 def repair_remote(store: Store, name: str) -> None:
-    """Give the remote *name*, a mirror, the settings that `uwf remote add` writes.
-
-    Only the repository's own config is changed. `git fetch` goes on to copy branches and tags where
-    the store has any.
-    """
+    """Give the mirror *name* the settings of `uwf remote add`; branches and tags go on."""
     path = os.path.join(store.path, "config")
     own = read_config_file(path)
     section = f"remote.{name}"

@@ -75,10 +75,7 @@ class Credential(NamedTuple):
 def find_credential(
     url: RemoteUrl, git: str | None, environ: Mapping[str, str]
 ) -> Credential | None:
-    """Return the credential for *url* from git's helpers; None without a credential or without git.
-
-    If no helper has a credential, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
-    """
+    """Return the credential for *url* from git's helpers, or, if allowed, its prompt; or None."""
     if git is None:
         return None
     ran = _run(git, "fill", environ, _describe(url))
@@ -290,10 +287,7 @@ def _unpack(incoming: Incoming) -> None:
 def send_pack(
     access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool = False
 ) -> PushReport:
-    """Send the parcel that *pack* makes by the refs of the remote, out of *objects*.
-
-    A ref is changed only if it still has the value that *pack* saw.
-    """
+    """Send the parcel that *pack* makes of the refs there; refs that changed since are left."""
     try:
         return _Push(objects, pack).send(access, atomic=atomic)
     except AtomicUnsupported:
@@ -446,10 +440,7 @@ def _run_on_client(
 
 
 def _watch_connections(stack: ExitStack, client: TraditionalGitClient, meter: Meter) -> None:
-    """Count what *client* reads, and close what it opens.
-
-    dulwich 1.2 does not close it when the server sends no git protocol.
-    """
+    """Count what *client* reads, and close what it opens, which dulwich 1.2 may leave open."""
     connect = client._connect  # noqa: SLF001 - what its subclasses are there to override
 
     def connect_and_remember(

@@ -366,8 +366,7 @@ class SignatureChecker:
 def split_signature(raw: bytes) -> tuple[bytes, list[bytes]]:
     """Split a commit's bytes into the signed payload and its signatures (at most one is valid).
 
-    Headers that only begin with ``gpgsig`` are not part of the payload either; they count as
-    signatures if there is a ``gpgsig`` header as well.
+    Headers that begin with ``gpgsig`` are no payload, and signatures if ``gpgsig`` is there.
     """
     end = raw.find(b"\n\n") + 1 or len(raw)
     headers = _HEADER.findall(raw[:end])

@@ -79,11 +79,7 @@ def git_config(store: Store) -> str:
 
 
 def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) -> Sign:
-    """Return the function that signs a commit's bytes by the settings of *store*.
-
-    Checks the settings as far as possible without signing, so that a step fails before its agent
-    runs.
-    """
+    """Return the function that signs by the settings of *store*, checked before an agent runs."""
     read_sign_timeout(store)  # Checked here, used when there is something to sign.
     name = store.config.get("gpg.format") or "openpgp"
     if name not in SIGNATURE_FORMATS:
@@ -133,10 +129,7 @@ def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -
 
 
 def expand_path(store: Store, environ: Mapping[str, str], path: str) -> str:
-    """Return *path* from a setting of *store* as an absolute path, resolved as git does.
-
-    ``~/`` is the home; a relative path begins in the work tree, or in a bare repository.
-    """
+    """Return *path* from a setting, absolute: from ``~/``, the work tree, or a bare repository."""
     home = environ.get("HOME")
     if home and path.startswith("~/"):
         return os.path.join(home, path[2:])

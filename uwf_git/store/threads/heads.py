@@ -103,11 +103,7 @@ def get_head(store: Store, thread: ThreadId) -> Head:
 
 
 def resolve_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread whose id is *text* or begins with it; ``@`` is the newest, ``@2`` the next.
-
-    Raises:
-        NotAThreadId: no id can begin so.
-    """
+    """Return the thread whose id is *text* or begins so; ``@`` is the newest, ``@2`` the next."""
     return resolve_head(store, text).thread
 
 
@@ -192,11 +188,7 @@ def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
 
 
 def advance_head(store: Store, head: Head, to: Oid) -> Head:
-    """Move the head of an active thread to *to*; its first parent is the old head.
-
-    Raises:
-        HeadMoved: another process moved it first; nothing has changed.
-    """
+    """Move an active thread's head to *to*, whose first parent the head was, or raise HeadMoved."""
     # A crash can leave the active ref of an archived thread: no step may advance that.
     if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
         ACTIVE + head.thread, seen=head.commit, to=to

@@ -132,10 +132,7 @@ class StepChain:
         return node
 
     def _follow(self, previous: NodeHash) -> None:
-        """Remember the next older name, unless the chain is a cycle: a forged one may be.
-
-        Brent's algorithm: compare with the name at the last power of two.
-        """
+        """Remember the next older name, unless a forged chain is a cycle (Brent's algorithm)."""
         if previous == self._marked:
             raise self._broken(previous)
         self._names.append(self._skip_starts(previous, newer=len(self._names)))

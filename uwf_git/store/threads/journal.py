@@ -67,8 +67,8 @@ class Journal:
     def read(self, start: int) -> tuple[list[Line], int] | None:
         """Return the lines from byte *start* on (0: the first line), and where they end.
 
-        None: the content is not a journal's. A last line without a newline is ignored: a killed
-        writer left it.
+        None: not a journal's content. A last line without a newline is ignored: its writer was
+        killed.
         """
         content = _read_all(self._descriptor, max(start, _HEADER_LENGTH))
         content = content[: content.rfind(b"\n") + 1]

@@ -17,10 +17,7 @@ _NEWEST = re.compile("@([1-9][0-9]{0,8})?")
 
 
 class ShortIds:
-    """The shortest beginning of each id that no other id has.
-
-    It has the symbols of the time at least, so that it stays unique while threads come.
-    """
+    """The shortest unique beginning of each id, with the time's symbols: new threads leave it."""
 
     def __init__(self, threads: Iterable[str]) -> None:
         self._all = sorted(threads)
@@ -42,10 +39,7 @@ def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
 
 
 def find_newest(store: Store, text: str) -> ThreadId | None:
-    """Return the thread that ``@`` (the newest) or ``@2`` (the second newest) names, or None.
-
-    As in lists, a branch does not count where its thread is.
-    """
+    """Return the thread that ``@`` (newest) or ``@2`` names, without branches of threads here."""
     named = _NEWEST.fullmatch(text)
     if named is None:
         return None
@@ -58,10 +52,7 @@ def find_newest(store: Store, text: str) -> ThreadId | None:
 
 
 def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
-    """Return the branches whose ids begin with *text* and that nobody has begun here.
-
-    Each branch comes with the thread that has split into it.
-    """
+    """Return the branches, and their threads, whose ids begin so and that have not begun here."""
     prefix = "" if text.startswith("@") else parse_thread_prefix(text)
     found: dict[ThreadId, ThreadId] = {}
     for thread in list_threads(store, archived=False) if prefix else ():

@@ -175,11 +175,7 @@ def list_versions(store: Store) -> Iterator[Version]:
 
 
 def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
-    """Yield *newest* and the versions before it, down to the first.
-
-    Raises:
-        StoreDamaged, BadMessage: one is damaged; those after it were yielded.
-    """
+    """Yield *newest* and the versions before it, down to the first."""
     version = newest
     while version is not None:
         yield version
@@ -288,11 +284,7 @@ def find_shipped(name: str) -> ShippedFile | None:
 
 
 def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
-    """Check whether the installed file of the workflow *name* has *agent* as an agent or a check.
-
-    *agent* is an AgentConfig payload. Agents of an older file no longer count once another version
-    of uwf is installed.
-    """
+    """Check whether the installed file of the workflow *name* has this agent payload, or check."""
     file = find_shipped(name)
     if file is None:
         return False

@@ -1,7 +1,7 @@
 """What changed in the store, for all open pages: one watch for the server, and a number a change.
 
-A page that comes back says which number it has seen. Nothing is looked at while no page is open;
-what changed meanwhile is found by the first look after that.
+A page that comes back says which number it has seen. While no page is open nothing is looked at;
+the next page finds what changed.
 """
 
 import asyncio

@@ -100,11 +100,7 @@ def amend(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
 
 def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Record a person's answer to the question that was shown.
-
-    Raises:
-        HeadMoved: another question is open now.
-    """
+    """Record a person's answer to the question that was shown."""
     check_names(body, "question", "meta", "content", "note", "go")
     if "meta" not in body:
         raise bad_body("meta", "it is needed")
@@ -176,10 +172,7 @@ def check_go(body: Body) -> bool:
 
 
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
-    """Return what was recorded; start a driver first if *body* asks for it.
-
-    What was recorded stays, also if the driver is refused: that is told beside it.
-    """
+    """Return what was recorded; start a driver first if *body* asks for it; a refusal is told."""
     if not check_go(body):
         return tell_drive(site, task)
     try:

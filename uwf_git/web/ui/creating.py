@@ -1,7 +1,4 @@
-"""New threads: the workflows that may be started here, and the start.
-
-Only what is trusted here is taken: the agents that are offered, and what comes with uwf.
-"""
+"""New threads: the workflows that may be started here, and the start, with trusted agents only."""
 
 from typing import Any
 

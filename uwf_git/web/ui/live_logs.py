@@ -67,11 +67,7 @@ class LiveLogs:
         self._lock = threading.Lock()
 
     def read(self, thread: ThreadId, after: int) -> dict[str, Any]:
-        """Return the lines of *thread* from number *after* on; 0: the last ones.
-
-        Raises:
-            NoSuchThread, StoreDamaged: there is no such thread, or it cannot be read.
-        """
+        """Return the lines of *thread* from number *after* on; 0: the last lines."""
         with self._lock:
             log = self._logs.get(thread)
             if log is None:

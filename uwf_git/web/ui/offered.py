@@ -1,7 +1,7 @@
 """The agents that the page offers in a directory, and takes: by an id, never a typed command.
 
-They are what is trusted there, the default agent of the user in the server's own directory, and a
-person. A function that plays in another program is none.
+They are what is trusted there, the user's default agent in the server's own directory, and a
+person; no function that plays in another program.
 """
 
 import json
