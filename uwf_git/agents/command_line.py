@@ -31,8 +31,6 @@ class BadCommand(Refused):
 
 
 class ProgramMissing(AgentFailed):
-    """The program of an agent command cannot be started on this machine."""
-
     code = "program-missing"
 
     def __init__(self, program: str, problem: str, *, hint: str) -> None:

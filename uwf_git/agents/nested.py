@@ -152,8 +152,6 @@ NestedOutcome = Literal["exited", "timed-out", "silent", "too-much-output", "int
 
 
 class NestedRequest(NamedTuple):
-    """A program to run, and its limits."""
-
     argv: tuple[str, ...]
     """The program as an absolute path, then its arguments."""
 
@@ -286,8 +284,6 @@ def _tick_ms(*deadlines: float) -> float:
 
 @dataclass(slots=True)
 class _Outputs:
-    """The program's stdout and stderr."""
-
     stdout: OutputFile
     stderr: OutputFile
     on_stdout: OnOutput = lambda _: None

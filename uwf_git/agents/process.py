@@ -78,8 +78,6 @@ class WorkdirMissing(Refused):
 
 
 class SpawnFailed(AgentFailed):
-    """The system refused to start the agent."""
-
     code = "spawn-failed"
 
     def __init__(self, program: str, problem: str, *, hint: str | None = None) -> None:

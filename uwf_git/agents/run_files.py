@@ -39,8 +39,6 @@ _RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 
 
 class RunDirUnusable(AgentFailed):
-    """The run directory cannot be read or written."""
-
     code = "spool-failed"
 
     def __init__(self, run_dir: str, problem: str) -> None:
@@ -133,7 +131,6 @@ def find_last_output_ms(run_dir: str) -> int | None:
 
 
 def read_run_group(run_dir: str) -> int | None:
-    """Return the agent's process group as its shell wrote it; None if it is not there."""
     try:
         path = os.path.join(run_dir, PID)
         group = int(read_left_file(path, most_bytes=_LONGEST_NUMBER).content)

@@ -121,7 +121,6 @@ class StdioProcess:
         return self.exit_code
 
     def close(self) -> None:
-        """End it and everything that it started."""
         if not self._is_open:
             return
         self._is_open = False

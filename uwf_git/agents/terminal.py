@@ -77,7 +77,6 @@ class Terminal:
         os.close(self._file)
 
     def say(self, text: str) -> None:
-        """Write *text*, control characters replaced."""
         left = visible(text).encode(errors="replace")
         try:
             while left:

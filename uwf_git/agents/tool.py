@@ -38,8 +38,6 @@ DEFAULT_GRACE_S = 2.0
 
 
 class ToolRequest(NamedTuple):
-    """A command to run in the current directory."""
-
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     timeout_s: float | None = None

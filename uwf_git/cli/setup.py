@@ -64,7 +64,6 @@ def command(
 
 
 def _choose(session: Session) -> str:
-    """Ask for the default agent."""
     found = [
         each for each in find_agents(session.environ, with_versions=False) if each.path is not None
     ]

@@ -11,8 +11,6 @@ from uwf_git.store.threads.lock import say_signing
 
 
 class Caller(NamedTuple):
-    """Who runs a command, where and when."""
-
     now_ms: Callable[[], int]
     """The clock: milliseconds since 1970."""
 

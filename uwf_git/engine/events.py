@@ -239,7 +239,6 @@ def _kind(happened: TransitionFacts, word: str) -> EventType:
 
 
 def tell_record(record: TransitionRecord) -> dict[str, Any]:
-    """Return the facts of a commit as every listener gets them."""
     parent = record.parent_thread
     return {
         "event": record.event,

@@ -54,8 +54,6 @@ class Join(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A value about which sides disagree."""
-
     path: tuple[str, ...]
     base: Any
     values: tuple[tuple[Side, Any], ...]
@@ -161,8 +159,6 @@ def merge_nothing(join: Join) -> Merged:
 
 
 class _Merger:
-    """Merges one join, and collects its conflicts."""
-
     def __init__(self, join: Join, policies: Policies) -> None:
         self._join = join
         self._policies = policies

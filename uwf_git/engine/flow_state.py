@@ -60,7 +60,6 @@ def without_iteration(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_patch_problem(patch: Any) -> str | None:
-    """Return why a person's *patch* of the state is refused, or None."""
     if isinstance(patch, dict) and ITERATION in patch:
         return "iteration is counted by uwf and cannot be patched"
     return None
@@ -146,7 +145,6 @@ def describe_rejection(role: str, meta: Any) -> str:
 
 
 def find_reason(meta: Any) -> str:
-    """Return the issues and the suggestion of a verdict; "" if it has none."""
     fields = meta if isinstance(meta, dict) else {}
     told = [*list_issues(fields), find_suggestion(fields)]
     reason = "; ".join(filter(None, told))

@@ -203,7 +203,6 @@ class FlowWords:
 
 
 def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    """Return the items of the maps in which the thread runs, by their names in expressions."""
     names: dict[str, Any] = {}
     parts = () if entry is None else entry.parts
     for count in range(1, len(parts) + 1):

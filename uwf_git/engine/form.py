@@ -179,7 +179,6 @@ def _is_list_of_scalars(schema: dict[str, Any], words: SchemaWords) -> bool:
 
 
 def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
-    """Parse what was typed, as *schema* requires."""
     line = lines[0]
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(choices, list):

@@ -80,7 +80,6 @@ class JavaScriptPattern:
                 raise ValueError("the regular expression matches zero length text")
 
     def split(self, text: str) -> list[str]:
-        """Return what lies between the matches."""
         parts: list[str] = []
         start = 0
         for match in self.finditer(text):

@@ -256,7 +256,6 @@ def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Check whether variables of this name usually hold secrets."""
     return _NAME.search(name) is not None
 
 

@@ -298,8 +298,6 @@ def no_transition(position: str, asked: tuple[Transition, ...]) -> Refused:
 
 
 class StepSummary(NamedTuple):
-    """What a condition sees of an earlier step."""
-
     role: str
     meta: Mapping[str, Any]
 

@@ -110,7 +110,6 @@ class SchemaWords:
             self.list_fields(inner, depth=depth + 1)
 
     def phrase(self, schema: Any, *, depth: int = 0) -> str:
-        """Describe in a few words what values *schema* allows."""
         resolved = self.resolve(schema)
         if set(resolved) - _TOLD - set(_ALTERNATIVES):
             self.is_complete = False
@@ -245,7 +244,6 @@ def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
-    """Check whether the root, or a form, says more than the list of its fields shows."""
     shown = {
         "type", "properties", "required", "additionalProperties", "title", "description",
         "$id", "$schema", "$comment", "$defs", "definitions",

@@ -234,7 +234,6 @@ def _after_failure(state: ThreadState, cause: Cause) -> Try | None:
 
 
 def after_wait(before: Standing, cause: Cause) -> After:
-    """Wait for the person who plays the role."""
     waiting = Waiting(cause.role or "", at=cause.at)
     return "waiting", before.state._replace(waiting=waiting)
 

@@ -91,7 +91,6 @@ class FlowNode(NamedTuple):
 
     @property
     def verdict_output(self) -> str:
-        """The key of the state that gets the verdict."""
         return str(self.verified_by.get("output", f"{self.verifier}Output"))
 
     @property

@@ -88,7 +88,6 @@ class NotAThreadId(BadUsage):
 
 
 def is_thread_id(text: str) -> bool:
-    """Check that *text* is a thread id exactly as refs spell it."""
     return _ID.fullmatch(text) is not None
 
 

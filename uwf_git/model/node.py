@@ -32,7 +32,6 @@ def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
 
 
 def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
-    """Build the meta-schema node that holds *payload* and is its own type."""
     value = canonical(payload)
     name = canonical_hash(None, value)
     return Node(name, name, value, timestamp)

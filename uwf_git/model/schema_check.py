@@ -50,7 +50,6 @@ _TOO_DEEP = Problem("", "it is nested too deeply to be checked")
 
 
 def check_schema(schema: Any) -> list[Problem]:
-    """Return what keeps *schema* from being a JSON Schema (2020-12); [] if it is one."""
     if not isinstance(schema, dict | bool):
         return [Problem("", "a schema is an object, true or false")]
     try:

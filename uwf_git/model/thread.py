@@ -112,8 +112,6 @@ class Child(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The branches of a thread that has split, until they are joined."""
-
     at: str
     """The place of the container; in a graph the role."""
 
@@ -201,7 +199,6 @@ class ThreadState(NamedTuple):
         return self._replace(attempts=0, last_attempt=None, failures=0, trying=None)
 
     def with_all_tries(self) -> "ThreadState":
-        """Return the state with all retries of an agent, and all tries of a verified one."""
         tried = None if self.tried is None else self.tried._replace(number=1)
         return self._replace(failures=0, tried=tried)
 

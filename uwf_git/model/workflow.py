@@ -123,7 +123,6 @@ def describe_check(command: str) -> dict[str, Any]:
 
 
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
-    """Return the Workflow node of *definition*, and all nodes that it reaches, schemas included."""
     closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
     roles: dict[str, Any] = {}
     for name, role in definition.roles.items():

@@ -201,12 +201,10 @@ def _after_step(state: PlanState, happened: Happened) -> PlanState:
 
 
 def is_verified(meta: Any) -> bool:
-    """Check whether the *meta* of a verifier accepts the work."""
     return isinstance(meta, dict) and meta.get("verified") is True
 
 
 def describe_rejection(meta: Any) -> str:
-    """Return the issues and the suggestion of a verdict."""
     suggestion = meta.get("suggestion") if isinstance(meta, dict) else None
     told = [*list_texts(meta, "issues"), *([suggestion] if isinstance(suggestion, str) else [])]
     return "; ".join(text for text in told if text.strip()) or "rejected"
@@ -221,7 +219,6 @@ def list_failures(state: PlanState) -> list[str]:
 
 
 def list_texts(meta: Any, key: str) -> list[str]:
-    """List the texts of the field *key* of a report or verdict; [] if it has none."""
     value = meta.get(key) if isinstance(meta, dict) else None
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 

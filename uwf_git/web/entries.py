@@ -251,7 +251,6 @@ def _tell_cut(excerpt: dict[str, Any]) -> str:
 
 
 def render_size(count: int) -> str:
-    """Return a number of bytes for people."""
     return f"{count} bytes" if count < _KIB else f"{count / _KIB:.0f} KB"
 
 

@@ -128,7 +128,6 @@ def _render_present(document: dict[str, Any]) -> str:
 
 
 def _render_last(entries: list[dict[str, Any]]) -> str:
-    """Return what the newest step that counts answered."""
     kept = [each for each in entries if each.get("meta") and not each.get("takenBack")]
     if not kept:
         return ""

@@ -199,7 +199,6 @@ def _parent(document: dict[str, Any]) -> str | None:
 
 
 def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str]:
-    """Return a line for each branch, and for what holds the thread up."""
     branches = _branches(document.get("branches", []), "", shorten)
     lines = [f"{'branch':10}{line}" for line in branches]
     lines += describe_work(document)

@@ -78,7 +78,6 @@ def is_at_work(store: Store, thread: ThreadId) -> bool:
 
 
 def is_any_at_work(store: Store, family: Family) -> bool:
-    """Return whether a step, driver or agent is at work on a thread or a branch of it."""
     # The thread first, which costs least.
     if is_at_work(store, family.root):
         return True

@@ -329,7 +329,6 @@ def build_page(context: AgentContext) -> str:
 
 
 def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> FilledForm:
-    """Ask for the fields and the text until the person hands them in."""
     meta, content = None, ""
     while True:
         asker.say(f"----- Your answer as {role.name} -----\n")

@@ -194,7 +194,6 @@ def answer_as_validator(store: Store, cwd: str, thread: str) -> tuple[dict[str, 
 
 
 def look_around(store: Store, cwd: str) -> Around:
-    """Return what drafts are judged against in *store*, for the project around *cwd*."""
     local = [file.name for file in list_local(cwd)]
     shipped = [file.name for file in list_shipped()]
     taken = {fold_workflow_name(name) for name in (*local, *list_names(store), *shipped)}

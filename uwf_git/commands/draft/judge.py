@@ -279,7 +279,6 @@ def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS)
 
 
 def describe(judgement: Judgement) -> str:
-    """Return the problems, a line each, and the lines of the file that they name."""
     told = [f"- {describe_problem(each)}" for each in judgement.problems]
     lines = judgement.source.splitlines()
     width = len(str(len(lines)))

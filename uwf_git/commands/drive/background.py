@@ -78,7 +78,6 @@ class DriverRequest(NamedTuple):
 
 
 def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver:
-    """Start a process that drives a thread, and return when it has begun."""
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)
     _check_ready(store, snapshot, now_ms=caller.now_ms(), wait=request.wait)

@@ -37,8 +37,6 @@ def drive_branches(drive: Drive) -> Driven | None:
 
 
 class _Stop(NamedTuple):
-    """Why a branch goes on no further in this drive."""
-
     thread: ThreadId
     stopped: str
 

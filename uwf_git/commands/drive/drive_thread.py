@@ -85,8 +85,6 @@ class Driven(NamedTuple):
 
 
 class Watcher(NamedTuple):
-    """Callbacks that report a drive's progress."""
-
     on_step: Callable[[ThreadResult], None]
     on_retry: Callable[[TurnFailed, float], None]
     """An attempt failed; the next is due in so many seconds."""

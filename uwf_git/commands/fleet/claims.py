@@ -42,8 +42,6 @@ _MOST_REFUSED = 5
 
 
 class ThreadClaimed(Conflict):
-    """Another process runs the thread."""
-
     code = "thread-claimed"
 
     def __init__(self, thread: ThreadId, claim: Mapping[str, str]) -> None:

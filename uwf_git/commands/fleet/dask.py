@@ -44,8 +44,6 @@ def open_dask(address: str) -> Iterator["DaskExecutor"]:
 
 
 class DaskExecutor:
-    """Submits jobs to a scheduler."""
-
     def __init__(self, client: Any) -> None:
         self._client = client
         self._sent: dict[Future[Done], Any] = {}
@@ -86,7 +84,6 @@ class DaskExecutor:
         return [told for told, sent in list(self._sent.items()) if sent.key in keys]
 
     def _list_workers(self, ttl_s: float) -> tuple[set[str], set[str]]:
-        """Return all workers, and those that are silent, by the scheduler's clock."""
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         seen = {each: told["last_seen"] for each, told in found.items()}
         newest = max(seen.values(), default=0)

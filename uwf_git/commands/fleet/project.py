@@ -40,7 +40,6 @@ class Project(NamedTuple):
 
     @property
     def workdir(self) -> str:
-        """The clone in which the agents work."""
         return os.path.join(self.folder, "work", self.thread)
 
     @property
@@ -58,7 +57,6 @@ class Project(NamedTuple):
             self._prepare()
 
     def publish(self) -> None:
-        """Push what the turns recorded to the project."""
         ours = self._find(self.workdir, self._ref)
         if ours and ours != self._find(self._mirror, self._ref):
             with self._locked():

@@ -27,8 +27,6 @@ Standing = tuple[Oid | None, ...]
 
 
 class Runnable(NamedTuple):
-    """A thread that a run may bring further."""
-
     thread: ThreadId
     standing: Standing
     around: tuple[ThreadId, ...]

@@ -218,7 +218,6 @@ class SharedDrive:
             self.cancelled.set()
 
     def _look(self) -> None:
-        """Fetch the thread if it has moved at the hub."""
         refs = self._hub.look()
         tip = refs.get(ACTIVE + self._thread), refs.get(ARCHIVE + self._thread)
         if tip != self._held.tip:

@@ -29,8 +29,6 @@ from uwf_git.store.store import Store, create_store, open_store
 
 
 class Job(NamedTuple):
-    """One run of a thread, as a driver sends it."""
-
     hub: str
     """The URL of the hub, as each machine reaches it."""
 

@@ -14,8 +14,6 @@ MOST_THREADS = 100
 
 
 class Candidate(NamedTuple):
-    """A word that may be typed, and what it stands for."""
-
     word: str
     meaning: str
 

@@ -113,7 +113,6 @@ class _Turn(NamedTuple):
         return get_text(self.side.tip, self.node.payload.get("content"))
 
     def view(self) -> dict[str, Any]:
-        """Return the fields that identify the step."""
         payload = self.node.payload
         return {
             "number": self.number,

@@ -67,7 +67,6 @@ def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict
 def excerpt_diff(
     one: tuple[Snapshot, Node], other: tuple[Snapshot, Node], mask: Mask
 ) -> dict[str, Any] | None:
-    """Return the excerpt of the differences of two text nodes; None if they are equal."""
     told = diff_texts(mask(str(one[1].payload)), mask(str(other[1].payload)))
     if not told:
         return None

@@ -32,8 +32,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class StepsAt(NamedTuple):
-    """The steps that a thread and the branches that it joined took."""
-
     commits: frozenset[Oid] = frozenset()
 
     positions: frozenset[str] = frozenset()

@@ -455,7 +455,6 @@ def _find_own_sources(
 
 
 def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
-    """Return the run directory of the present turn of *thread*, if it exists."""
     head = find_head(store, thread)
     # Checked before a commit is read: most threads have no run directory.
     if head is None or not has_runs(store, thread):

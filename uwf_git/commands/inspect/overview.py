@@ -57,8 +57,6 @@ class Wanted(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A row, and for how long it holds."""
-
     tip: Oid
     row: dict[str, Any] | None
     """None: a branch, which the row of its trunk includes."""

@@ -43,8 +43,6 @@ def search_threads(store: Store, request: SearchRequest) -> Iterator[dict[str, A
 
 
 class _Stretch(NamedTuple):
-    """The steps of a thread from one step back."""
-
     thread: ThreadId
     tip: Snapshot
     """A snapshot of the thread with that step as its head."""

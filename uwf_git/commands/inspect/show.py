@@ -271,7 +271,6 @@ def _view_account(present: ThreadState) -> dict[str, Any]:
 
 
 def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return how much of its limits a thread has used, with the branches that it has now."""
     if not present.limits or snapshot.get_trunk() is not None:
         return {}
     with suppress(StoreDamaged):

@@ -60,7 +60,6 @@ def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
-    """Return the document of the failed attempt *name*, with its output; None for None."""
     if name is None:
         return None
     attempt = get_typed(snapshot, name, ATTEMPT)

@@ -60,8 +60,6 @@ _PARTS = {"branches", "entries", "content", "prompt", "log"}
 
 
 class Telling(NamedTuple):
-    """How much of the texts of a thread is shown."""
-
     mask: Mask = str
     signatures: SignatureReader | None = None
     """Without it nothing is said of signatures."""

@@ -190,7 +190,6 @@ class Work:
         return AtWork(running.role or "", running.agent, (tries or 0) + 1, running.since)
 
     def read_usage(self) -> dict[str, Any]:
-        """Return what the thread has used, as far as agents reported it."""
         spent: dict[str, Any] = {} if self._present is None else dict(self._present.usage)
         self._find_run()
         return spent if self._reported is None else add_usage(spent, self._reported.read())
@@ -201,7 +200,6 @@ class Work:
         return None if run is None else find_last_output_ms(run.path)
 
     def read_log(self) -> str:
-        """Return the last line of the agent's log; "" if there is none."""
         run = self._find_run()
         stamp = () if run is None else stamp_logs(run)
         if run is not None and stamp != self._log[0]:

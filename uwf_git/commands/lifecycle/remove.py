@@ -140,7 +140,6 @@ def _plan_branches(store: Store, root: Removal) -> Iterator[Removal]:
 
 
 def _check_not_needed(store: Store, removal: Removal) -> None:
-    """Check that no thread waits for the end of the thread to join it."""
     parent = None if removal.parent is None else find_head(store, removal.parent)
     if parent is None or parent.archived:
         return

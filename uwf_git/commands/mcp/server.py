@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class McpPlace(NamedTuple):
-    """The thread, role and step of the agent."""
-
     open_store: "Callable[[], Store]"
     thread: str | None = None
     role: str | None = None

@@ -67,7 +67,6 @@ def find_plan_thread(
 
 
 def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
-    """Return the plan directory that a thread's state names, or the usual one."""
     named = None if found is None else found.get_present().state.get("planDir")
     return named if isinstance(named, str) and named.strip() else settings.plan_dir
 
@@ -155,7 +154,6 @@ class Views:
 def find_where(
     store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
 ) -> dict[str, Any]:
-    """Return the thread and the store, and where its state file says that its driver listens."""
     known = read_state(workdir, state_file=settings.state_file)
     listens = {"address": known.get("address"), "port": known.get("port")}
     is_known = known.get("thread") == thread

@@ -169,7 +169,6 @@ class _Line:
         return split in self._ends
 
     def list_ends(self, split: Oid) -> dict[ThreadId, Oid]:
-        """List the ends of the branches that began at *split* and were joined."""
         ends = self._ends[split] if self.has(split) else ()
         return {read_at(self._objects, end).record.thread: end for end in ends}
 

@@ -189,7 +189,6 @@ class _Push:
         self._connection = connection
 
     def run(self) -> Pushed:
-        """Plan, send, and record what the remote has now."""
         plan, report = self._plan_and_send()
         results = send_units(self._send, plan.units, report)
         results = [each for each in results if each.unit.name not in self.damaged]

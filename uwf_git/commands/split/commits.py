@@ -93,7 +93,6 @@ class Container(NamedTuple):
 
 
 def read_flow(snapshot: Snapshot, workflow: Workflow) -> Flow | None:
-    """Return the flow that the thread runs; None if it runs a graph."""
     return None if workflow.flow is None else get_flow(snapshot, workflow.flow)
 
 
@@ -104,7 +103,6 @@ def read_entry(snapshot: Snapshot) -> Position | None:
 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
-    """Return what splits the thread at *at*."""
     workflow = get_workflow(snapshot, snapshot.record.workflow)
     flow = read_flow(snapshot, workflow)
     if flow is None:
@@ -334,8 +332,6 @@ def read_split(split: Snapshot) -> ReadSplit:
 
 
 class Ending(NamedTuple):
-    """What the branches of a thread came to, as the workflow has it."""
-
     label: str
 
     said: Sequence[tuple[str, str]]

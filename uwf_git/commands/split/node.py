@@ -11,8 +11,6 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 
 class NodeInFlow(NamedTuple):
-    """A node of a flow, in one pass of the loops around it."""
-
     label: str
     """Its ``id``, ``name``, ``agentId`` or type."""
 

@@ -183,7 +183,6 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
 
 
 def _count_tries(turn: Turn) -> int:
-    """Return which try of the work the turn belongs to, from 1."""
     return 1 if turn.present.tried is None else turn.present.tried.number
 
 

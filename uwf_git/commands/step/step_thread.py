@@ -93,7 +93,6 @@ class _Next(NamedTuple):
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
-    """Take the next step of a thread."""
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
@@ -122,7 +121,6 @@ def _find_thread(store: Store, text: str) -> ThreadId:
 def _take_step(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult | None:
-    """Take the step that the thread itself takes; None if it goes on in branches."""
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         _check_alone(store, thread, request)
         fast_forward_from_tracking(store, thread)
@@ -189,7 +187,6 @@ def _step_branches(
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
-    """Check that no other process drives the thread or is ending it."""
     check_not_stopped(store, thread)
     driver = None if request.is_driven else find_driver(store, thread)
     if driver is not None:
@@ -205,7 +202,6 @@ def _decide(snapshot: Snapshot) -> _Next:
 def _choose_agent(
     store: Store, caller: Caller, request: StepRequest, now: _Next
 ) -> tuple[Node, str | None]:
-    """Return the agent, and where it will run if that is known."""
     where = find_source(store, now.snapshot)
     if request.workdir is not None:
         where = existing_directory(request.workdir, caller.cwd)

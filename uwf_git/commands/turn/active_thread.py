@@ -58,7 +58,6 @@ class WrongStatus(Refused):
 
 
 def _account(store: Store, snapshot: Snapshot) -> str:
-    """Return why no step can be taken."""
     status: Status = snapshot.record.status
     present = snapshot.get_present()
     waiting = present.waiting

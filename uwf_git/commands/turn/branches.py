@@ -36,8 +36,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class BranchHeld(Refused):
-    """The thread is a branch, and the thread that it belongs to keeps it from going on."""
-
     code = "branch-held"
 
     def __init__(
@@ -53,7 +51,6 @@ class BranchHeld(Refused):
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:
-    """Check that no thread of which this one is a branch keeps it from going on."""
     while (parent := snapshot.get_trunk()) is not None:
         thread = snapshot.record.thread
         head = find_head(store, parent)
@@ -200,7 +197,6 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
 
 
 def check_result(store: Store, snapshot: Snapshot) -> None:
-    """Check that a thread that is at its end has the result that its role asks for."""
     trunk = read_trunk(store, snapshot)
     unfit = None if trunk is None else find_unfit(trunk, snapshot, _read_result(snapshot))
     if unfit is not None:

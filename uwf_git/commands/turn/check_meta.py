@@ -59,7 +59,6 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
 
 
 def check_state(turn: Turn, played: Played) -> Played:
-    """Return *played* if the flow can go on with it, else a failed turn."""
     found = None if played.reply is None else find_flow_problem(turn, played.reply)
     if found is None or played.reply is None:
         return played
@@ -113,7 +112,6 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
 
 
 def find_problem(schema: Any, meta: Any) -> str | None:
-    """Return what is wrong with *meta* against *schema*; None if it is valid."""
     if is_plainly_valid(schema, meta):
         return None
     # jsonschema costs 60 ms of start-up: imported only if the quick check does not say yes.

@@ -106,7 +106,6 @@ class Choice(NamedTuple):
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> Node:
-    """Return the AgentConfig node of the agent that plays *role*."""
     typed = _read_typed(snapshot, present, role, choice)
     node, is_fit = None, True
     if not any("command" in each.settings for each in typed):
@@ -169,7 +168,6 @@ def _may_run_in(choice: Choice, store: Store, agent: dict[str, Any], *, workflow
 
 
 def may_run(store: Store, agent: dict[str, Any], *, workflow: str, workdir: str | None) -> bool:
-    """Check whether the user trusts an agent in *workdir*, or it is a shipped *workflow*'s own."""
     return is_trusted(store, agent, workdir) or is_shipped_agent(workflow, agent)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def workdir_unknown(thread: ThreadId) -> Refused:
-    """Say that the thread has no work directory on this machine."""
     return Refused(
         f"thread {thread} came from elsewhere and has no work directory here",
         code="workdir-unknown",
@@ -70,7 +69,6 @@ def existing_directory(path: str, cwd: str) -> str:
 def find_output_path(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> str | None:
-    """Return the path of the file in which *role* may leave its meta; None if it names none."""
     if role.output_file is None:
         return None
     [path] = fill_paths(snapshot, present, place, (role.output_file,), of=role)
@@ -160,7 +158,6 @@ def read_input_files(
 def list_patterns(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> list[str]:
-    """Return the patterns of the files that *role* and its node are given, templates filled."""
     patterns = (*role.input_files, *(() if place is None else place.input_files))
     return fill_paths(snapshot, present, place, patterns, of=role)
 

@@ -51,7 +51,6 @@ class FlowPlace(NamedTuple):
 
     @property
     def is_verdict(self) -> bool:
-        """Whether the work is done, and it is the turn of who verifies it."""
         return is_verdict_due(self.node, self.present.tried, str(self.at))
 
     @property
@@ -276,7 +275,6 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
-    """Evaluate what *container* needs to split the thread."""
     with _told_how_to_mend(snapshot):
         return _ask(snapshot, present, container)
 

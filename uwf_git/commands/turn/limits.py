@@ -105,7 +105,6 @@ def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spe
 
 
 def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitReached | None:
-    """Return the limit that lets the thread at *snapshot* begin no step; None if there is none."""
     spending = read_spending(store, snapshot, present)
     spent = find_spent(spending.present)
     return None if spent is None else LimitReached(spending.thread, spent)

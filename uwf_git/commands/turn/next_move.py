@@ -48,8 +48,6 @@ class Advice(NamedTuple):
 
 
 class Steered(NamedTuple):
-    """Who paused or killed a thread, and why."""
-
     by: str
     """``name <email>``"""
 
@@ -76,7 +74,6 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
 
 
 def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
-    """Return who paused or killed the thread; None if it is neither."""
     status = snapshot.record.status
     if status == "killed":
         return _read_steered(snapshot)

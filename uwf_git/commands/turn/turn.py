@@ -143,7 +143,6 @@ class Played(NamedTuple):
     """The answer stays in the run directory: nothing is recorded, and the next step takes it up."""
 
     def describe_left(self, role: str) -> str:
-        """Return a warning of what the agent of *role* has left running."""
         left = visible_line(name_some(self.left_running, most=3))
         return f"warning: {role} has ended, and what it started goes on: {left}; `kill` ends it"
 

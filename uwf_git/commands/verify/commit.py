@@ -90,7 +90,6 @@ class CommitChecks:
         self.before = None if point is None else _last(self._settle(point, None))
 
     def check(self, oid: Oid, thread: ThreadId | None, *, is_first: bool) -> Iterator[Finding]:
-        """Check the next commit, which must be of *thread* if that is known."""
         before, self.is_sound = self.before, False
         point = yield from self._read(oid)
         made = None

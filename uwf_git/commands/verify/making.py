@@ -100,7 +100,6 @@ class Making(NamedTuple):
         return make(after, describe_event(self.before, record.event, cause), author)
 
     def _read_cause(self) -> Node | None:
-        """Return the node that the commit is about, of the type of its event."""
         event, name = self.record.event, self.record.cause
         if (name is not None) != RULES[event].has_node:
             raise CannotBe(f"{event} has {'no' if name is None else 'an'} Uwf-Cause")
@@ -174,7 +173,6 @@ class Making(NamedTuple):
         return str(asked.get("systemPrompt") or asked.get("description", ""))
 
     def _check_turn(self, before: Standing, node: Node | None) -> Iterator[str]:
-        """List what is wrong with the StepNode or the Attempt of a turn."""
         event = self.record.event
         if node is not None and event in STEPS:
             prev = find_reference(node.payload["prev"])
@@ -256,7 +254,6 @@ class Making(NamedTuple):
         return cause._replace(verdict=verdict, rejection=rejection)
 
     def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
-        """Return the schema that the meta of *role* must fit; None if it has none."""
         target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
         # A role that a whole workflow plays may have no schema of its own.
         schema = None if target is None else self._get_payload(target).get("outputSchema")
@@ -268,7 +265,6 @@ class Making(NamedTuple):
         return payload if isinstance(payload, dict) else {}
 
     def read_rules(self, workflow: NodeHash) -> tuple[Rules, Position | None]:
-        """Return the rules of *workflow*, and where the thread began in its flow."""
         rules, entries = self.trees.rules, self.trees.entries
         if workflow not in rules:
             node = self.trees.nodes.get_shared(self.site, workflow)
@@ -359,7 +355,6 @@ class Way:
         return self._rules.flow
 
     def find_turn_problem(self, record: TransitionRecord) -> str | None:
-        """Return why the turn of *record* cannot be next; None if it may."""
         if record.role not in self._rules.payload["roles"]:
             return f"Uwf-Role is {record.role!r}, which is no role of the workflow"
         waiting = self._before.waiting

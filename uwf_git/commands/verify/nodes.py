@@ -142,7 +142,6 @@ class NodeChecks:
             yield from self._ask(PayloadCheck(origin, schema, value, _size(schema.payload, value)))
 
     def finish(self) -> Iterator[Finding]:
-        """Return the findings that are still due."""
         for answer in self._payloads.answer():
             yield from self._tell(answer)
 
@@ -175,7 +174,6 @@ class NodeChecks:
         return str(text)
 
     def list_targets(self, site: Location, name: NodeHash) -> tuple[NodeHash, ...]:
-        """List what the node *name* of the commit refers to, its type included."""
         known = self._read_named(site, name)
         return (known.node.type, *(known.references or ()))
 
@@ -344,7 +342,6 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    """Return the type that each target of a node of a built-in type must have."""
     wanted: dict[NodeHash, NodeHash] = {}
     for field, kind in _FIELDS.get(node.type, {}).items():
         target = find_reference(node.payload.get(field))

@@ -46,8 +46,6 @@ class PayloadResult(NamedTuple):
 
 
 class PayloadChecks:
-    """The checks that wait to be run together."""
-
     def __init__(self) -> None:
         self._waiting: list[PayloadCheck] = []
         self._waiting_bytes = 0

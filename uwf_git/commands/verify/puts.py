@@ -218,7 +218,6 @@ class _Versions(_Puts):
         yield from self._check_node(put, put.trailers.get("Uwf-Workflow", ""))
 
     def _check_event(self, put: Put, event: str | None) -> Iterator[Finding]:
-        """Check that removals and rollbacks add nothing."""
         if event == REMOVE and self._tree_before(put) != put.view.tree:
             yield put.site.finding("it removes a version, but its tree differs from the one before")
         elif event == ROLLBACK and put.view.tree not in self._passed:

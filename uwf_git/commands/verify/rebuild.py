@@ -48,7 +48,6 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
 
 
 def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
-    """List how a commit and its now.json differ from what was made again."""
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
     troubles = list(_list_trailers(told, right))
     if made.now != now:

@@ -59,7 +59,6 @@ class Claim(NamedTuple):
 def check_thread(
     store: Store, thread: ThreadId, tip: Oid, *, archived: bool, known: Oid | None = None
 ) -> Iterator[Finding]:
-    """Check the history of *thread* from *tip* to its start, or to *known*, trusted."""
     place: RefKind = "archive" if archived else "active"
     ref = (ARCHIVE if archived else ACTIVE) + thread
     checks = ThreadChecks(TreeChecks(store))
@@ -179,7 +178,6 @@ class ThreadChecks:
             yield joined
 
     def finish(self) -> Iterator[Finding]:
-        """Return the findings that are still due."""
         yield from self._trees.nodes.finish()
 
 

@@ -70,8 +70,6 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
 
 
 class _Run:
-    """One run over several refs."""
-
     def __init__(self, store: Store, targets: list[Target]) -> None:
         self._store, self._targets = store, targets
         self._trees = TreeChecks(store)

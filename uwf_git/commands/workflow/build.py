@@ -79,8 +79,6 @@ def read_with_checks(
 
 
 class _Parts:
-    """The conditions and schemas of one file, and what is wrong with them."""
-
     def __init__(self) -> None:
         self._conditions: dict[str | FlowText, str | None] = {}
         self._schemas: list[Any] = []

@@ -22,8 +22,6 @@ from uwf_git.store.store import Store
 
 
 class WorkflowPicture(NamedTuple):
-    """What to draw, and where it was found."""
-
     subject: Subject
     found: FoundWorkflow
 

@@ -259,7 +259,6 @@ class Chain:
         return None, found.st_size
 
     def _check_bound(self, size: int) -> None:
-        """Count *size* bytes more of the thread."""
         whole = int(read_if_there(self._size) or b"0") + size
         if whole > self._most_bytes:
             problem = f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
@@ -320,7 +319,6 @@ def _count(told: str) -> dict[str, dict[str, int]]:
 
 
 def read_most(config: GitConfig) -> int:
-    """Return how many bytes of files are recorded for a thread, by git config."""
     text = config.get(MAX_FILES)
     size = parse_size(text) if text else DEFAULT_MAX_BYTES
     if size is None:

@@ -20,8 +20,6 @@ _ORIGIN = "origin"
 
 
 class Inner(NamedTuple):
-    """What a repository inside a worktree had that was nowhere else."""
-
     path: str
     """Below the worktree."""
 
@@ -57,8 +55,6 @@ class Worktree(NamedTuple):
 
 
 class SplitOrigin(NamedTuple):
-    """Where the branches of a split begin."""
-
     at: str
     source: str
     repository: str
@@ -108,7 +104,6 @@ def list_parents(store: Store) -> Iterator[ThreadId]:
 
 
 def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
-    """Record where the branches of *parent* begin."""
     _write(_path(store, parent, _ORIGIN), origin._asdict())
 
 

@@ -340,8 +340,6 @@ def write_tree(
 
 
 class _Writer(NamedTuple):
-    """Writes the trees of a worktree and of all repositories inside it."""
-
     environ: Mapping[str, str]
     worktree: Worktree
     settings: Kept

@@ -220,7 +220,6 @@ def apply_unary(budget: Budget, name: str, operand: Any) -> Any:
 
 
 def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
-    """Return what a binary operator makes of two values."""
     if name in _EQUALITY:
         _count(budget, left, right)
         return _EQUALITY[name](left, right)

@@ -324,7 +324,6 @@ def number_text(number: float) -> str:
 
 
 def _placed(digits: str, point: int) -> str:
-    """Write 0.*digits* times ten to the power of *point*."""
     if 0 < point <= _MOST_DIGITS:
         whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
         return f"{whole}.{fraction}" if fraction else whole
@@ -435,7 +434,6 @@ class Budget:
             raise Unanswerable(f"it takes more than {EVALUATIONS} evaluations")
 
     def visit(self, elements: int) -> None:
-        """Count elements that are looked at or copied."""
         self._elements -= elements
         if self._elements < 0:
             raise Unanswerable(f"it visits more than {_ELEMENTS} elements")

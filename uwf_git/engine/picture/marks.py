@@ -131,7 +131,6 @@ def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:
 
 
 def _mark_here(progress: Progress, done: Mark | None) -> Mark:
-    """Return the mark of the place where the thread is, which has the mark *done* so far."""
     state, badge, words = _stand(progress)
     if done is None:
         return Mark(state, badge, words)

@@ -26,8 +26,6 @@ class NetNode(NamedTuple):
 
 
 class NetEdge(NamedTuple):
-    """A way from one node to another."""
-
     source: str
     target: str
     lines: tuple[str, ...] = ()
@@ -117,8 +115,6 @@ def _state(mark: Mark | None) -> MarkState | None:
 
 
 class _Weaver:
-    """Makes the net of one flow."""
-
     def __init__(self) -> None:
         self._count = 0
         self._edges: list[NetEdge] = []

@@ -79,8 +79,6 @@ class Piece(NamedTuple):
 
 
 class _Stack(NamedTuple):
-    """Blocks below one another."""
-
     piece: Piece
     first_left: int
     """The left edge of the first block; it begins at y = 0."""
@@ -162,7 +160,6 @@ def _stack(pieces: Sequence[Piece]) -> _Stack:
 
 
 def _frame(block: Block, inner: Piece, *, bottom: int, left: int = _PAD) -> Piece:
-    """Draw the container *block* around *inner*."""
     shown = fit(block.name, _WIDEST_HEADING, HEADING)
     condition = make_label([block.note] if block.note else [], hanging=False)
     # The badge of the first block stands below the last line.

@@ -107,8 +107,6 @@ class Subject(NamedTuple):
 
 
 class Station(NamedTuple):
-    """A role in a graph, or one of its ends."""
-
     name: str
     note: str = ""
     mark: Mark | None = None
@@ -117,8 +115,6 @@ class Station(NamedTuple):
 
 
 class Way(NamedTuple):
-    """All transitions from one station to another."""
-
     source: int
     target: int
     labels: tuple[str, ...]

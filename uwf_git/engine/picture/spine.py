@@ -43,8 +43,6 @@ _AROUND_LABEL = 5
 
 
 class _Side(NamedTuple):
-    """The ways on one side of a station, from the top."""
-
     exits: tuple[int, ...]
     entries: tuple[int, ...]
 

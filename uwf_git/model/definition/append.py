@@ -172,7 +172,6 @@ _FLOW_KEYS = ("nodes", "roles", "agentOverrides")
 
 
 def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused:
-    """Say that nothing can be appended where the request says."""
     ids = ", ".join(known)
     return Refused(
         f"{named[:60]!r} {problem}",

@@ -55,8 +55,6 @@ class FlowFile(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """What the containers around a node mean for it."""
-
     names: tuple[str, ...] = ()
     """The items of the maps and loops."""
 
@@ -139,8 +137,6 @@ def read_added_nodes(
 
 
 class _FlowReader:
-    """Reads the nodes of one file into a table."""
-
     def __init__(
         self, findings: Findings, name: str, language: str, surroundings: Surroundings
     ) -> None:

@@ -75,7 +75,6 @@ def _check_branches(
 
 
 def _files_of(flow: Flow, top: str, roles: Mapping[str, RoleDefinition]) -> set[str]:
-    """Return the output files of the agents at *top* and below it."""
     below = f"{top}/"
     agents = [
         str(node.fields.get("agentId"))
@@ -163,7 +162,6 @@ def warn_of_branches(
     node: FlowNode,
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    """Warn of the keys that several branches of the parallel *node* set."""
     merge = node.fields.get("merge", {})
     if _merges_all(merge) or node.fields.get("join") == "any":
         return

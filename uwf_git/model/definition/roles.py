@@ -157,7 +157,6 @@ def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[st
 def _find_used(
     findings: Findings, path: DocumentPath, fields: dict[str, Any], file: RolesFile
 ) -> UsedWorkflow | None:
-    """Return the workflow that plays a role; None if an agent does, or if there is a problem."""
     named = findings.read_optional_text(path, fields, "workflow")
     if named is None:
         return None

@@ -202,7 +202,6 @@ class Includes:
         return path
 
     def read(self, path: str) -> bytes:
-        """Return the content of the file at *path*."""
         known = self.files.get(path)
         if known is not None:
             return known

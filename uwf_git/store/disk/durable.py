@@ -217,7 +217,6 @@ def _sync_path(path: str) -> None:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Add *place* to an OSError of an open descriptor, which names no file."""
     try:
         yield
     except OSError as error:

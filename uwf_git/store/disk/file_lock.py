@@ -31,8 +31,6 @@ _OPEN: set[int] = set()
 
 
 class LockingUnsupported(StoreFailed):
-    """The file system under the store has no flock."""
-
     code = "no-locking"
 
     def __init__(self, path: str) -> None:
@@ -269,7 +267,6 @@ def read_content(path: str) -> dict[str, Any]:
 
 
 def describe_holder(holder: Mapping[str, Any]) -> str:
-    """Return *holder* in words for a message; "" if it says nothing."""
     since = holder.get("since")
     shown = {**holder, "since": render_time(since) if isinstance(since, int) else ""}
     return ", ".join(f"{key} {shown[key]}" for key in _SHOWN if shown.get(key))

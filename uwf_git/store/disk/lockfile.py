@@ -32,8 +32,6 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 
 
 class RefLocked(Conflict):
-    """Another program keeps git's lock on the file."""
-
     code = "ref-locked"
 
     def __init__(self, path: str) -> None:

@@ -46,7 +46,6 @@ class GcRuns(Conflict):
 
 @contextmanager
 def hold_gc_lock(store: Store) -> Iterator[None]:
-    """Hold the gc lock of the store, while no gc of git runs either."""
     holder = this_process(time.time_ns() // 1_000_000)
     path = store.local_path("locks", "gc")
     with hold_file(path, holder, patience_s=_HELD_PATIENCE_S, busy=GcRuns):

@@ -21,8 +21,6 @@ _MOST_TRIES = 20
 
 
 class NodesMoved(Conflict):
-    """Other processes kept moving refs/cas/nodes."""
-
     code = "nodes-moved"
 
     def __init__(self) -> None:

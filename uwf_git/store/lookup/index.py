@@ -103,8 +103,6 @@ class _Damaged(IndexUnusable):
 
 
 class Scan(NamedTuple):
-    """The nodes that a scan found in a ref."""
-
     ref: str
     tip: Oid | None
     """The commit that was scanned; None if a part of it could not be read."""
@@ -295,8 +293,6 @@ _BATCH = 500
 
 
 class Advice(NamedTuple):
-    """In which refs to search for a node."""
-
     refs: tuple[str, ...]
     """Search these first."""
 

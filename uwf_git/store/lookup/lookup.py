@@ -34,7 +34,6 @@ class NoSuchNode(Refused):
 
 
 def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
-    """Return the error for a prefix of several nodes."""
     return Refused(
         f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
         code="ambiguous-node",
@@ -44,8 +43,6 @@ def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
 
 
 class NodeLookup:
-    """The nodes of one store, for as long as one command runs."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._opened: dict[str, tuple[NodeRoot, ...]] = {}

@@ -59,7 +59,6 @@ class NodeRoot(NamedTuple):
 
 
 def open_root(store: Store, ref: str) -> NodeRoot | None:
-    """Return the root at the tip of *ref*; None if it is missing or damaged."""
     try:
         oid = store.refs.find(ref)
         return None if oid is None else NodeRoot(store, ref, read_commit(store.objects, oid))

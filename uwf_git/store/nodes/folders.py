@@ -48,8 +48,6 @@ def object_id(raw: bytes) -> ObjectID:
 
 
 class NodeFileChange(NamedTuple):
-    """One difference between two folders of nodes."""
-
     kind: NodeFileChangeKind
     path: str
     """From the top of the commit's tree."""

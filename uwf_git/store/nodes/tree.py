@@ -161,8 +161,6 @@ def _find_in_leaf(leaf: Tree, name: NodeHash) -> ObjectID | None:
 
 
 class _Folder(NamedTuple):
-    """A folder that gets more entries."""
-
     oid: ObjectID | None
     before: Tree
     entries: list[bytes]

@@ -39,8 +39,6 @@ _UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
 
 
 class ObjectSize(NamedTuple):
-    """The memory that reading an object takes."""
-
     kind: str
     """blob, tree, commit or tag."""
 
@@ -91,8 +89,6 @@ def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
 
 
 class _Pack(NamedTuple):
-    """One open pack, and the search in its index."""
-
     descriptor: int
     find_offset: Callable[[RawObjectID], int | None]
 

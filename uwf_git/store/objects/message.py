@@ -38,7 +38,6 @@ class BadMessage(StoreDamaged):
         )
 
     def of_commit(self, commit: str) -> "BadMessage":
-        """Return the same error with the id of the commit."""
         return BadMessage(self.problem, hint=self.hint or _HINT, **{**self.facts, "commit": commit})
 
 

@@ -291,8 +291,6 @@ class DurableObjects:
 
 
 class KeptPack(NamedTuple):
-    """A pack that no ref needs yet."""
-
     commits: frozenset[bytes]
     keep: KeepFile
 
@@ -344,7 +342,6 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
 
 
 def read_blob(objects: ObjectStore, oid: Oid) -> bytes:
-    """Return the content of the blob *oid*, to which a ref leads."""
     return get_blob(objects, ObjectID(oid.encode()))
 
 

@@ -160,7 +160,6 @@ class Pack:
         return offset
 
     def find_delta(self, offset: int) -> tuple[bytes, int] | None:
-        """Return the delta at *offset*, and where its base is; None if the object is whole."""
         content = self._open_content()
         if content[offset] >> 4 & 7 not in {OFS_DELTA, REF_DELTA}:
             return None
@@ -218,7 +217,6 @@ class Pack:
         self._held.built.put((self._number, offset), built, len(built[1]))
 
     def _read(self, content: bytes | mmap, offset: int) -> tuple[int, bytes, int | None]:
-        """Return kind and content of the entry at *offset*, and the offset of its base."""
         header = content[offset : offset + _HEADER_BYTES]
         kind, size, at = read_entry_head(header)
         base: int | None = None

@@ -19,8 +19,6 @@ _REFS = "refs/"
 
 
 class SharedRefs(NamedTuple):
-    """The shared refs of one side, by thread id or workflow name."""
-
     threads: dict[str, Oid]
     archive: dict[str, Oid]
     workflows: dict[str, Oid]

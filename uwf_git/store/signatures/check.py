@@ -287,7 +287,6 @@ def _string_at(blob: bytes, at: int) -> bytes | None:
 
 
 def _key_text(public_key: bytes) -> str:
-    """Return a key as in a line of the allowed signers."""
     kind = _string_at(public_key, 0) or b"?"
     return f"{kind.decode(errors='replace')} {base64.b64encode(public_key).decode()}"
 

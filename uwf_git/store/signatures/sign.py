@@ -38,7 +38,6 @@ Sign = Callable[[bytes], bytes]
 
 
 def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
-    """Return the error for a required signature that cannot be made."""
     return Refused(
         f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
         code="cannot-sign",

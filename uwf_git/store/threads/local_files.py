@@ -49,7 +49,6 @@ _WORKDIRS: FileMemory[str | None] = FileMemory(256)
 
 
 def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
-    """Record that the agents of *thread* run in *path*."""
     replace_file(_file(store, thread), os.fsencode(path) + b"\n")
 
 

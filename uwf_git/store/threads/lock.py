@@ -93,7 +93,6 @@ def is_stopped(holder: Holder) -> bool:
 
 
 def _continue_hint(holder: Holder) -> str:
-    """Return what to type if the *holder* is a stopped process."""
     if not is_stopped(holder):
         return ""
     pid = holder["pid"]
@@ -111,7 +110,6 @@ class ThreadLock:
         self._holder = holder
 
     def say(self, role: str, agent: str = "") -> None:
-        """Write which role is being played and by which agent, for those who find it held."""
         self._write({"role": role, "agent": agent})
 
     def say_signing(self, program: str) -> None:
@@ -189,7 +187,6 @@ def _hold(
 
 
 def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
-    """Return who takes a step of *thread*, from its lock; None if no process does."""
     return find_file_holder(_path(store, thread, _STEP))
 
 

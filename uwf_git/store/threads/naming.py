@@ -95,7 +95,6 @@ def _list_all(store: Store) -> set[ThreadId]:
 
 
 def _read(store: Store, thread: ThreadId) -> Snapshot | None:
-    """Return the snapshot of a thread whose start can be read; None if it is gone or damaged."""
     try:
         head = find_head(store, thread)
         snapshot = None if head is None else read_snapshot(store, head.commit)

@@ -36,8 +36,6 @@ MAX_REASON = 1000
 
 
 class RunDir(NamedTuple):
-    """The run directory of one turn, and the files beside it."""
-
     path: str
 
     @property
@@ -73,7 +71,6 @@ class RunDir(NamedTuple):
         return _read_text(self.path + _TURN)
 
     def begin(self, turn: str) -> None:
-        """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
         for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
@@ -82,7 +79,6 @@ class RunDir(NamedTuple):
         replace_file(self.path + _TURN, turn.encode(), durable=False)
 
     def write_env(self, document: str) -> None:
-        """Write the variables of the agent that are to be recorded."""
         replace_file(self.path + _ENV, document.encode(errors="replace"), durable=False)
 
     def read_env(self) -> str:

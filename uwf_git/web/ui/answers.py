@@ -31,8 +31,6 @@ class Html(str):
 
 
 class Created(NamedTuple):
-    """A document about something new."""
-
     document: dict[str, Any]
 
 
@@ -41,8 +39,6 @@ class Picture(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request as a route sees it."""
-
     params: Mapping[str, str]
     query: Mapping[str, str]
     body: dict[str, Any]
@@ -76,7 +72,6 @@ Describe = Callable[[BaseException], Told]
 
 
 def bad_body(name: str, problem: str) -> BadUsage:
-    """Say that a field of a body or of a query is wrong."""
     return BadUsage(
         f"{name or 'the body'}: {problem}",
         code="bad-body",

@@ -42,8 +42,6 @@ def _steer(
     needed: bool = False,
     may_go: bool = True,
 ) -> Control:
-    """Return the control that records one event with a text of the person, called *name*."""
-
     def control(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
         check_names(body, name, *(("go",) if may_go else ()))
         act(task, take_text(body, name, needed=needed))
@@ -53,7 +51,6 @@ def _steer(
 
 
 def fork(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Start a thread that continues from a step of this one."""
     check_names(body, "commit", "reason", "go")
     return task.fork(at=take_text(body, "commit") or None, reason=take_text(body, "reason"))
 

@@ -18,7 +18,6 @@ from uwf_git.web.ui.site import Site
 
 
 def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
-    """List the agents that may run where a thread does, else where a new one would."""
     store, directory = site.open(), site.place.cwd
     if "thread" in asked.query:
         directory = find_directory(site, store, resolve_thread(store, asked.query["thread"]))
@@ -37,7 +36,6 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
-    """Return where the agents of *thread* run."""
     return find_workdir(store, thread) or site.place.cwd
 
 

@@ -27,5 +27,4 @@ class Site(NamedTuple):
         return self.place.open()
 
     def here(self, store: Store) -> Here:
-        """Return where the threads of the page are started."""
         return Here(store, self.place.cwd, self.place.agent)
