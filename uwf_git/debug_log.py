@@ -67,12 +67,10 @@ def switch_on(path: str | None, *, mask: Mask) -> None:
 
 
 def switch_off() -> None:
-    """Stop logging."""
     _LOG.write = None
 
 
 def is_on() -> bool:
-    """Check whether the log is on."""
     return _LOG.write is not None
 
 

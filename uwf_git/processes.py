@@ -8,8 +8,6 @@ _STOPPED = ("T", "t")
 
 
 class Process(NamedTuple):
-    """One process."""
-
     pid: int
     parent: int
     group: int
@@ -24,7 +22,6 @@ class Process(NamedTuple):
 
 
 def read_process(pid: int) -> Process | None:
-    """Return the process *pid*; None if there is none, or no /proc."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             stat = file.read()
@@ -65,7 +62,6 @@ def read_process_start(pid: int) -> int | None:
 
 
 def list_processes() -> list[Process] | None:
-    """List all processes; None if there is no /proc."""
     try:
         names = os.listdir("/proc")
     except FileNotFoundError:

@@ -1,7 +1,4 @@
-"""The context of a turn, under the names that agent authors import.
-
-Defined in engine/turn_context.py, which `uwf thread context --prompt` uses too.
-"""
+"""The context of a turn, for agent authors: engine/turn_context.py, which uwf itself uses."""
 
 from uwf_git.engine.turn_context import (
     AgentContext,

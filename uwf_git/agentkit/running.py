@@ -66,9 +66,6 @@ def complete(
     """Call *function*; extract the result from a text.
 
     The prompt of the turn, the trace, and why there is no result are written to the step's files.
-
-    Raises:
-        AskFailed, NoMeta: there is no answer, or it has no fields that fit the role.
     """
     step_dir = environ.get("UWF_STEP_DIR") or None
     if step_dir is not None:
@@ -128,10 +125,7 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
 
 
 def _log_to_file() -> None:
-    """Write the debug log if UWF_DEBUG names a file.
-
-    Not to stderr, which is recorded, and whose last line is read.
-    """
+    """Write the debug log if UWF_DEBUG names a file; stderr is recorded, its last line read."""
     if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
         from uwf_git.commands.admin.debug_output import (  # noqa: PLC0415 (10 ms, and rarely used)
             switch_on_debug_log,

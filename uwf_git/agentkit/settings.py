@@ -123,10 +123,7 @@ def plain_key(key: str) -> str:
 
 
 def parse_words(own: Sequence[str], *, keys: Sequence[str], word: str | None) -> dict[str, str]:
-    """Parse the adapter's command line: ``--key value`` or ``--key=value``, for *keys*.
-
-    *word* is the key of the one positional word that some adapters take.
-    """
+    """Parse ``--key value`` or ``--key=value``, for *keys*, and a positional *word*."""
     words = list(own)
     found: dict[str, str] = {}
     while words:

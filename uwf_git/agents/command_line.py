@@ -31,8 +31,6 @@ class BadCommand(Refused):
 
 
 class ProgramMissing(AgentFailed):
-    """The program of an agent command cannot be started on this machine."""
-
     code = "program-missing"
 
     def __init__(self, program: str, problem: str, *, hint: str) -> None:
@@ -42,12 +40,7 @@ class ProgramMissing(AgentFailed):
 
 
 def split_command(command: str) -> tuple[str, ...]:
-    """Split *command* into words as a POSIX shell does, without expansion.
-
-    Raises:
-        BadCommand: an open quote, no words, or a word that no argv can hold (a NUL, a lone
-            surrogate).
-    """
+    """Split *command* into words as a POSIX shell does, without expansion, or raise BadCommand."""
     if "\0" in command:
         raise BadCommand(command, "it holds a NUL character")
     try:
@@ -74,7 +67,6 @@ def build_search_path(path: str) -> str:
     """Return the PATH *path* with the directory of the running Python at its end.
 
     So agents that were installed with uwf are found without activating its virtual environment.
-    The agent should inherit this PATH.
     """
     own = str(Path(sys.executable).parent)
     entries = path.split(os.pathsep) if path else []
@@ -82,11 +74,7 @@ def build_search_path(path: str) -> str:
 
 
 def resolve_program(program: str, *, path: str, workdir: str) -> str:
-    """Return the absolute path of *program*, as exec would find it from *workdir* on *path*.
-
-    Raises:
-        ProgramMissing: there is no such program, or it is not executable.
-    """
+    """Return the absolute path of *program*, as exec would find it from *workdir* on *path*."""
     if "/" in program:
         found = str(Path(workdir) / program)
         _check_executable(program, found)

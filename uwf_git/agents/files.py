@@ -29,13 +29,10 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(slots=True)
 class OutputFile:
-    """An open output file, and how far it has been read."""
-
     descriptor: int
     offset: int = 0
 
     def size(self) -> int:
-        """Return the present size in bytes."""
         return os.fstat(self.descriptor).st_size
 
     def read_new(self, *, limit: int | None = None) -> Iterator[bytes]:
@@ -62,7 +59,6 @@ class OutputFile:
         return b"".join(chunks)
 
     def read_tail(self, length: int) -> bytes:
-        """Return the last *length* bytes."""
         return self.read(max(0, self.size() - length), length)
 
     def close(self) -> None:
@@ -71,10 +67,7 @@ class OutputFile:
 
 
 def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
-    """Create the empty file *path*; an older one is replaced, not truncated.
-
-    *reserved_bytes* can then be written to it though the disk is full; see ``reserve``.
-    """
+    """Create the empty file *path* in place of an older file; *reserved_bytes*: `reserve`."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.
@@ -113,8 +106,6 @@ def reserve(descriptor: int, length: int) -> None:
 
 
 class LeftFile(NamedTuple):
-    """The beginning of a file."""
-
     content: bytes
     size: int
     """How many bytes the file had when it was opened."""
@@ -154,11 +145,7 @@ class BadFileBelow(AgentFailed):
 
 
 def remove_below(root: str, path: str) -> None:
-    """Remove the file *path* below *root*, if it is there, and make the folder that holds it.
-
-    Raises:
-        BadFileBelow: it lies outside, or cannot be removed.
-    """
+    """Remove the file *path* below *root*, if it is there, and make the folder that holds it."""
     with (
         _told(path),
         _open_folder(root, path, create=True) as (folder, name),
@@ -170,12 +157,9 @@ def remove_below(root: str, path: str) -> None:
 def read_below(
     root: str, path: str, *, most_bytes: int, follows_links: bool = False
 ) -> bytes | None:
-    """Return the content of the file *path* below *root*; None if there is none.
+    """Return the content of the file *path* below *root*, or None; BadFileBelow if it lies outside.
 
-    The file itself may be a link only if *follows_links*, and must lie below *root* then too.
-
-    Raises:
-        BadFileBelow: it lies outside, is no regular file, is larger, or cannot be read.
+    The file may be a link only if *follows_links*, and must lie below *root* then too.
     """
     with _told(path):
         try:
@@ -246,13 +230,10 @@ MOST_NAMES = 100_000
 
 
 def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list[str]:
-    """Return the paths of files below *root* that *pattern* names, in order; a folder is none.
+    """Return the paths of files below *root* that *pattern* names, in order; folders are left out.
 
-    Links are followed but by ``**``; whether one leads out is for the reader to check. At most
-    *most_names* are looked at.
-
-    Raises:
-        BadFileBelow: it is no such pattern, or too many names would have to be looked at.
+    ``**`` does not follow links; whether another link leads out is for the reader to check.
+    BadFileBelow if more than *most_names* would have to be looked at.
     """
     problem = check_path_below(pattern)
     if problem is not None:

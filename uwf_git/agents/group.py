@@ -68,10 +68,10 @@ def check_cancelled() -> None:
 
 
 def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]:
-    """Return the *futures* that are done, as soon as one is; Ctrl-C is noticed meanwhile.
+    """Return the *futures* that are done, as soon as any is; Ctrl-C is noticed meanwhile.
 
-    The kernel may give the signal to another thread, and Python handles it in the main one only:
-    so that one wakes now and then.
+    The kernel may give the signal to another thread, and Python handles it in the main thread only:
+    so the main thread wakes now and then.
     """
     from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
         FIRST_COMPLETED,
@@ -237,7 +237,6 @@ class Orphans:
             }
 
     def close(self) -> None:
-        """Be subreaper no more."""
         if self._are_ours:
             _set_subreaper(is_on=False)
 
@@ -331,8 +330,6 @@ _LET_GO: list[int] = []
 
 
 class Detached:
-    """A detached program."""
-
     def __init__(self, child: "subprocess.Popen[bytes]") -> None:
         self._child = child
         self.pid = child.pid
@@ -350,8 +347,6 @@ class Detached:
 
 
 class DetachRequest(NamedTuple):
-    """A program to start detached."""
-
     argv: Sequence[str]
     environment: Mapping[str, str]
     workdir: str

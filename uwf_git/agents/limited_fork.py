@@ -46,8 +46,6 @@ _ONE_FORK_AT_A_TIME = threading.Lock()
 
 
 class RunLimits(NamedTuple):
-    """What a limited run may use."""
-
     memory_bytes: int = 256 * _MIB
     """On top of what the process uses already."""
 
@@ -123,12 +121,9 @@ def run_limited(
     """Return the JSON value that *work* returns, or raise what it raises.
 
     A `UwfError` is raised again with its message, hint, facts, code and exit status, but as an
-    instance of its base in `uwf_git.errors`. *what* names the work in our own errors.
-
-    Raises:
-        LimitHit: *work* exceeded *limits*.
-        LimitedRunDied: the child died without an answer, or could not be started.
-        LimitedRunBug: *work* raised another exception, or returned what is not JSON.
+    instance of its base in `uwf_git.errors`. *what* names the work in our own errors: LimitHit;
+    LimitedRunDied without an answer; LimitedRunBug for another exception, or an answer that is not
+    JSON.
     """
     if not hasattr(os, "fork"):
         return _run_unlimited(work, limits, what)

@@ -50,8 +50,7 @@ _OUR_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> dict[str, str]:
     """Return the part of *environ* that a nested program may see.
 
-    *more* adds names, or prefixes such as ``ANTHROPIC_*``, that this program needs. A full name
-    overrides the exclusions.
+    *more* adds names, or prefixes such as ``ANTHROPIC_*``. A full name overrides the exclusions.
     """
     patterns = (*_ALLOWED, *more)
     exact = {each for each in patterns if not each.endswith("*")}
@@ -109,16 +108,13 @@ exit $?
 def watched_by_stdin(folder: str, argv: tuple[str, ...]) -> list[str]:
     """Return the argv of a shell that runs *argv*; the watchdog's pipe is the shell's stdin.
 
-    The program's stdin, stdout and stderr are the files of these names in *folder*.
+    The program's streams are the files stdin, stdout and stderr in *folder*.
     """
     return ["/bin/sh", "-c", _BY_STDIN + _WATCHDOG + _WITH_FILES, folder, _mark(), *argv]
 
 
 def watched_by_descriptor(pipe: int, argv: tuple[str, ...]) -> list[str]:
-    """Return the argv of a shell that runs *argv*; *pipe* is the watchdog's descriptor.
-
-    The program's stdin, stdout and stderr are the shell's.
-    """
+    """Return the argv of a shell for *argv*; *pipe* is the watchdog's descriptor."""
     # Opened by name, since some shells duplicate one-digit descriptors only.
     return ["/bin/sh", "-c", _BY_NUMBER + _WATCHDOG + _WITH_STREAMS, str(pipe), _mark(), *argv]
 
@@ -156,8 +152,6 @@ NestedOutcome = Literal["exited", "timed-out", "silent", "too-much-output", "int
 
 
 class NestedRequest(NamedTuple):
-    """A program to run, and its limits."""
-
     argv: tuple[str, ...]
     """The program as an absolute path, then its arguments."""
 
@@ -166,7 +160,6 @@ class NestedRequest(NamedTuple):
 
     workdir: str
     given: bytes
-    """Its stdin."""
 
     folder: str
     """For the files stdin, stdout and stderr; nothing else should use it."""
@@ -185,8 +178,6 @@ class NestedRequest(NamedTuple):
 
 
 class NestedRun(NamedTuple):
-    """What a nested program left."""
-
     outcome: NestedOutcome
     """``interrupted``: we received SIGTERM, SIGINT or SIGHUP."""
 
@@ -197,7 +188,6 @@ class NestedRun(NamedTuple):
     """At most the limit; the file has the whole."""
 
     stderr: bytes
-    """The end of it."""
 
     duration_ms: int
 
@@ -268,8 +258,8 @@ def _follow(
 def _end_watchdog(child: "subprocess.Popen[bytes]", *, within_s: float) -> None:
     """Let the watchdog shell end when the program has, and reap it and the rest of the group.
 
-    As a zombie it would be a member of the group and our child, and ending those means a search
-    through /proc: some milliseconds at every turn.
+    As a zombie it would be a member of the group and our child, and ending such members means a
+    search through /proc: some milliseconds at every turn.
     """
     # Unbuffered, since a buffered write that failed would be repeated by close.
     with suppress(BrokenPipeError):
@@ -294,8 +284,6 @@ def _tick_ms(*deadlines: float) -> float:
 
 @dataclass(slots=True)
 class _Outputs:
-    """The program's stdout and stderr."""
-
     stdout: OutputFile
     stderr: OutputFile
     on_stdout: OnOutput = lambda _: None

@@ -12,10 +12,7 @@ _OPTIONS = {"LESS": "FRX", "LV": "-c"}
 
 
 def choose_pager(environ: Mapping[str, str], setting: str | None) -> str | None:
-    """Return the command of the pager: $GIT_PAGER, *setting* (core.pager), $PAGER, less.
-
-    None if that is empty or `cat`, if less is not installed, or the terminal is dumb.
-    """
+    """Return the pager: $GIT_PAGER, core.pager, $PAGER, less; None to print directly."""
     if environ.get("TERM", "dumb") == "dumb":
         return None
     for command in (environ.get("GIT_PAGER"), setting, environ.get("PAGER")):
@@ -26,10 +23,7 @@ def choose_pager(environ: Mapping[str, str], setting: str | None) -> str | None:
 
 @contextmanager
 def run_pager(command: str, environ: Mapping[str, str]) -> Iterator[int]:
-    """Run *command* in a shell, and yield the descriptor of its input; wait for its end.
-
-    The descriptor is closed at the end of the block.
-    """
+    """Run *command* in a shell, yield its input's descriptor, close it, wait for the end."""
     read_end, into = os.pipe()
     try:
         # Through a shell, as git does: the command may have options.

@@ -78,8 +78,6 @@ class WorkdirMissing(Refused):
 
 
 class SpawnFailed(AgentFailed):
-    """The system refused to start the agent."""
-
     code = "spawn-failed"
 
     def __init__(self, program: str, problem: str, *, hint: str | None = None) -> None:
@@ -111,12 +109,9 @@ def run_agent(
     """Run an agent to its end and return what it left.
 
     Output goes to *listener* as it comes, up to the request's limit. An exception of *listener*
-    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile.
-
-    Raises:
-        WorkdirMissing, SpawnFailed: nothing has run.
-        Refused, RunDirUnusable: the run directory is not new, or cannot be written.
-        AgentInterrupted: Ctrl-C; it carries the run.
+    ends the agent. *elapsed_s* measures the duration, since *clock* may be set meanwhile. Raises
+    WorkdirMissing, SpawnFailed or RunDirUnusable if nothing could run, and for Ctrl-C
+    AgentInterrupted, which carries the run.
     """
     _check_workdir(request.workdir)
     with closing(create_run_outputs(request.run_dir)) as outputs:
@@ -192,7 +187,6 @@ class _Watch:
     listener: Listener
 
     def until_ended(self, ended: int) -> RunOutcome:
-        """Wait until the agent ends, or must be ended."""
         timeout_s = self.request.timeout_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         poller = select.poll()

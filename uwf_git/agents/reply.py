@@ -25,12 +25,7 @@ class BadJson(AgentFailed):
 
 
 def parse_strict_json(text: str) -> Any:
-    """Return *text*, one JSON value, in canonical form.
-
-    Raises:
-        BadJson: it is not JSON, or has a duplicate key, NaN, a lone surrogate, a number out of
-            range, or more levels than a node may have.
-    """
+    """Return *text*, a JSON value that a node can hold, in canonical form, or raise BadJson."""
     value, end = parse_strict_json_at(text, 0)
     rest = text[end:].lstrip()
     if rest:
@@ -40,11 +35,7 @@ def parse_strict_json(text: str) -> Any:
 
 
 def parse_strict_json_at(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at *start*, and where it ends.
-
-    Raises:
-        BadJson: as ``parse_strict_json``.
-    """
+    """Return the JSON value that begins at *start*, and where it ends."""
     while start < len(text) and text[start] in " \t\r\n":
         start += 1
     try:
@@ -114,8 +105,6 @@ class FrontMatterUnclosed(AgentFailed):
 
 
 class FrontMatter(NamedTuple):
-    """The parts of a text that begins with front matter."""
-
     source: str
     """The YAML between the dashes."""
 
@@ -130,9 +119,6 @@ def split_front_matter(text: str) -> FrontMatter | None:
     """Split *text*; return None if it does not begin with a line of three dashes.
 
     A byte order mark and blank lines before it are skipped: models and editors add them.
-
-    Raises:
-        FrontMatterUnclosed
     """
     start, line = _skip_blank(text)
     opening, position = _line_at(text, start)
@@ -189,7 +175,6 @@ _KINDS: Mapping[str, type] = {
     "rung": str,
 }
 REPLY_FIELDS = frozenset({"meta", *_KINDS})
-"""The keys of an object that is a reply."""
 
 _AROUND = " \t\r\n\ufeff"
 
@@ -221,7 +206,6 @@ class AgentReply(NamedTuple):
     """The text; the whole output if the agent named none."""
 
     form: Form
-    """How the reply was written."""
 
     raw: bytes | None = None
     """The whole output if it was not UTF-8; the text has U+FFFD then."""
@@ -238,17 +222,14 @@ class AgentReply(NamedTuple):
 def parse_reply(stdout: bytes, *, protocol: Protocol, is_free: bool = False) -> AgentReply:
     """Return an agent's output as its reply.
 
-    In this order: one JSON object with a ``meta``; YAML front matter and a text; with the protocol
-    ``flags``, an object that is the meta itself. There an object is of the first form only if it
-    has no other keys than that form's, since a role's own field may be called meta. Elsewhere
+    In this order: a JSON object with a ``meta``; YAML front matter and a text; with the protocol
+    ``flags``, an object that is the meta itself. With ``flags`` an object is of the first form only
+    if it has no other keys than that form, since a role's own field may be called meta. Elsewhere
     unknown keys are ignored: later agents may print more.
 
-    If the agent *is_free*, an object without a ``meta`` is the meta itself, and any other output
-    is a text, with an empty meta. An object with a ``content`` and nothing but what stands beside
-    one is a reply without fields.
-
-    Raises:
-        BadReply
+    If the agent *is_free*, an object without a ``meta`` is the meta itself, and any other output is
+    a text, with an empty meta. An object with a ``content`` and only the keys that may stand beside
+    it is a reply without fields.
     """
     try:
         text, raw = stdout.decode(), None

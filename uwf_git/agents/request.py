@@ -24,7 +24,6 @@ def ignore_tick() -> None:
 
 
 def never() -> bool:
-    """Return False."""
     return False
 
 
@@ -32,7 +31,6 @@ class Listener(NamedTuple):
     """Callbacks that receive an agent's output while it runs."""
 
     on_stderr: OnOutput | None = None
-    """The agent's log."""
 
     on_stdout: OnOutput | None = None
     """Its reply, piece by piece."""
@@ -51,8 +49,7 @@ class AgentRequest(NamedTuple):
     """The program as ``resolve_program`` found it, then its arguments."""
 
     environment: Mapping[str, str]
-    """The whole environment: nothing is inherited. Where /bin/sh is dash, it drops names that
-    are no shell identifiers (``a.b``)."""
+    """The whole environment: nothing is inherited. A dash as /bin/sh drops names like ``a.b``."""
 
     workdir: str
 
@@ -79,13 +76,8 @@ class AgentRequest(NamedTuple):
 
 
 class AgentRun(NamedTuple):
-    """What one run left."""
-
     outcome: RunOutcome
-    """``exited`` says nothing about the answer; ``lost``: there is no exit status.
-
-    ``dismissed``: it was ended since it had done its part.
-    """
+    """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: done."""
 
     exit_code: int | None
     """128 + n if signal n ended the agent; None if there is none, since we killed it."""

@@ -39,8 +39,6 @@ _RESERVED_BYTES = {RESERVED_EXIT: 1, STDOUT: 256 * 1024, STDERR: 64 * 1024}
 
 
 class RunDirUnusable(AgentFailed):
-    """The run directory cannot be read or written."""
-
     code = "spool-failed"
 
     def __init__(self, run_dir: str, problem: str) -> None:
@@ -90,11 +88,7 @@ def read_run_state(run_dir: str, *, alive_is_held: bool) -> RunState:
 def read_run_result(
     run_dir: str, *, max_output_bytes: int, max_log_bytes: int = DEFAULT_MAX_LOG_BYTES
 ) -> AgentRun:
-    """Return what a run left in *run_dir*, also if another engine started it.
-
-    Raises:
-        RunDirUnusable: the output is gone or cannot be read.
-    """
+    """Return what a run left in *run_dir*, also if another engine started it."""
     place = Path(run_dir)
     ended = _find_exit(place)
     try:
@@ -137,7 +131,6 @@ def find_last_output_ms(run_dir: str) -> int | None:
 
 
 def read_run_group(run_dir: str) -> int | None:
-    """Return the agent's process group as its shell wrote it; None if it is not there."""
     try:
         path = os.path.join(run_dir, PID)
         group = int(read_left_file(path, most_bytes=_LONGEST_NUMBER).content)
@@ -148,8 +141,6 @@ def read_run_group(run_dir: str) -> int | None:
 
 
 class RunOutputs(NamedTuple):
-    """The open outputs of one run."""
-
     run_dir: Path
     stdout: OutputFile
     stderr: OutputFile
@@ -161,13 +152,7 @@ class RunOutputs(NamedTuple):
 
 
 def create_run_outputs(run_dir: str) -> RunOutputs:
-    """Create *run_dir* with empty outputs, and reserve room for an ordinary answer.
-
-    Outputs of an engine that died before it started the agent are replaced.
-
-    Raises:
-        RunDirUnusable: it cannot be written, or the disk is full.
-    """
+    """Create *run_dir* with empty outputs, replacing a dead engine's, with room for an answer."""
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):
         raise Refused(
@@ -219,7 +204,6 @@ class _Exit(NamedTuple):
 
 
 def _find_exit(place: Path) -> _Exit | None:
-    """Return the exit status of a run, and the file that has it."""
     for name in (EXIT, RESERVED_EXIT):
         exit_code = _read_status(place / name)
         if exit_code is not None:
@@ -286,7 +270,7 @@ def is_left_behind(run_dir: str, alive_path: str) -> bool:
 def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) -> bool:
     """End the agent that runs in *run_dir*: SIGTERM, wait at most *grace_s*, SIGKILL.
 
-    Return whether there was one. Its engine sees an ordinary end.
+    Return whether there was an agent. Its engine sees an ordinary end.
     """
     group = find_group(run_dir, alive_path)
     # Members that have closed the lock file are stopped too.

@@ -1,8 +1,7 @@
 """A program that we talk to line by line over its stdin and stdout.
 
 Threads read its output, so no pipe can fill and block both sides. After ``close`` nothing that the
-program started runs any more: its group, then what left the group; and it cannot outlive us
-(nested.py).
+program started runs any more (nested.py).
 """
 
 import os
@@ -39,8 +38,6 @@ class StdioOutputTooLong(Exception):
 
 
 class StdioRequest(NamedTuple):
-    """A program to start."""
-
     argv: tuple[str, ...]
     """The program as an absolute path, then its arguments."""
 
@@ -77,7 +74,6 @@ class StdioProcess:
 
     @property
     def stderr_tail(self) -> bytes:
-        """The end of its stderr so far."""
         return self._tail
 
     @property
@@ -87,11 +83,7 @@ class StdioProcess:
         return status if status is None or status >= 0 else 128 - status
 
     def send(self, line: bytes, *, wait: Callable[[], None]) -> None:
-        """Write *line*; *wait* is called while the pipe is full, and may raise.
-
-        Raises:
-            StdioEnded
-        """
+        """Write *line*; *wait* is called while the pipe is full, and may raise."""
         left = memoryview(line + b"\n")
         poller = select.poll()
         poller.register(self._stdin.fileno(), select.POLLOUT)
@@ -107,11 +99,7 @@ class StdioProcess:
                 raise StdioEnded from None
 
     def receive(self) -> bytes | None:
-        """Return its next line; None if there was none within a moment.
-
-        Raises:
-            StdioEnded, StdioOutputTooLong
-        """
+        """Return its next line; None if there was none within a moment."""
         # A daemon that it left behind may keep its stdout open.
         has_ended = self.exit_code is not None
         try:
@@ -133,7 +121,6 @@ class StdioProcess:
         return self.exit_code
 
     def close(self) -> None:
-        """End it and everything that it started."""
         if not self._is_open:
             return
         self._is_open = False

@@ -24,8 +24,6 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 class NoTerminal(Refused):
-    """There is no terminal to ask at."""
-
     code = "no-terminal"
 
     def __init__(self, problem: str) -> None:
@@ -73,15 +71,12 @@ class Terminal:
 
     @property
     def descriptor(self) -> int:
-        """The open terminal, for a program that uses it."""
         return self._file
 
     def close(self) -> None:
-        """Close the terminal, which releases its lock."""
         os.close(self._file)
 
     def say(self, text: str) -> None:
-        """Write *text*, control characters replaced."""
         left = visible(text).encode(errors="replace")
         try:
             while left:

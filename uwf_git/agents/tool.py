@@ -1,7 +1,7 @@
 """Run a command for an agent that is itself being run; output as on a terminal.
 
-When ``run_tool`` returns or raises, the command has ended. It has a process group of its own, and
-in it a watchdog shell that kills the group when we die.
+When ``run_tool`` returns or raises, the command has ended. Its process group also has a watchdog
+shell, which kills the group when we die.
 """
 
 import os
@@ -38,8 +38,6 @@ DEFAULT_GRACE_S = 2.0
 
 
 class ToolRequest(NamedTuple):
-    """A command to run in the current directory."""
-
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     timeout_s: float | None = None
@@ -50,8 +48,6 @@ class ToolRequest(NamedTuple):
 
 
 class ToolRun(NamedTuple):
-    """What a command left."""
-
     outcome: Literal["exited", "timed-out"]
 
     exit_code: int
@@ -61,7 +57,6 @@ class ToolRun(NamedTuple):
     """stdout and stderr as they came: all, or the first half of what is kept."""
 
     tail: bytes
-    """The other half."""
 
     left_out: int
     """How many bytes were dropped between head and tail."""

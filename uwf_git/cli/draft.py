@@ -98,7 +98,6 @@ def command(
 def _write(
     session: Session, store: Store, wish: str | None, agent: str | None, thread: str | None
 ) -> Draft:
-    """Return what a new thread, or the one that was named, comes to."""
     if (wish is None) == (thread is None):
         raise BadUsage(
             "there is a wish and a thread" if thread else "there is no wish",

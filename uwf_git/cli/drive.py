@@ -122,7 +122,6 @@ def _find_workdir(session: Session, path: str | None) -> str:
 
 
 def _without_secret(url: str) -> str:
-    """Return *url*, which goes to every machine."""
     if shown_url(url) != url:
         raise Refused(
             f"{shown_url(url)} has a password in it, and would be sent to every machine",

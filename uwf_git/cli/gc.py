@@ -56,7 +56,6 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
 
 
 def _step_back() -> None:
-    """Lower the scheduling priority."""
     with contextlib.suppress(OSError):
         os.nice(_BACKGROUND_NICE)
 

@@ -24,11 +24,7 @@ def program() -> NoReturn:
 
 
 def serve_agent(session: Session, *, thread: str | None = None, role: str | None = None) -> None:
-    """Answer an agent until it closes the stream; what is None comes from the environment.
-
-    Raises:
-        ReaderGone, OutputFailed: the answers cannot be written.
-    """
+    """Answer an agent until it closes the stream; what is None comes from the environment."""
     environ = session.environ
     _tell_terminal(session)
     place = McpPlace(
@@ -43,11 +39,7 @@ def serve_agent(session: Session, *, thread: str | None = None, role: str | None
 
 
 def serve_chat(session: Session) -> None:
-    """Answer a person's chat program until it closes the stream.
-
-    Raises:
-        ReaderGone, OutputFailed: the answers cannot be written.
-    """
+    """Answer a person's chat program until it closes the stream."""
     from uwf_git.cli.session.caller import caller_of  # noqa: PLC0415 (imports the store)
     from uwf_git.commands.mcp.workflows import ChatPlace, build_workflow_server  # noqa: PLC0415 (as above)
     from uwf_git.store.store import open_store  # noqa: PLC0415 (as above)

@@ -78,7 +78,6 @@ def _search(session: Session, text: str, asked: dict[str, Any]) -> Iterator[dict
 
 
 def _stream_json(session: Session, rows: Iterable[dict[str, Any]]) -> None:
-    """Write one list, each row as soon as it is found."""
     before = "["
     for row in rows:
         text = render_json(row, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())

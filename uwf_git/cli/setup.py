@@ -64,7 +64,6 @@ def command(
 
 
 def _choose(session: Session) -> str:
-    """Ask for the default agent."""
     found = [
         each for each in find_agents(session.environ, with_versions=False) if each.path is not None
     ]
@@ -94,7 +93,6 @@ def _choose(session: Session) -> str:
 
 
 def _write(session: Session, agent: str, *, for_all: bool) -> str:
-    """Write the setting, and return where."""
     if not for_all:
         store = session.open_store(create=True)
         set_setting(store, CONFIG_NAME, agent, cwd=session.cwd)

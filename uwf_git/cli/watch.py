@@ -129,7 +129,6 @@ class _View:
             write_stdout(f"{line}\n")
 
     def _draw(self) -> list[str]:
-        """Return the lines that fit the terminal."""
         size = stdout_size()
         # Some terminals move to the next line when the last column is written.
         screen = self._screen._replace(width=size.columns - 1)
@@ -171,7 +170,6 @@ class _View:
         return "" if work is None else ", ".join(describe_usage(work.read_usage(), short=True))
 
     def _tell_doing(self, row: dict[str, Any], *, is_live: bool) -> str:
-        """Return what is being done for a thread; "" if nothing is."""
         work = self._watch.find_work(ThreadId(row["thread"]))
         if work is None:
             return ", ".join(self._watch.list_working_below(row["thread"]))

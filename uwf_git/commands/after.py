@@ -20,14 +20,11 @@ _WARNED = "guessed-committers"
 
 
 def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Announce what was recorded through *store* since the last call, then tidy it if that is due.
+    """Announce what was recorded through *store* since the last call, then tidy the store if due.
 
     Call it when the result is printed and no lock is held. A command that wrote nothing and has no
-    listener costs no import. Nothing here fails the command, which is done.
-
-    Returns:
-        What went wrong with the listener, or keeps the store from being packed, in one line; None
-        if nothing did.
+    listener costs no import. Nothing here fails the command, which is done. Return in one line what
+    went wrong with the listener, or why the store is not packed; None if all went well.
     """
     problem = None
     if store.config.get("uwf.onEvent"):
@@ -82,10 +79,7 @@ def warn_of_files(store: Store) -> list[str]:
 
 
 def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Return a warning if *store* was changed and the committer is a guess; None ever after.
-
-    The file that remembers it has each guess once, so that each user of a shared store is warned.
-    """
+    """Return a warning if a changed *store* has a guessed committer; each guess is told once."""
     if not store.refs.has_changed:
         return None
     from uwf_git.store.git.identity import (  # noqa: PLC0415 (readers need no identity)

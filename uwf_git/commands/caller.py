@@ -11,8 +11,6 @@ from uwf_git.store.threads.lock import say_signing
 
 
 class Caller(NamedTuple):
-    """Who runs a command, where and when."""
-
     now_ms: Callable[[], int]
     """The clock: milliseconds since 1970."""
 
@@ -22,11 +20,7 @@ class Caller(NamedTuple):
     cwd: str
 
     def signing(self, store: Store, *, author: bytes | None = None) -> Signing:
-        """Return who makes a commit, when, and the signer; by default the committer is the author.
-
-        Raises:
-            NoIdentity: no identity is set, and git may not guess one.
-        """
+        """Return a commit's author (by default the committer), committer, time and signer."""
         refuse_mirror(store.config)
         committer = committer_identity(store, self.environ)
         return Signing(author or committer, committer, self.now_ms(), self._sign(store, committer))
@@ -35,9 +29,6 @@ class Caller(NamedTuple):
         """Check, before an agent is run, that commits can be made, and signed if they have to be.
 
         A locked key is found only by signing.
-
-        Raises:
-            Refused, NoIdentity: they cannot be made or signed.
         """
         refuse_mirror(store.config)
         self._sign(store, committer_identity(store, self.environ))
@@ -61,9 +52,4 @@ class Caller(NamedTuple):
 
 
 def committer_identity(store: Store, environ: Mapping[str, str]) -> bytes:
-    """Return the committer as git finds it, `name <email>`.
-
-    Raises:
-        NoIdentity: no identity is set, and git may not guess one.
-    """
     return find_committer(store.config, environ).identity

@@ -1,7 +1,4 @@
-"""Whether a workflow is another one to which something was appended, and nothing else.
-
-What an append may do: FORMAT.md, "What events do".
-"""
+"""Whether a workflow is another workflow with something appended: FORMAT.md, "What events do"."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,8 +11,6 @@ _APART = {*_GROWING, "flow", "moderator"}
 
 
 class Rules(NamedTuple):
-    """A workflow with what says who is next."""
-
     payload: Mapping[str, Any]
     """That of its Workflow node."""
 
@@ -26,8 +21,8 @@ class Rules(NamedTuple):
 def find_other_change(old: Rules, new: Rules) -> str | None:
     """Return what *new* has that no append to *old* makes; None if an append may have made it.
 
-    Roles and agents may be replaced by some of the same name; new ways of a graph come before the
-    others of their position, and hide those if one of them has no condition.
+    Roles and agents may be replaced by others of the same name; new ways of a graph come before the
+    older ways of their position, and an unconditional new way hides these.
     """
     for name in sorted({*old.payload, *new.payload} - _APART):
         if old.payload.get(name) != new.payload.get(name):

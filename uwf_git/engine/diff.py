@@ -114,11 +114,8 @@ _PLAIN_KEY = re.compile(r"[^\s.\[\]\"]+")
 
 
 class ValueChange(NamedTuple):
-    """One difference."""
-
     kind: DiffKind
     path: ValuePath
-    """The path: for what was removed, in the one; else in the other."""
 
     before: Any
     """The value in the one; None if it was added."""
@@ -128,8 +125,6 @@ class ValueChange(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The same place in both values."""
-
     one: ValuePath = ()
     other: ValuePath = ()
 
@@ -223,7 +218,6 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def diff_texts(one: str, other: str, *, names: tuple[str, str] = ("a", "b")) -> str:
-    """Return the differences as a unified diff; "" if there are none."""
     if one == other:
         return ""
     before, after = _lines(one), _lines(other)

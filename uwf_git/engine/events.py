@@ -57,8 +57,6 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class EventId(NamedTuple):
-    """The parts of an event's id."""
-
     commit: str
     word: str | None = LAST
     """Which of the commit's events; None: all of them, or the last."""
@@ -87,21 +85,15 @@ class Node(NamedTuple):
 
 
 class LoopPass(NamedTuple):
-    """A pass of a loop that has begun."""
-
     node: Node
     level: int
     """How deep the loop lies: 1 at the top."""
 
 
 class TurnStarted(NamedTuple):
-    """A turn that has begun."""
-
     started_after: str
-    """The commit after which it began."""
 
     record: TransitionRecord
-    """The record of that commit."""
 
     role: str
     agent: str | None
@@ -121,8 +113,6 @@ class TurnStarted(NamedTuple):
 
 
 class TransitionFacts(NamedTuple):
-    """A transition, with all that its events need."""
-
     commit: str
     record: TransitionRecord
     time_ms: int
@@ -152,7 +142,6 @@ class TransitionFacts(NamedTuple):
     """True if the thread waits for `uwf thread retry`."""
 
     reason: str = ""
-    """The reason that was given with it."""
 
     more: Mapping[str, Any] = _NOTHING
     """Further fields of the payload of its ``workflow:`` event."""
@@ -188,12 +177,10 @@ def _begun(turn: TurnStarted, word: str, kind: EventType, node: Node) -> dict[st
 
 
 def render_event_id(event: EventId) -> str:
-    """Format an event's id."""
     return event.commit if event.word is None else f"{event.commit}-{event.word}"
 
 
 def parse_event_id(text: str) -> EventId:
-    """Parse an event's id, or the id of a commit."""
     found = _ID.fullmatch(text)
     if found is None:
         raise BadUsage(
@@ -252,7 +239,6 @@ def _kind(happened: TransitionFacts, word: str) -> EventType:
 
 
 def tell_record(record: TransitionRecord) -> dict[str, Any]:
-    """Return the facts of a commit as every listener gets them."""
     parent = record.parent_thread
     return {
         "event": record.event,

@@ -90,10 +90,7 @@ def check_condition(source: str) -> str | None:
 
 
 def evaluate_condition(source: str, context: Mapping[str, Any]) -> bool:
-    """Evaluate *source* as JSONata's ``$boolean`` would; undefined is false.
-
-    What *context* itself raises while it is read (a `LazyContext` that cannot load) is not wrapped.
-    """
+    """Evaluate *source* as JSONata's ``$boolean``; undefined is false, errors of *context* pass."""
     return bool(_run(source, context, Jsonata.boolize))
 
 
@@ -290,7 +287,7 @@ def _own_value(value: Any) -> Any:
 
     A copy, since grouping an empty array writes an undefined into it. None becomes jsonata's null,
     since inside an array or object it takes None for undefined (``meta.tags = [null]``). 1.0
-    becomes 1: they have one name in the store, and must route alike.
+    becomes 1: both have the same name in the store, and must route alike.
     """
     if value is None:
         return Utils.NULL_VALUE

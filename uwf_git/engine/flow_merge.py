@@ -1,7 +1,4 @@
-"""Join states: a three-way merge of what branches made of the state, key by key.
-
-Rules: FORMAT.md, "State of a flow". The order of keys decides nothing.
-"""
+"""Join states: a three-way merge, by key, of what branches made of the state (FORMAT.md)."""
 
 import json
 import shlex
@@ -35,8 +32,6 @@ MISSING = _Missing()
 
 
 class Side(NamedTuple):
-    """A child that counts."""
-
     number: int
     """Of its branch or item, from 0."""
 
@@ -46,8 +41,6 @@ class Side(NamedTuple):
 
 
 class Join(NamedTuple):
-    """What a join begins with."""
-
     base: Mapping[str, Any]
     """The state at the split."""
 
@@ -55,20 +48,16 @@ class Join(NamedTuple):
     """The parent's state now."""
 
     sides: Sequence[Side]
-    """In their order."""
 
     errors: Sequence[str] = ()
     """The last errors of the children that were given up, which go to ``errors``."""
 
 
 class Conflict(NamedTuple):
-    """A value about which sides disagree."""
-
     path: tuple[str, ...]
     base: Any
     values: tuple[tuple[Side, Any], ...]
-    """What the sides made of it, ``MISSING`` where they removed it; empty: it is to be appended
-    to, and is no list."""
+    """What the sides made of it, ``MISSING`` where they removed it; empty: an append to no list."""
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON; what is missing has no member."""
@@ -101,8 +90,6 @@ class Conflict(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The outcome of a join."""
-
     state: dict[str, Any]
     conflicts: tuple[Conflict, ...]
     """If there are any, *state* is of no use."""
@@ -150,10 +137,10 @@ def merge_parallel(join: Join, node: FlowNode) -> Merged:
 
 
 def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
-    """Join the items of the map *node*; *results* go to its ``output``, null where one failed.
+    """Join the items of the map *node*; *results* go to its ``output``, null for a failed item.
 
-    Of the sides' states only the keys that ``merge`` names count (all, if it is one policy or has
-    ``*``), and never the item and its index.
+    Of the sides' states only the keys that ``merge`` names count (all, if it is a single policy or
+    has ``*``), and never the item and its index.
     """
     policies: Policies = node.fields.get("merge", {})
     merger = _Merger(join, policies)
@@ -172,15 +159,12 @@ def merge_nothing(join: Join) -> Merged:
 
 
 class _Merger:
-    """Merges one join, and collects its conflicts."""
-
     def __init__(self, join: Join, policies: Policies) -> None:
         self._join = join
         self._policies = policies
         self._conflicts: list[Conflict] = []
 
     def merge(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return our state with *keys* merged."""
         base, ours, sides, _errors = self._join
         merged: dict[str, Any] = dict(ours)
         for key in keys:
@@ -192,7 +176,6 @@ class _Merger:
         return {key: value for key, value in merged.items() if value is not MISSING}
 
     def append(self, state: dict[str, Any], key: str, value: Any) -> None:
-        """Append *value* to the list at *key* of the merged *state*."""
         present = state.get(key, [])
         if isinstance(present, list):
             state[key] = [*present, value]

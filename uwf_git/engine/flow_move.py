@@ -25,10 +25,10 @@ from uwf_git.model.thread import ThreadState
 
 
 def find_renamed_place(old: Flow, new: Flow, present: ThreadState) -> str | None:
-    """Return the place where the thread stands, waits or tries, if it is another one's in *new*.
+    """Return where the thread stands, waits or tries, if another node has that place in *new*.
 
-    All are of the kinds that they had. A finished agent or container would count as what stands
-    there now: a node before it would move all others, and some would run again or never.
+    All nodes keep their kinds. A finished agent or container would count as what stands there now:
+    a node before it would move all others, and some nodes would run again or never.
     """
     for at in (present.at, None if present.tried is None else present.tried.at):
         place = None if at is None else parse_position(at).place
@@ -50,8 +50,8 @@ def has_left(
 ) -> bool:
     """Check whether the thread never comes to a node that is added at the end of *container*.
 
-    So it is if the container is behind it, or has split it, and no loop leads there again; or if
-    the thread, which began at *entry*, ends before. "" is the top.
+    So it is if the container is behind the thread or has split it, and no loop leads there again;
+    or if the thread, which began at *entry*, ends before. "" is the top.
     """
     if entry is not None and not f"{container}/".startswith(f"{entry.place}/"):
         return True
@@ -73,10 +73,10 @@ def has_left(
 def find_lost_place(
     old: Flow | None, new: Flow | None, present: ThreadState, entry: Position | None = None
 ) -> str | None:
-    """Return the place where the thread stands, waits or tries, if *new* has another kind there.
+    """Return where the thread stands, waits or tries, if *new* has another kind of node there.
 
     *entry* is where the thread began and ends, if it is or was a branch. None for *old* or *new* is
-    a graph; before its first step a thread may go from one to the other.
+    a graph; before its first step a thread may go from a graph to a flow and back.
     """
     waiting = None if present.waiting is None else present.waiting.at
     split = None if present.split is None else present.split.at
@@ -140,7 +140,7 @@ class Asker(Protocol):
         """Return whether the condition of *node*, which stands at *at*, holds.
 
         *iteration* is the number of passes done of the innermost loop around, or of *node* itself
-        if it is the loop: *at* then has that pass.
+        if that is the loop: *at* then has that pass.
         """
 
     def count_bound(self, node: FlowNode, iteration: int, at: Position) -> int:
@@ -151,8 +151,6 @@ class Asker(Protocol):
 
 
 class Move(NamedTuple):
-    """The next thing that a thread does."""
-
     kind: Literal["agent", "split", "end"]
     at: Position | None
     """Where; None at the end."""
@@ -211,10 +209,9 @@ def count_passes(flow: Flow, at: Position) -> int:
 
 
 def find_given_up(flow: Flow, at: Position, *, entry: Position | None = None) -> Position | None:
-    """Return what is given up if the agent at *at* fails for good.
+    """Return the nearest place upward with ``onError: continue``; *at* has failed for good.
 
-    It is the nearest place upward with ``onError: continue``, the agent itself first; None: the
-    thread fails. A place at which a thread of its own was split off decides there, not here.
+    None: the thread fails. Where a thread of its own was split off, that place decides, not *at*.
     """
     inside = len(entry.parts) if entry is not None else 0
     position: Position | None = at
@@ -323,8 +320,8 @@ def is_possible(
     """Check that some answers of the conditions lead from *previous* to *following*.
 
     None as *previous* is before the first step, as *following* the end of the thread. *previous* is
-    a place last finished: an agent's, a joined container's or one given up; *following* is an
-    agent's or one that splits. *entry* is where the thread began, as in ``next_move``.
+    a place last finished: of an agent, or of a container that was joined or given up; *following*
+    is the place of an agent or of a split. *entry* is where the thread began, as in ``next_move``.
     """
     if following is not None:
         kind = flow.nodes[following.place].kind if following.place in flow.nodes else ""
@@ -376,7 +373,6 @@ class _WalkTo(_Walk):
         return (False, around.without_turn())
 
     def _find_inner(self, at: Position) -> Part | None:
-        """Return the part below *at* of the position that the walk leads to, if it is in there."""
         level, around = len(at.parts), Position(self._following[: len(at.parts)])
         is_inside = len(self._following) > level and around.without_turn() == at.without_turn()
         return self._following[level] if is_inside else None

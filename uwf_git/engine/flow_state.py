@@ -33,7 +33,7 @@ def fold_result(
 
     In this order: the members of an object *meta* are set, the key *output* is set to the result's
     value, and *patch* (what the reply calls ``state``) is merged. The members of a verdict are not
-    set: what a verifier says is about one try, and must not be taken for a word on another one.
+    set: a verifier speaks about this try only.
     """
     members = meta if isinstance(meta, dict) and not is_verdict else {}
     folded = {**state, **members, output: result_value(meta, content)}
@@ -41,11 +41,7 @@ def fold_result(
 
 
 def result_value(meta: Any, content: str) -> Any:
-    """Return a result as one value: its *meta*, unless that says nothing.
-
-    Then it is *content* as JSON, if it is JSON that a node can hold and no key is there twice; else
-    the text.
-    """
+    """Return a result as a value: its *meta* unless empty, else *content*, parsed if JSON."""
     if meta is not None and meta != {}:
         return meta
     try:
@@ -60,22 +56,17 @@ def read_state(state: Mapping[str, Any], passes: int) -> dict[str, Any]:
 
 
 def without_iteration(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *state* as it is stored."""
     return {key: value for key, value in state.items() if key != ITERATION}
 
 
 def find_patch_problem(patch: Any) -> str | None:
-    """Return why a person's *patch* of the state is refused, or None."""
     if isinstance(patch, dict) and ITERATION in patch:
         return "iteration is counted by uwf and cannot be patched"
     return None
 
 
 def find_state_problem(state: Mapping[str, Any]) -> str | None:
-    """Return why *state* cannot be stored, or None.
-
-    It may have 1 MiB, as compact JSON in UTF-8, and as many levels as a node.
-    """
+    """Return why *state* is too large (1 MiB of compact JSON) or too deep, or None."""
     try:
         canonical(state)
     except NotCanonical as error:
@@ -105,8 +96,8 @@ def find_open_try(
 ) -> tuple[str | None, Position | None]:
     """Return the place last finished, and the place of a try that is not over.
 
-    *last* is what the thread says is the place last finished. If the node is no longer verified,
-    work that waits for its verdict is finished.
+    *last* is the place last finished by the thread's own account. If the node is no longer
+    verified, work that waits for its verdict is finished.
     """
     if tried is None:
         return last, None
@@ -154,7 +145,6 @@ def describe_rejection(role: str, meta: Any) -> str:
 
 
 def find_reason(meta: Any) -> str:
-    """Return the issues and the suggestion of a verdict; "" if it has none."""
     fields = meta if isinstance(meta, dict) else {}
     told = [*list_issues(fields), find_suggestion(fields)]
     reason = "; ".join(filter(None, told))
@@ -182,7 +172,7 @@ _SHARE = 200
 def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
     """Return what a verdict with *meta* at *node* says, as cheaply as a commit may be checked.
 
-    It is ``unknown`` if ``when`` is long, costs much or reads more than the meta, or in JSONata,
+    It is ``unknown`` if ``when`` is long, costs much, reads more than the meta, or is JSONata,
     whose limits are those of a process.
     """
     from uwf_git.engine.javascript.evaluator import evaluate_condition  # noqa: PLC0415 (verify only)

@@ -1,7 +1,7 @@
 """The expressions of a flow, evaluated where a thread stands: conditions, templates, lists.
 
-Answers depend on the arguments alone. JavaScript is bounded by its own evaluator; JSONata is to be
-called within limits (agents/limited_fork.py).
+Answers depend on the arguments alone. Call JSONata within limits (agents/limited_fork.py);
+JavaScript has its own.
 """
 
 import json
@@ -72,7 +72,7 @@ class FlowWords:
     def inside(self, at: Position) -> "FlowWords":
         """Return what evaluates expressions at *at*: with the items of the loops on the way.
 
-        Such an item is in the state under its name, as a map's is in its branch, and its number,
+        The state has such an item under its name, as a map's item in its branch, and its number,
         from 0, under that name and ``Index``. Neither is stored.
         """
         words, flow = self, self.flow
@@ -103,11 +103,7 @@ class FlowWords:
         return replace(self, state=own, items=items_around)
 
     def is_true(self, node: FlowNode, iteration: int, at: Position) -> bool:
-        """Return whether the condition of *node*, which stands at *at*, holds.
-
-        Raises:
-            ExpressionFailed, Refused: it has no value.
-        """
+        """Return whether the condition of *node*, which stands at *at*, holds."""
         return self.inside(at).holds(str(node.fields["condition"]), iteration)
 
     def accepts(self, node: FlowNode, meta: Any, iteration: int, at: Position) -> bool:
@@ -115,11 +111,6 @@ class FlowWords:
         return self.inside(at).holds(str(node.verified_by["when"]), iteration, meta=meta)
 
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
-        """Return whether *condition* holds, which may read the names *more* as well.
-
-        Raises:
-            ExpressionFailed, Refused: it has no value.
-        """
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
             from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
@@ -179,7 +170,6 @@ class FlowWords:
         return template if is_literal else self.inside(at).fill_here(template, iteration)
 
     def fill_here(self, template: Any, iteration: int) -> Any:
-        """Return a template filled, for words that are inside of what is around it."""
         if isinstance(template, dict):
             return {name: self.fill_here(each, iteration) for name, each in template.items()}
         if isinstance(template, list):
@@ -213,7 +203,6 @@ class FlowWords:
 
 
 def name_items(flow: Flow, state: Mapping[str, Any], entry: Position | None) -> dict[str, Any]:
-    """Return the items of the maps in which the thread runs, by their names in expressions."""
     names: dict[str, Any] = {}
     parts = () if entry is None else entry.parts
     for count in range(1, len(parts) + 1):

@@ -1,7 +1,4 @@
-"""Forms: ask a person for the fields of a JSON Schema, one by one.
-
-The result fits the schema; a value that was not given is left out, except for constants.
-"""
+"""Forms: ask a person for the fields of a JSON Schema; what was not given is left out."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,8 +13,6 @@ _UNSET: Any = object()
 
 
 class FormIO(Protocol):
-    """What a form needs of a terminal."""
-
     def say(self, text: str) -> None:
         """Show *text*."""
 
@@ -46,10 +41,7 @@ def list_questions(schema: Any) -> list[str]:
 
 
 def fill_form(asker: FormIO, schema: Any, *, check: CheckAnswer, before: Any = None) -> Any:
-    """Ask for a value that fits *schema*, until there is one.
-
-    *before* is the previous answer; an empty input keeps it.
-    """
+    """Ask for a value that fits *schema*; an empty input keeps the previous answer, *before*."""
     form = _Form(asker, schema, check)
     value = before
     while True:
@@ -61,8 +53,6 @@ def fill_form(asker: FormIO, schema: Any, *, check: CheckAnswer, before: Any = N
 
 
 class _Form:
-    """The questions for one schema."""
-
     def __init__(self, asker: FormIO, schema: Any, check: CheckAnswer) -> None:
         self._asker = asker
         self._schema = schema
@@ -136,7 +126,6 @@ class _Form:
             self._asker.say(f"{problem}\n")
 
     def _read_lines(self, schema: dict[str, Any], prompt: str) -> list[str]:
-        """Read one line, or for a value that is no scalar, lines up to an empty one."""
         first = self._asker.read_line(prompt)
         if not first or _is_scalar(schema):
             return [first] if first else []
@@ -190,7 +179,6 @@ def _is_list_of_scalars(schema: dict[str, Any], words: SchemaWords) -> bool:
 
 
 def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:
-    """Parse what was typed, as *schema* requires."""
     line = lines[0]
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(choices, list):

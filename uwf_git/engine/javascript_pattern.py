@@ -1,8 +1,7 @@
-r"""Regular expressions as JavaScript reads them, on Python's `re`.
+r"""Regular expressions as JavaScript reads them, on Python's `re`: translated, or refused.
 
 JSONata is defined by JavaScript, and agents' texts show the difference: Python's ``$`` holds before
-a last line break, its ``\d`` and ``\w`` know all scripts, its ``.`` matches ``\r``. A pattern is
-translated, or refused where Python would read it otherwise.
+a last line break, its ``\d`` and ``\w`` know all scripts, its ``.`` matches ``\r``.
 """
 
 import re
@@ -81,7 +80,6 @@ class JavaScriptPattern:
                 raise ValueError("the regular expression matches zero length text")
 
     def split(self, text: str) -> list[str]:
-        """Return what lies between the matches."""
         parts: list[str] = []
         start = 0
         for match in self.finditer(text):
@@ -90,7 +88,6 @@ class JavaScriptPattern:
         return [*parts, text[start:]]
 
     def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
-        """Return *text* with every match replaced."""
         parts: list[str] = []
         start = 0
         for match in self.finditer(text):

@@ -1,7 +1,4 @@
-"""The functions whose answers jsonata 0.7.1 has wrong, as JSONata 2.2.2 (JavaScript) has them.
-
-`OURS` replaces them by name. An argument is None if it is undefined.
-"""
+"""The functions that jsonata 0.7.1 has wrong, as in JSONata 2.2.2; a missing argument is None."""
 
 import json
 import math
@@ -45,11 +42,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def refusal(text: str) -> Any:
-    """Return an exception that says *text*.
-
-    D3137 is jsonata's code for a plain message ($error); only its own exceptions pass unchanged
-    through `and` and `or`.
-    """
+    """Return an exception that says *text*: only D3137 ($error) passes `and` and `or` unchanged."""
     return JException("D3137", -1, text)
 
 
@@ -233,7 +226,6 @@ def split(text: Any, separator: Any, limit: Any = None) -> Any:
 
 
 def match_object(match: re.Match[str]) -> dict[str, Any]:
-    """Return a match as a function sees it."""
     return {
         "match": match.group(),
         "start": match.start(),
@@ -326,8 +318,6 @@ def _is_truthy(value: Any) -> bool:
 
 
 class _Ours:
-    """The names by which jsonata finds the functions."""
-
     string = staticmethod(string)
     number = staticmethod(number)
     count = staticmethod(count)

@@ -1,7 +1,7 @@
 """Templates of flows in JSONata: where the expressions in a text begin and end.
 
-JSONata's own braces, strings and comments may hold a ``}``, so an expression ends at the first one
-before which the text is an expression.
+JSONata's own braces, strings and comments may hold a ``}``, so an expression ends at the first
+``}`` before which the text is an expression.
 """
 
 from collections.abc import Callable
@@ -20,18 +20,12 @@ class BadTemplate(ValueError):
 
 
 class Piece(NamedTuple):
-    """A part of a template."""
-
     text: str
     is_expression: bool = False
 
 
 def split_template(source: str, check: CheckExpression) -> tuple[Piece, ...]:
-    r"""Return the pieces of *source* in order; ``\${`` is a literal ``${``.
-
-    Raises:
-        BadTemplate: an expression in it does not end, or *check* refuses it.
-    """
+    r"""Return the pieces of *source* in order; ``\${`` is a literal ``${``."""
     pieces: list[Piece] = []
     literal, at = "", 0
     while (start := source.find("${", at)) >= 0:

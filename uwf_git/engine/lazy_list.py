@@ -19,8 +19,8 @@ class LazyList(list[Item]):
     """A read-only list of the items at *places*, which *read* returns; made by ``lazy_list``.
 
     The length is known without reading. Slices are lazy too. The newest item that was read is kept,
-    so ``steps[-1].meta, steps[-1].content`` reads once. It equals any list or tuple of the same
-    items; copies of it, but for ``copy.copy``, are plain lists.
+    so ``steps[-1].meta, steps[-1].content`` reads once. Copies, but for ``copy.copy``, are plain
+    lists.
     """
 
     __slots__ = ("_kept", "_places", "_read")
@@ -82,7 +82,6 @@ class LazyList(list[Item]):
         raise ValueError(f"{item!r} is not in list")
 
     def count(self, item: Item, /) -> int:
-        """Return how many items equal *item*."""
         return sum(1 for each in self if each is item or each == item)
 
     def copy(self) -> list[Item]:
@@ -145,7 +144,6 @@ class LazyList(list[Item]):
 
 
 def lazy_list(length: int, read: Callable[[int], Item]) -> LazyList[Item]:
-    """Return the list of *length* items, of which *read* returns each by its place, from 0."""
     return _make(range(length), read)
 
 
@@ -187,7 +185,6 @@ class LazyContext(dict[str, Any]):
 
     @property
     def is_loaded(self) -> bool:
-        """Return True if the history has been read."""
         return self._load is None
 
     def mapped(self, change: Callable[[Any], Any]) -> "LazyContext":
@@ -214,7 +211,6 @@ class LazyContext(dict[str, Any]):
         return dict.__getitem__(self._loaded() if key == HISTORY else self, key)
 
     def get(self, key: str, default: Any = None, /) -> Any:
-        """Return the value of *key*, or *default*."""
         return dict.get(self._loaded() if key == HISTORY else self, key, default)
 
     def values(self) -> Any:

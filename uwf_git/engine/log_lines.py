@@ -20,17 +20,13 @@ def write_section(command: str, output: bytes) -> bytes:
 
 
 def find_last_output(log: str, commands: tuple[str, ...]) -> str:
-    """Return what the newest check among *commands* printed, from a log; "" if there is none."""
     places = [(log.rfind(f"\n{_heading(each)}\n"), each) for each in commands]
     place, command = max(places, default=(-1, ""))
     return "" if place < 0 else log[place + len(_heading(command)) + 2 :]
 
 
 def find_outputs(log: str, commands: tuple[str, ...]) -> str:
-    """Return what the checks of an answer printed, from the log of its turn, each with its heading.
-
-    Checks that printed nothing are left out; "" if all did, or none is in the log.
-    """
+    """Return what the checks of an answer printed, each with its heading; "" if nothing."""
     headings = [f"\n{_heading(each)}\n" for each in commands]
     end = len(log)
     told: list[str] = []
@@ -67,10 +63,7 @@ _CARETS = re.compile(r"\s*\^+$")
 
 
 def find_error_line(log: str) -> str:
-    """Return the line of *log* that says why the program ended, or "".
-
-    That is the last one, but the error itself where an interpreter printed more below it.
-    """
+    """Return the line of *log* that says why the program ended: the error, or the last line."""
     lines = [
         line.rstrip()
         for line in log.splitlines()

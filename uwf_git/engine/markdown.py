@@ -31,8 +31,6 @@ _LONGEST_SEARCHED = 64 * 1024
 
 
 class ThreadEntry(NamedTuple):
-    """One event of a thread."""
-
     title: str
     """The text of the heading, on one line."""
 
@@ -52,10 +50,7 @@ def render_document(
     *,
     has_lists: bool = False,
 ) -> Iterator[str]:
-    """Write a thread as Markdown, piece by piece; only one of *entries* is held at a time.
-
-    With *has_lists* objects in meta are lists of their fields, and not JSON.
-    """
+    """Write a thread as Markdown, entry by entry; *has_lists* is for objects in meta."""
     yield _paragraphs(f"# {inline_text(title)}", _small_print(facts), _quote(task))
     for entry in entries:
         yield "\n" + _paragraphs(
@@ -82,8 +77,8 @@ def place_text(text: str) -> str:
 def lower_headings(text: str) -> str:
     """Return *text* with its headings two levels lower, leaving fenced code alone.
 
-    A fence that the text leaves open is closed, or it would swallow what follows; a line that would
-    turn the one before it into a heading is separated from it.
+    An open fence is closed, or it would swallow what follows; a line that would turn the line
+    before it into a heading is separated.
     """
     lines: list[str] = []
     fence = ""
@@ -179,10 +174,7 @@ def _meta(meta: Any, *, has_lists: bool) -> str:
 
 
 def _list_objects(value: Any) -> list[str]:
-    """Return a line for each object of a list, or for each field of an object; none if it is else.
-
-    What is nested deeper stays JSON.
-    """
+    """Return a line for each object of a list or field of an object, deeper as JSON."""
     if isinstance(value, dict) and value:
         return [f"  - **{inline_text(name)}**: {_inline(each)}" for name, each in value.items()]
     if not isinstance(value, list) or not all(isinstance(each, dict) and each for each in value):

@@ -31,8 +31,6 @@ Span = tuple[int, int]
 
 
 class _Encoding(NamedTuple):
-    """One way to write a text in another one."""
-
     lead: bytes
     """How each escape begins, which is fast to find."""
 
@@ -40,7 +38,6 @@ class _Encoding(NamedTuple):
     decode: Callable[[bytes], bytes]
 
     def read(self, text: bytes) -> bytes:
-        """Return what *text* says."""
         if self.lead not in text:
             return text
         if self.lead == b"%":
@@ -239,7 +236,7 @@ _ARMOUR = "-----"
 
 
 def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values in *environ* that look like secrets, and the lines of those with several.
+    """Return the values in *environ* that look like secrets, and the lines of multi-line values.
 
     A variable counts if its name ends as names of keys do, unless its value is short, a common word
     or the path of a file; and so does the password in a URL.
@@ -259,12 +256,10 @@ def find_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Check whether variables of this name usually hold secrets."""
     return _NAME.search(name) is not None
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Return *text* with each of *secrets* replaced, in every spelling."""
     if not secrets:
         return text
     return in_bytes(text, lambda data: mask_bytes(data, secrets))
@@ -303,10 +298,7 @@ def mask_value(value: Any, secrets: Sequence[str]) -> Any:
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with *change* made to each text and each key of an object.
-
-    Keys that become equal are numbered: no member is lost.
-    """
+    """Return a JSON value with *change* made to all texts and keys; equal keys get numbers."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
@@ -327,7 +319,7 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
     """Return where in *output* an unfinished secret may begin, which later output would complete.
 
-    What is before that place can be masked and forwarded; it is the end if nothing has begun.
+    What is before that place can be masked and forwarded.
     """
     forms = find_forms(tuple(secrets))
     # A line that has ended is not held back.
@@ -477,10 +469,7 @@ _LONGEST_NAME = 40
 
 
 def mask_keys_in(value: Any) -> Any:
-    """Return a JSON value with all its texts masked, and the keys of its objects.
-
-    Of a member whose name is that of a secret all texts and numbers are masked, whatever they are.
-    """
+    """Return a JSON value with its texts and keys masked; under a secret's name numbers as well."""
     return change_texts(_mask_members(value, is_secret=False), mask_keys)
 
 
@@ -521,8 +510,6 @@ _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Fingerprint(NamedTuple):
-    """What is known of one secret."""
-
     beginning: int
     """Eight bits of a hash of its first eight bytes."""
 
@@ -534,13 +521,10 @@ class Fingerprint(NamedTuple):
 
 
 class Fingerprints(NamedTuple):
-    """The fingerprints of several secrets."""
-
     salt: bytes
     prints: frozenset[Fingerprint]
 
     def without(self, secrets: Sequence[str]) -> "Fingerprints":
-        """Return the fingerprints of other secrets than *secrets*."""
         known = take_fingerprints(secrets, self.salt)
         return self._replace(prints=self.prints - known.prints)
 
@@ -558,10 +542,7 @@ def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
 
 
 def find_secrets_in(data: bytes, fingerprints: Fingerprints) -> tuple[str, ...]:
-    """Return the secrets in *data* that have one of *fingerprints*, as they are.
-
-    They may be written in JSON, in a URL or in base64, and lines may cut them.
-    """
+    """Return the secrets in *data* that have a fingerprint, in whatever encoding."""
     if not fingerprints.prints:
         return ()
     found: set[bytes] = set()
@@ -591,7 +572,6 @@ def _decode_base64(text: bytes) -> bytes:
 
 
 def format_fingerprints(fingerprints: Fingerprints) -> str:
-    """Return *fingerprints* as a JSON document."""
     return json.dumps({"salt": fingerprints.salt.hex(), "prints": sorted(fingerprints.prints)})
 
 
@@ -622,7 +602,7 @@ def _find_places(beginnings: bytes, wanted: Collection[int]) -> Iterator[int]:
 
 
 def _hash_beginnings(data: bytes, salt: bytes) -> bytes:
-    """Return a hash of one byte of each eight bytes in *data*, by the place where they begin.
+    """Return a hash of a byte of each eight bytes in *data*, by the place where they begin.
 
     The hash is the exclusive or of a table's value for each byte (tabulation hashing), which long
     integers have for all places at once.

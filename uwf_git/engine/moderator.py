@@ -49,11 +49,7 @@ class NotPlain(Exception):
 
 
 def plainly_holds(condition: str, context: Mapping[str, Any]) -> bool:
-    """Return what `evaluate_condition` returns, without reading the history.
-
-    Raises:
-        NotPlain: nothing is decided.
-    """
+    """Return what `evaluate_condition` returns, without reading the history."""
     return _is_true(_Reader(condition).read()(context))
 
 
@@ -233,7 +229,6 @@ def _is_unequal(left: Any, right: Any) -> bool:
 
 
 def _is_missing(left: Any, right: Any) -> bool:
-    """Check whether one of two scalars is missing."""
     return _scalar(left) is _MISSING or _scalar(right) is _MISSING
 
 
@@ -303,23 +298,17 @@ def no_transition(position: str, asked: tuple[Transition, ...]) -> Refused:
 
 
 class StepSummary(NamedTuple):
-    """What a condition sees of an earlier step."""
-
     role: str
     meta: Mapping[str, Any]
 
 
 class Position(NamedTuple):
-    """Where a thread stands: the step just done, and the thread's state.
-
-    Before the first step: ``START``, no meta, depth 0.
-    """
+    """Where a thread stands: the step just done (at first ``START``, depth 0), and the state."""
 
     role: str
     """The role whose step was just done, or ``START``."""
 
     meta: Mapping[str, Any]
-    """That step's meta."""
 
     depth: int
     """How many steps are done."""
@@ -331,11 +320,7 @@ class Position(NamedTuple):
 
 
 def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
-    """Return the role that follows *position*, or ``END``.
-
-    *holds* evaluates one condition; what it raises is passed on, since a condition that cannot be
-    evaluated is not false.
-    """
+    """Return the role that follows *position*, or ``END``; errors of *holds* are never "false"."""
     if position not in graph:
         raise Refused(
             f"the moderator has no transitions from {position}",
@@ -357,9 +342,9 @@ def build_context(
 ) -> LazyContext:
     """Return what a condition sees at *position*.
 
-    *load_history* returns the steps before the one just done, oldest first: at depth 3, two
-    (seed 000's example). It is called only if a condition reads ``history``, and never where there
-    can be no earlier step. Of a ``LazyList`` only those are read that the condition looks at.
+    *load_history* returns the steps before the step just done, oldest first: at depth 3, two (seed
+    000's example). It is called only if a condition reads ``history``, and never where there can be
+    no earlier step. Of a ``LazyList`` only the items are read that the condition looks at.
     """
 
     def summaries() -> Sequence[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Prompts: everything an agent is told, in one text.
+"""Prompts: everything an agent is told, in one text; the same context gives the same prompt.
 
-The same context gives the same prompt. Each omission is noted with its size, and the text of
-another agent is between marks that it cannot have written itself.
+Each omission is noted with its size, and the text of another agent is between marks that it cannot
+have written itself.
 """
 
 import json
@@ -86,7 +86,6 @@ class SchemaWords:
         return {}
 
     def list_fields(self, schema: Any, *, depth: int = 0) -> None:
-        """Add a line for each field of the object that *schema* describes, and for their fields."""
         resolved = self.resolve(schema)
         properties = resolved.get("properties", {})
         required = resolved.get("required", [])
@@ -111,7 +110,6 @@ class SchemaWords:
             self.list_fields(inner, depth=depth + 1)
 
     def phrase(self, schema: Any, *, depth: int = 0) -> str:
-        """Describe in a few words what values *schema* allows."""
         resolved = self.resolve(schema)
         if set(resolved) - _TOLD - set(_ALTERNATIVES):
             self.is_complete = False
@@ -246,7 +244,6 @@ def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]
 
 
 def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
-    """Check whether the root, or a form, says more than the list of its fields shows."""
     shown = {
         "type", "properties", "required", "additionalProperties", "title", "description",
         "$id", "$schema", "$comment", "$defs", "definitions",
@@ -556,10 +553,7 @@ def _cut(text: str, limit: int, context: AgentContext) -> str:
 
 
 def _shorten(text: str, limit: int, whole: str) -> str:
-    """Keep the beginning and the end of a text that is too long, with a note between them.
-
-    *whole* says where all of it is.
-    """
+    """Keep the beginning and the end of a text that is too long; a note says where *whole* is."""
     if len(text) <= limit:
         return text
     head, tail = max(0, limit * 2 // 3), max(0, limit // 3)

@@ -182,8 +182,6 @@ Play = Callable[[str], Any]
 
 
 class Rehearsal(NamedTuple):
-    """How a rehearsal went."""
-
     roles: tuple[str, ...]
     """The roles that acted; the roles of branches one branch after another."""
 
@@ -208,11 +206,7 @@ class _Stuck(Exception):
 
 
 def find_least(schema: Any) -> Any:
-    """Return the least value that fits *schema*.
-
-    Raises:
-        NothingFits: none was found.
-    """
+    """Return the least value that fits *schema*, or raise NothingFits."""
     for value in list_least(schema):
         if not check_value(schema, value):
             return value
@@ -240,8 +234,6 @@ def rehearse(definition: Definition, prompt: str, play: Play | None = None) -> R
 
 
 class _Branch(NamedTuple):
-    """A thread of a flow."""
-
     flow: Flow
     entry: Position | None = None
     items: Mapping[str, Any] = {}
@@ -351,7 +343,6 @@ class _Run:
         )
 
     def _turn(self, role: str, at: str) -> Any:
-        """Return what *role* says in a turn."""
         if len(self.roles) == MOST_TURNS:
             raise _Stuck(f"no end after {MOST_TURNS} turns: it goes round, {self._round()}", at)
         self.roles.append(role)

@@ -1,8 +1,4 @@
-"""Text search in JSON values: patterns, places, excerpts.
-
-An excerpt is one line, and holds no secret or part of one: secrets are masked in the whole text
-before it is cut.
-"""
+"""Text search in JSON values: patterns, places, one-line excerpts that are masked before cut."""
 
 import json
 import re
@@ -28,8 +24,6 @@ def _bad_pattern(text: str, problem: str) -> BadUsage:
 
 
 class Found(NamedTuple):
-    """A match in a text."""
-
     excerpt: str
     """The first match and the text around it."""
 

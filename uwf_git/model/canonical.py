@@ -25,8 +25,6 @@ _NUMBERS = (int, float)
 
 
 class NotCanonical(Refused):
-    """A value that no node can hold."""
-
     code = "not-canonical"
 
     def __init__(self, path: str, problem: str) -> None:
@@ -41,11 +39,9 @@ class NotCanonical(Refused):
 def canonical(value: Any) -> Any:
     """Return *value* in its one form: 1.0 as 1, -0.0 as 0, integers beyond 2**53-1 as floats.
 
-    Keys keep their order; only the bytes are sorted.
-
-    Raises:
-        NotCanonical: NaN, infinity, a lone surrogate, a number no float can hold, a key that
-            is not a string, a type JSON does not have, or more than 500 levels.
+    Keys keep their order; only the bytes are sorted. Raises NotCanonical for NaN, infinity, a lone
+    surrogate, a number no float can hold, a key that is not a string, a type JSON does not have, or
+    more than 500 levels.
     """
     return _canonical(value, None, 0)
 

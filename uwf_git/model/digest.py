@@ -14,12 +14,10 @@ from uwf_git.model.names import NodeHash, encode_u64
 
 
 def typed_hash(type_hash: NodeHash, payload: Any) -> NodeHash:
-    """Return the hash of a node with this type and payload."""
     return canonical_hash(type_hash, canonical(payload))
 
 
 def self_typed_hash(payload: Any) -> NodeHash:
-    """Return the hash of the self-typed node (a meta-schema) with this payload."""
     return canonical_hash(None, canonical(payload))
 
 

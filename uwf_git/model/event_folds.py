@@ -1,8 +1,8 @@
-"""What each event does to a thread's status and state: one function per row of event_rules.py.
+"""What each event does to a thread's status and state: a function for each row of event_rules.py.
 
-Each returns the status and the now.json after the event. They depend only on the thread before
-and on the event's own nodes, so that any reader can fold a history again and compare.
-Format: FORMAT.md, "What events do".
+Each returns the status and the now.json after the event. They depend only on the thread before and
+on the event's own nodes, so that any reader can fold a history again and compare. Format:
+FORMAT.md, "What events do".
 """
 
 from collections.abc import Mapping
@@ -42,8 +42,6 @@ class Standing(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What the branches of a thread came to."""
-
     state: Mapping[str, Any]
     """The state after the merge."""
 
@@ -148,10 +146,7 @@ def build_start(
 
 
 def begin_state(start: Node, initial_state: Mapping[str, Any] | None) -> ThreadState:
-    """Return the state of a new thread; *start* is its StartNode.
-
-    *initial_state* is that of the workflow.
-    """
+    """Return the state of a new thread of the StartNode *start*."""
     payload = start.payload
     target = find_reference(payload["workflow"])
     if target is None:
@@ -209,10 +204,7 @@ def _after_try(before: ThreadState, cause: Cause, after: ThreadState) -> After:
 
 
 def after_attempt(before: Standing, cause: Cause) -> After:
-    """Count the attempt; without retries left the thread has failed, or gives up a place.
-
-    A failed thread that was tried again stays failed.
-    """
+    """Count the attempt; without retries the thread fails or gives up a place."""
     state, attempt = before.state.begin_tries(cause.at), cause.payload
     had_failed = (state.paused_from or before.record.status) == "failed"
     until = find_wait_end(attempt)
@@ -242,7 +234,6 @@ def _after_failure(state: ThreadState, cause: Cause) -> Try | None:
 
 
 def after_wait(before: Standing, cause: Cause) -> After:
-    """Wait for the person who plays the role."""
     waiting = Waiting(cause.role or "", at=cause.at)
     return "waiting", before.state._replace(waiting=waiting)
 

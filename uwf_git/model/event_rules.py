@@ -1,8 +1,8 @@
 """The events of a thread: what each may follow, leads to, carries and changes.
 
-The one table that the writers of commits and `uwf verify` share. To add an event: its name in
-thread.py, a row here, and a function in event_folds.py.
-Format: FORMAT.md, "The trailers of a thread commit" and "What events do".
+The table that the writers of commits and `uwf verify` share. To add an event: its name in
+thread.py, a row here, and a function in event_folds.py. Format: FORMAT.md, "The trailers of a
+thread commit" and "What events do".
 """
 
 from collections.abc import Callable, Mapping
@@ -152,14 +152,12 @@ CARRIED: Mapping[str, str] = {
 """The fields of a record that only some events set, with their trailers."""
 
 STEPS = frozenset(event for event, rule in RULES.items() if rule.steps > 0)
-"""Events that add a StepNode."""
 
 CONTROLS = frozenset(event for event, rule in RULES.items() if rule.leaves_turn)
 """Events that leave a turn under way: a running agent goes on."""
 
 
 def may_follow(event: Event, status: str) -> bool:
-    """Check whether *event* may happen in *status*."""
     return status in RULES[event].after.split()
 
 
@@ -178,7 +176,6 @@ SIGNALLED = frozenset(map(event_of, get_args(Action)))
 
 
 def signal_of(record: TransitionRecord) -> NodeHash | None:
-    """Return the Signal that a commit is about; None if it is about none."""
     return record.cause if record.event in SIGNALLED else None
 
 
@@ -217,10 +214,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
 
 
 def _find_turn(before: Standing, event: Event, workflow: NodeHash) -> str | None:
-    """Return the commit after which the turn that *event* leaves under way began.
-
-    A change of the workflow begins another turn.
-    """
+    """Return after which commit the turn that *event* leaves began, perhaps this event."""
     if not RULES[event].leaves_turn or workflow != before.record.workflow:
         return None
     return before.record.turn or before.commit
@@ -242,7 +236,7 @@ def begin_thread(
 ) -> Standing:
     """Return where a new thread stands; *name* and *initial_state* are its workflow's.
 
-    *parent* is the thread whose agent starts it.
+    *parent* is the thread whose agent starts the new thread.
     """
     state = folds.begin_state(start, initial_state)
     record = TransitionRecord(

@@ -1,8 +1,7 @@
 """The words of a thread's commits: what each event says in its subject and its body.
 
 Writers and `uwf verify` both ask here, so a commit can be made again byte for byte. Nothing depends
-on the Unicode tables of the Python that runs.
-Format: FORMAT.md, "Words".
+on the Unicode tables of the Python that runs. Format: FORMAT.md, "Words".
 """
 
 import json
@@ -49,10 +48,7 @@ class Words(NamedTuple):
 
 
 def describe_event(before: Standing, event: Event, cause: Cause) -> Words:
-    """Return the words of *event*, which follows *before*.
-
-    Those of a split, a join and the start of a branch follow from the branches (below).
-    """
+    """Return the words of *event*, which follows *before*; splits and joins are below."""
     return _WORDS[event](before, cause)
 
 
@@ -73,7 +69,6 @@ def describe_branch(number: int, label: str) -> Words:
 
 
 def describe_join(label: str, statuses: Sequence[str]) -> Words:
-    """Return the words of a join of branches that ended with *statuses*."""
     counts = [f"{statuses.count(each)} {each}" for each in ("completed", "killed")]
     told = ", ".join(count for count in counts if not count.startswith("0 "))
     return Words(f"{label}: {told or 'no branch'}")
@@ -175,7 +170,6 @@ def needs_text(event: Event, payload: Mapping[str, Any]) -> bool:
 
 
 def render_meta(meta: Any) -> str:
-    """Return *meta* as JSON on one line."""
     return json.dumps(meta, ensure_ascii=False, separators=(", ", ": "))
 
 
@@ -205,7 +199,6 @@ def _shortened(line: str) -> str:
 
 
 def count_attempts(number: int) -> str:
-    """Return a number of failed attempts in words."""
     return f"{number} failed {'attempt' if number == 1 else 'attempts'}"
 
 
@@ -215,10 +208,7 @@ def count_steps(number: int) -> str:
 
 
 def describe_files(files: Mapping[str, Any] | None) -> str:
-    """Return how many files a step changed, and lines of them: ``4 files +12 -180``.
-
-    The project may not be here, to count them; "" for a step that changed none.
-    """
+    """Return how many files and lines a step changed: ``4 files +12 -180``; "" for no file."""
     if files is None:
         return ""
     if "changed" not in files:

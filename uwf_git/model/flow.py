@@ -48,8 +48,6 @@ class BadFlow(ValueError):
 
 
 class FlowNode(NamedTuple):
-    """One container or agent."""
-
     place: str
     kind: Kind
     fields: Mapping[str, Any]
@@ -63,7 +61,6 @@ class FlowNode(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """The role that plays this agent."""
         return str(self.fields["agentId"])
 
     @property
@@ -74,7 +71,6 @@ class FlowNode(NamedTuple):
 
     @property
     def has_items(self) -> bool:
-        """Whether this loop has a pass for each item of a list."""
         return self.kind == "loop" and "over" in self.fields
 
     @property
@@ -95,12 +91,10 @@ class FlowNode(NamedTuple):
 
     @property
     def verdict_output(self) -> str:
-        """The key of the state that gets the verdict."""
         return str(self.verified_by.get("output", f"{self.verifier}Output"))
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that act at this place."""
         if self.kind != "agent":
             return ()
         return (self.agent,) if self.verifier is None else (self.agent, self.verifier)
@@ -122,8 +116,7 @@ class FlowNode(NamedTuple):
 class Flow:
     """The table of a flow; nobody changes it. A lookup takes the same time in any flow.
 
-    *nodes* are by place, in the order of the file; *language* is that of the conditions and
-    templates: ``javascript`` or ``jsonata``.
+    *nodes* are by place, in the order of the file; *language* is ``javascript`` or ``jsonata``.
     """
 
     def __init__(self, nodes: Mapping[str, FlowNode], language: str = "javascript") -> None:
@@ -190,12 +183,7 @@ def level(place: str) -> int:
 
 
 def parse_flow(payload: Any) -> Flow:
-    """Read the payload of a Flow node.
-
-    Raises:
-        BadFlow: it has no root, a gap, too many nodes or levels, or a node that its kind cannot
-            have.
-    """
+    """Read a Flow node's payload; BadFlow: no root, a gap, over a limit, or an odd node."""
     try:
         table = {str(place): dict(fields) for place, fields in payload["nodes"].items()}
         nodes = {
@@ -252,8 +240,6 @@ class NotAPosition(ValueError):
 
 
 class Part(NamedTuple):
-    """One level of a position."""
-
     is_else: bool
     number: int
     """From 0, in its list."""
@@ -267,8 +253,6 @@ class Part(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a thread stands in its flow."""
-
     parts: tuple[Part, ...]
 
     def __str__(self) -> str:
@@ -292,7 +276,6 @@ class Position(NamedTuple):
         return self.parts[-1].turn
 
     def in_turn(self, turn: int) -> "Position":
-        """Return it in the pass or item *turn* of its own."""
         return Position((*self.parts[:-1], self.parts[-1]._replace(turn=turn)))
 
     def without_turn(self) -> "Position":
@@ -310,11 +293,7 @@ class Position(NamedTuple):
 
 
 def parse_position(text: str) -> Position:
-    """Read a position in its one spelling, without leading zeros.
-
-    Raises:
-        NotAPosition: it is none.
-    """
+    """Read a position in its one spelling, without leading zeros, or raise NotAPosition."""
     pieces = text.split("/", MAX_LEVELS)
     parts: list[Part] = []
     for piece in pieces:

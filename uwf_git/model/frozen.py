@@ -1,6 +1,6 @@
 """JSON values that nobody can change, so that one copy serves all readers.
 
-They are dicts and lists for all that reads: ``==``, ``json``, ``isinstance``. A copy of one, by
+They are dicts and lists for all that reads: ``==``, ``json``, ``isinstance``. A copy, by
 ``copy.deepcopy`` as well, can be changed.
 """
 

@@ -29,8 +29,6 @@ _FIT = {
 
 
 class Limit(NamedTuple):
-    """A limit that a thread can have."""
-
     unit: Literal["count", "ms", "usd"]
     option: str
     metavar: str
@@ -102,7 +100,6 @@ LIMITS = {
 
 
 def find_limit_problem(name: str, value: Any) -> str | None:
-    """Return what is wrong with *value* as the limit *name*; None if it is valid."""
     if name not in LIMITS:
         return "is no limit"
     unit = LIMITS[name].unit
@@ -122,8 +119,6 @@ def render_limit(name: str, value: float | None) -> str:
 
 
 class Spent(NamedTuple):
-    """A limit that a thread has reached."""
-
     name: str
     limit: float
     used: float
@@ -145,7 +140,6 @@ def find_spent(present: "ThreadState") -> Spent | None:
 
 
 def list_used(present: "ThreadState") -> dict[str, float]:
-    """Return how much of each limit of a thread is used."""
     return {
         name: limit.find_used(present)
         for name, limit in LIMITS.items()

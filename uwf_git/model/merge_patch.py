@@ -4,10 +4,7 @@ from typing import Any
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Return *target* changed by *patch*; neither is modified.
-
-    Objects merge key by key, null removes a key, anything else replaces.
-    """
+    """Return *target* changed by *patch*, neither modified: objects merge, null removes a key."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

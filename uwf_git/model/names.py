@@ -16,18 +16,12 @@ _FORGIVEN = str.maketrans("abcdefghijklmnopqrstuvwxyzILO", "ABCDEFGH1JK1MN0PQRST
 
 
 def encode_u64(number: int) -> str:
-    """Write *number* (0 to 2**64-1) as 13 symbols, most significant first.
-
-    13 symbols hold 65 bits, so the first is always 0 to F.
-    """
+    """Write *number* (0 to 2**64-1) as 13 symbols, most significant first (at most F)."""
     return "".join([ALPHABET[(number >> shift) & 31] for shift in range(60, -1, -5)])
 
 
 def fold(text: str) -> str:
-    """Return the canonical spelling of *text*: upper case, I and L as 1, O as 0.
-
-    Symbols outside the alphabet are unchanged; the caller refuses them.
-    """
+    """Return *text* in upper case, I and L as 1, O as 0; other symbols stay for the caller."""
     return text.translate(_FORGIVEN)
 
 
@@ -94,12 +88,10 @@ class NotAThreadId(BadUsage):
 
 
 def is_thread_id(text: str) -> bool:
-    """Check that *text* is a thread id exactly as refs spell it."""
     return _ID.fullmatch(text) is not None
 
 
 def build_thread_id(time_ms: int, random: bytes) -> ThreadId:
-    """Build the id of a thread that begins at *time_ms*, of ten *random* bytes."""
     number = int.from_bytes(time_ms.to_bytes(6, "big") + random)
     return ThreadId("".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)))
 
@@ -113,11 +105,7 @@ def read_time_ms(thread: ThreadId) -> int:
 
 
 def parse_thread_prefix(text: str) -> str:
-    """Parse the beginning of a thread id (or a whole one) as people type it.
-
-    Raises:
-        NotAThreadId: no thread id can begin so.
-    """
+    """Parse the beginning of a thread id (or a whole one) as people type it."""
     folded = fold(text)
     if _ID_PREFIX.fullmatch(folded) is None:
         raise NotAThreadId(text)

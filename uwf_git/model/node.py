@@ -27,21 +27,16 @@ class Node(NamedTuple):
 
 
 def build_node(type_hash: NodeHash, payload: Any, *, timestamp: int) -> Node:
-    """Build the node of *type_hash* that holds *payload*."""
     value = canonical(payload)
     return Node(canonical_hash(type_hash, value), type_hash, value, timestamp)
 
 
 def build_self_typed_node(payload: Any, *, timestamp: int) -> Node:
-    """Build the meta-schema node that holds *payload* and is its own type."""
     value = canonical(payload)
     name = canonical_hash(None, value)
     return Node(name, name, value, timestamp)
 
 
 def content_hash(type_hash: NodeHash, payload: Any, *, name: NodeHash) -> NodeHash:
-    """Return the hash of canonical content that is stored as *name*.
-
-    A node that claims to be its own type is hashed as a meta-schema.
-    """
+    """Return the hash of canonical content; if *name* is its type, as a meta-schema."""
     return canonical_hash(None if type_hash == name else type_hash, payload)

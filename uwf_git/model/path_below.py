@@ -2,10 +2,7 @@
 
 
 def check_path_below(path: str) -> str | None:
-    """Return why *path* cannot name a file below a directory; None if it can.
-
-    Links are not known here. What is git's own is no file of the work.
-    """
+    """Return why *path* cannot name a file below a directory, or None; links are not known here."""
     parts = path.split("/")
     if not path.strip() or any(ord(each) < ord(" ") for each in path):
         return "names no file"

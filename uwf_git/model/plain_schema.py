@@ -50,11 +50,7 @@ def is_plainly_valid(schema: Any, value: Any) -> bool:
 
 
 def plain_check(schema: Any) -> PlainCheck:
-    """Compile the check of *schema*, to be used for many values.
-
-    A part of the schema is compiled when a value first reaches it, since a schema may be deeper
-    than any value.
-    """
+    """Compile the check of *schema* for many values, part by part as values reach the parts."""
     if schema is True:
         return _yes
     if not isinstance(schema, dict):

@@ -4,13 +4,10 @@ from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One problem at one place."""
-
     path: str
     """The path from the document's root: ``roles.planner.outputSchema``; "" is the root."""
 
     message: str
-    """The problem, in one line."""
 
     line: int | None = None
     """The line in the source file, from 1, if there is a file."""

@@ -20,7 +20,6 @@ _POINTERS = ("$ref", "$dynamicRef")
 
 
 def reference(target: NodeHash) -> dict[str, str]:
-    """Write a reference to *target*, as in a payload."""
     return {"$ref": target}
 
 
@@ -34,7 +33,7 @@ def collect_references(schema: Any, payload: Any) -> list[NodeHash]:
     """List the nodes that *payload* refers to, in their order there, each once.
 
     Every branch of ``anyOf``, ``oneOf``, ``allOf`` and ``if/then/else`` is followed, valid or not:
-    keeping a node too many costs bytes, losing one costs the thread.
+    keeping a node too many costs bytes, losing a node costs the thread.
     """
     return list(dict.fromkeys(_collect(schema, [schema], payload)))
 
@@ -42,8 +41,8 @@ def collect_references(schema: Any, payload: Any) -> list[NodeHash]:
 def _collect(root: Any, schemas: list[Any], value: Any) -> Iterator[NodeHash]:
     """Collect from *value*, to which all of *schemas* apply.
 
-    They are followed together, each once: one by one, two that lead to each other would double the
-    work at every level.
+    The schemas are followed together, each once: singly, two that lead to each other would double
+    the work at every level.
     """
     places = _schemas_of_place(root, schemas)
     if any(place.get("format") == "cas_ref" for place in places):
@@ -91,11 +90,7 @@ def _schemas_of_place(root: Any, schemas: list[Any]) -> list[dict[str, Any]]:
 
 
 def _local_target(root: Any, pointer: Any) -> Any:
-    """Return the target of a ``$ref`` within the schema; None for all others.
-
-    Within it: ``#``, a JSON pointer (``#/$defs/name``, as RFC 6901 writes it in a URI), or the name
-    of an anchor (``#name``).
-    """
+    """Return the target of a ``$ref`` in the schema (``#``, RFC 6901, anchor), or None."""
     if not isinstance(pointer, str) or not pointer.startswith("#"):
         return None
     fragment = unquote(pointer[1:])
@@ -191,8 +186,6 @@ class _Unplanned(Exception):
 
 
 class _Place(NamedTuple):
-    """What to do with a value at one place."""
-
     is_reference: bool
     properties: "Mapping[str, _Place | None]"
     additional: "_Place | None"
@@ -221,7 +214,6 @@ class _Planner:
         self._left = _MOST_PLACES
 
     def plan(self, schemas: list[Any]) -> _Place | None:
-        """Plan the place to which all of *schemas* apply; None if it leads to no reference."""
         parts = self._parts(schemas)
         names = {name for part in parts for name in _mapping(part.get("properties"))}
         properties = {
@@ -286,10 +278,7 @@ def _collect_planned(place: _Place, value: Any) -> Iterator[NodeHash]:
 
 
 def walk_closure(roots: list[NodeHash], get_node: Callable[[NodeHash], Node]) -> Iterator[Node]:
-    """Yield every node that the *roots* reach by their types and references, breadth first.
-
-    Each node once, after the node that first referred to it. Errors of *get_node* are passed on.
-    """
+    """Yield every node that the *roots* reach by types and references, breadth first, each once."""
     known: dict[NodeHash, Node] = {}
     waiting = list(roots)
 

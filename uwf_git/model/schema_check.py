@@ -50,7 +50,6 @@ _TOO_DEEP = Problem("", "it is nested too deeply to be checked")
 
 
 def check_schema(schema: Any) -> list[Problem]:
-    """Return what keeps *schema* from being a JSON Schema (2020-12); [] if it is one."""
     if not isinstance(schema, dict | bool):
         return [Problem("", "a schema is an object, true or false")]
     try:
@@ -75,10 +74,7 @@ def _name_type(error: ValidationError) -> Problem | None:
 
 
 def check_value(schema: Any, value: Any) -> list[Problem]:
-    """Return where *value* breaks *schema*; [] if it is valid.
-
-    A foreign schema may be invalid itself; that is a problem like any other.
-    """
+    """Return where *value* breaks *schema*, or what is wrong with *schema*; [] if it is valid."""
     try:
         return _problems(_Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value))
     except Unresolvable as error:
@@ -91,10 +87,10 @@ def check_value(schema: Any, value: Any) -> list[Problem]:
 
 
 def point_out(schema: Any, value: Any) -> list[Problem]:
-    """Return what ``check_value`` does, for a form: the path is the JSON pointer of a field.
+    """Return the problems of ``check_value`` for a form: the path is the JSON pointer of a field.
 
-    A field that is missing is named itself. Of a choice the problems are those of the alternative
-    that *value* fits best.
+    A missing field is named itself. Of a choice, the alternative that *value* fits best is
+    reported.
     """
     try:
         errors = _Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value)

@@ -67,10 +67,7 @@ def parse_duration_ms(text: str) -> int | None:
 
 
 def render_time(time_ms: int) -> str:
-    """Write milliseconds since 1970 as a date and a time, in UTC.
-
-    Nodes may hold any natural number: one beyond the calendar is written as a number.
-    """
+    """Write milliseconds since 1970 as a UTC date and time, or as a number beyond the calendar."""
     try:
         return datetime.fromtimestamp(time_ms / _MS, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):

@@ -33,10 +33,7 @@ def add_usage(total: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_unfit(usage: Mapping[str, Any]) -> str | None:
-    """Return which amount that limits count is none in *usage*; null is as if it were not there.
-
-    A number below zero would lower the sum, and what is no number would take its place.
-    """
+    """Return which amount in *usage* that limits count is negative or no number, or None."""
     for name in COUNTED:
         value = usage.get(name)
         if value is not None and not (_is_number(value) and value >= 0):
@@ -112,17 +109,13 @@ class Child(NamedTuple):
 
     thread: ThreadId
     start: NodeHash
-    """Its StartNode."""
 
 
 class Split(NamedTuple):
-    """The branches of a thread that has split, until they are joined."""
-
     at: str
     """The place of the container; in a graph the role."""
 
     children: tuple[Child, ...]
-    """In order."""
 
 
 class Try(NamedTuple):
@@ -145,7 +138,6 @@ class ThreadState(NamedTuple):
     """The content of now.json: a thread's state, but for its status and head (trailers)."""
 
     workflow: NodeHash
-    """The Workflow node in force."""
 
     binding: Mapping[str, NodeHash]
     """The AgentConfig node bound to each role."""
@@ -207,7 +199,6 @@ class ThreadState(NamedTuple):
         return self._replace(attempts=0, last_attempt=None, failures=0, trying=None)
 
     def with_all_tries(self) -> "ThreadState":
-        """Return the state with all retries of an agent, and all tries of a verified one."""
         tried = None if self.tried is None else self.tried._replace(number=1)
         return self._replace(failures=0, tried=tried)
 

@@ -67,8 +67,6 @@ class NotAWorkflow(StoreDamaged):
 
 
 class Workflow(NamedTuple):
-    """A Workflow node, read."""
-
     hash: NodeHash
     name: str
     description: str
@@ -90,7 +88,6 @@ class Workflow(NamedTuple):
     """The limits that a thread begins with, and which events it sends."""
 
     def get_moderator(self) -> NodeHash:
-        """Return the Moderator node of a graph."""
         if self.moderator is None:
             raise Refused(
                 f"workflow {self.name} is made of containers, which this uwf stores but cannot run",
@@ -102,8 +99,6 @@ class Workflow(NamedTuple):
 
 
 class Role(NamedTuple):
-    """A Role node, read."""
-
     name: str
     description: str
     system_prompt: str
@@ -128,11 +123,6 @@ def describe_check(command: str) -> dict[str, Any]:
 
 
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
-    """Build the nodes of *definition*.
-
-    Returns:
-        The Workflow node, and all nodes that it reaches, with the built-in schemas.
-    """
     closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
     roles: dict[str, Any] = {}
     for name, role in definition.roles.items():
@@ -170,19 +160,16 @@ def _build_moves(definition: "Definition", *, timestamp: int) -> Node:
 
 
 def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
-    """Build the Role node of *role*, and the node of its schema."""
     schema = build_node(META, role.output_schema, timestamp=timestamp)
     payload = _role_payload(role, schema)
     return build_node(ROLE, payload, timestamp=timestamp), schema
 
 
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:
-    """Build the Moderator node of *graph*."""
     return build_node(MODERATOR, _graph_payload(graph), timestamp=timestamp)
 
 
 def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
-    """Build the Flow node of *flow*."""
     payload: dict[str, Any] = {} if flow.language is None else {"language": flow.language}
     payload["nodes"] = {place: dict(fields) for place, fields in flow.nodes.items()}
     return build_node(FLOW, payload, timestamp=timestamp)
@@ -195,7 +182,6 @@ def write_agent(agent: "AgentSpec") -> str | dict[str, Any]:
 
 
 def parse_workflow(node: Node) -> Workflow:
-    """Read a Workflow node."""
     payload = node.payload
     if node.type != WORKFLOW or not isinstance(payload, dict):
         raise NotAWorkflow(node, "workflow")
@@ -229,7 +215,6 @@ def parse_workflow(node: Node) -> Workflow:
 
 
 def parse_role(node: Node) -> Role:
-    """Read a Role node."""
     payload = node.payload
     schema = find_reference(payload.get("outputSchema")) if isinstance(payload, dict) else None
     if node.type != ROLE or schema is None:
@@ -248,7 +233,6 @@ def parse_role(node: Node) -> Role:
 
 
 def parse_flow_node(node: Node) -> "Flow":
-    """Read a Flow node."""
     from uwf_git.model.flow import (  # noqa: PLC0415 (most workflows are graphs)
         BadFlow,
         parse_flow,
@@ -263,7 +247,6 @@ def parse_flow_node(node: Node) -> "Flow":
 
 
 def parse_graph(node: Node) -> Graph:
-    """Read a Moderator node."""
     if node.type != MODERATOR:
         raise NotAWorkflow(node, "moderator")
     try:

@@ -1,8 +1,8 @@
 """Names of workflows and roles.
 
-A valid name is one component of a git ref, one file name (refs are files), never a command's
-option, and is no node hash or thread id. Source: git-check-ref-format(1); the byte limit is
-NAME_MAX (255) less git's ``.lock``.
+A valid name is a component of a git ref and a file name (refs are files), never a command's option,
+a node hash or a thread id. Source: git-check-ref-format(1); the byte limit is NAME_MAX (255) less
+git's ``.lock``.
 """
 
 import unicodedata
@@ -16,10 +16,7 @@ _MARKS = "-_."
 
 
 def check_workflow_name(name: str) -> str | None:
-    """Return what keeps *name* from naming a workflow; None if nothing.
-
-    Commands take a workflow by name or by node hash, so a name must never be a hash.
-    """
+    """Return what keeps *name*, which must be no hash, from naming a workflow, or None."""
     problem = check_name(name)
     if problem:
         return problem
@@ -32,7 +29,7 @@ def check_workflow_name(name: str) -> str | None:
 
 
 def check_name(name: str) -> str | None:
-    """Return what keeps *name* from naming a workflow or a role; None if nothing.
+    """Return what keeps *name* from naming a workflow or a role, or None.
 
     A role's name goes into commit identities, ref-like paths and arguments of commands.
     """
@@ -44,10 +41,7 @@ def check_name(name: str) -> str | None:
 
 
 def fold_workflow_name(name: str) -> str:
-    """Return the key of all names that differ only in case.
-
-    On a file system that ignores case, two such names would be one ref.
-    """
+    """Return the key of all names that differ only in case: on some file systems the same ref."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 

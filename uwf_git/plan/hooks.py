@@ -68,14 +68,12 @@ class StopHook(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command as text, for the shell that the system has."""
         if os.name == "nt":
             return " ".join(f'"{word}"' for word in self.argv)
         return shlex.join(self.argv)
 
     @property
     def plugin(self) -> str:
-        """The folder of the plugin."""
         return os.path.dirname(os.path.dirname(self.script))
 
 
@@ -83,7 +81,6 @@ class StopHook(NamedTuple):
 
 
 def find_hook(workdir: str, plugin_dir: str) -> StopHook:
-    """Return where the hook of *workdir* is, or has to be."""
     hook = StopHook(os.path.join(os.path.abspath(workdir), plugin_dir, *_SCRIPT))
     for name in (*build_plugin(hook, ""), "/".join(_SCRIPT[1:])):
         if resolve_inside(workdir, os.path.join(hook.plugin, name)) is None:
@@ -92,10 +89,7 @@ def find_hook(workdir: str, plugin_dir: str) -> StopHook:
 
 
 def write_plugin(hook: StopHook, version: str, *, state_file: str) -> list[str]:
-    """Write the files of the plugin that are missing or differ; return their paths.
-
-    *state_file* is the path, absolute, of the file that the hook reads.
-    """
+    """Write the files of the plugin that are missing or differ; *state_file* is absolute."""
     contents = build_plugin(hook, version)
     place = os.path.relpath(state_file, os.path.dirname(hook.script)).replace(os.sep, "/")
     contents["/".join(_SCRIPT[1:])] = render_stop_hook(place)
@@ -140,10 +134,7 @@ def render_stop_hook(state_file: str) -> str:
 
 
 def list_run_words(tool: str, hook: StopHook) -> list[str]:
-    """Return the words by which a run of *tool* gets the hook, without settings or trust.
-
-    [] if the tool has no such words.
-    """
+    """Return the words by which a run of *tool* gets the hook, without settings or trust, or []."""
     if tool in {"claude", "copilot"}:
         return ["--plugin-dir", hook.plugin]
     if tool == "codex":
@@ -153,9 +144,9 @@ def list_run_words(tool: str, hook: StopHook) -> list[str]:
 
 
 def list_words_of_turn(tool: str, environ: Mapping[str, str]) -> list[str]:
-    """Return the words by which a run of *tool* gets the hook, if the turn in *environ* has one.
+    """Return the words by which a run of *tool* gets the hook, if the turn in *environ* has a hook.
 
-    An agent of another thread, which an agent of this one has started, gets none.
+    An agent of another thread, which an agent of this thread has started, gets no hook.
     """
     thread, _, script = environ.get(HOOK_VARIABLE, "").partition(":")
     if not script or thread != environ.get("UWF_THREAD_ID"):
@@ -174,7 +165,6 @@ def build_settings(tool: str, hook: StopHook) -> dict[str, dict[str, Any]]:
 
 
 def advise(tool: str, hook: StopHook) -> str | None:
-    """Return what a person has to do besides."""
     match tool:
         case "claude":
             return None
@@ -216,7 +206,7 @@ def install_hook(workdir: str, tool: str, hook: StopHook) -> list[str]:
 def uninstall_hooks(workdir: str) -> list[str]:
     """Take out the hooks that any version of uwf has installed; return the paths that changed.
 
-    A file in which nothing is left is removed, and so is its folder if it is empty.
+    An empty file that is left over is removed, and so is its empty folder.
     """
     after = {path: "" for path in INSTALLED_FILES if _is_our_file(workdir, path)}
     for path, others in INSTALLED_SETTINGS.items():
@@ -288,13 +278,7 @@ class NotMergeable(ValueError):
 
 
 def add_hooks(text: str, settings: Mapping[str, Any]) -> str:
-    """Return *text* with the hooks of *settings*: older ones of ours are replaced.
-
-    An empty *text* is a file that is not there.
-
-    Raises:
-        NotMergeable: *text* is no JSON object with hooks in it.
-    """
+    """Return *text* ("" for no file) with the hooks of *settings* in place of older ones."""
     before = _parse(text)
     document = _without_ours(before)
     hooks = document["hooks"] = dict(document.get("hooks", {}))
@@ -304,11 +288,7 @@ def add_hooks(text: str, settings: Mapping[str, Any]) -> str:
 
 
 def remove_hooks(text: str, others: Mapping[str, Any]) -> str:
-    """Return *text* without our hooks; an empty text if nothing but *others* is left.
-
-    Raises:
-        NotMergeable: *text* is no JSON object with hooks in it.
-    """
+    """Return *text* without our hooks; an empty text if nothing but *others* is left."""
     before = _parse(text)
     after = _without_ours(before)
     if after == before:

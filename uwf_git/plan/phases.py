@@ -2,9 +2,8 @@
 
 The roles are those of the workflow ``plan-execute``. A try is a turn of the planner or of the
 executor: it ends by a verdict, or by an attempt that counts against the retries. A verifier that
-breaks is asked again, and that is no try.
-
-The state file and the session log are views: the thread is the truth, and both can be deleted.
+breaks is asked again, without another try. The state file and the session log are views: both can
+be deleted.
 """
 
 import json
@@ -55,13 +54,10 @@ PlanWord: TypeAlias = Literal["pending", "executing", "completed", "failed"]
 
 
 class Happened(NamedTuple):
-    """One transition of a thread."""
-
     commit: str
     time_ms: int
     event: Event
     status: Status
-    """The thread's afterwards."""
 
     role: str = ""
     agent: str = ""
@@ -118,12 +114,10 @@ class PlanState(NamedTuple):
 
     @property
     def tries(self) -> int:
-        """How many tries of this phase, or of this plan, have failed."""
         return len(self.failures)
 
     @property
     def phase(self) -> Phase:
-        """The word of the seed for it."""
         match self.status:
             case None:
                 return "idle"
@@ -207,12 +201,10 @@ def _after_step(state: PlanState, happened: Happened) -> PlanState:
 
 
 def is_verified(meta: Any) -> bool:
-    """Check whether the *meta* of a verifier accepts the work."""
     return isinstance(meta, dict) and meta.get("verified") is True
 
 
 def describe_rejection(meta: Any) -> str:
-    """Return the issues and the suggestion of a verdict."""
     suggestion = meta.get("suggestion") if isinstance(meta, dict) else None
     told = [*list_texts(meta, "issues"), *([suggestion] if isinstance(suggestion, str) else [])]
     return "; ".join(text for text in told if text.strip()) or "rejected"
@@ -227,7 +219,6 @@ def list_failures(state: PlanState) -> list[str]:
 
 
 def list_texts(meta: Any, key: str) -> list[str]:
-    """List the texts of the field *key* of a report or verdict; [] if it has none."""
     value = meta.get(key) if isinstance(meta, dict) else None
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
@@ -248,7 +239,7 @@ def list_plans(meta: Any) -> tuple[PlanFile, ...]:
 def list_plan_rows(state: PlanState, on_disk: Sequence[PlanFile]) -> list[dict[str, Any]]:
     """List all plans, by number, with their ``status``.
 
-    A plan that is only on the disk has ``tracked`` false, one that is gone has ``missing`` true.
+    A plan that is only on the disk has ``tracked`` false, a plan that is gone has ``missing`` true.
     """
     present = {plan.file for plan in on_disk}
     rows = []
@@ -276,10 +267,7 @@ def _word_of(state: PlanState, place: int) -> PlanWord:
 
 
 def build_state_document(state: PlanState, where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of the state file.
-
-    *where* has ``thread``, ``repo``, ``address`` and ``port``; what it has not is null.
-    """
+    """Return the state file; *where* may have ``thread``, ``repo``, ``address`` and ``port``."""
     current = state.current
     document = {
         "phase": state.phase,
@@ -305,10 +293,7 @@ def render_moment(time_ms: int) -> str:
 def write_state(
     workdir: str, state: PlanState, where: Mapping[str, Any], *, state_file: str = STATE_FILE
 ) -> bool:
-    """Replace the state file, unless it says the same already; return whether it changed.
-
-    A file behind a link that leads out of *workdir* is left alone.
-    """
+    """Write the state file, unless a link leads out of *workdir*; return if it changed."""
     inside = resolve_inside(workdir, state_file)
     if inside is None:
         return False
@@ -320,10 +305,7 @@ def write_state(
 
 
 def read_state(workdir: str, *, state_file: str = STATE_FILE) -> dict[str, Any]:
-    """Return what the state file says; {} if it is not there, or is no such file.
-
-    It is a hint where the thread is, and never the truth.
-    """
+    """Return what the state file says, {} without a readable file; a hint, and never the truth."""
     try:
         content = read_whole(os.path.join(workdir, state_file)) or b""
         document = json.loads(content.decode("utf-8-sig"))
@@ -342,8 +324,7 @@ def render_entries(
 ) -> dict[str, dict[str, str]]:
     """Return the entries of a *story*, oldest first, by file name and then by commit.
 
-    The story goes on from *state*. The days and times are those of *zone*, by default of this
-    machine.
+    The story goes on from *state*. Days and times are in *zone*, by default this machine's.
     """
     days: dict[str, dict[str, str]] = {}
     for happened in story:
@@ -379,12 +360,9 @@ def write_session_log(
     state: PlanState = IDLE,
     memory_dir: str = MEMORY_DIR,
 ) -> list[str]:
-    """Add the entries of a *story* that the logs in *memory_dir* have not.
+    """Add missing entries of a *story* to the logs in *memory_dir*; return the files that changed.
 
     The story goes on from *state*. A log behind a link is left alone.
-
-    Returns:
-        The paths of the files that changed.
     """
     written = []
     for name, entries in render_entries(story, state=state).items():
@@ -401,7 +379,6 @@ def write_session_log(
 
 
 def _head(state: PlanState, after: PlanState, happened: Happened) -> str:
-    """Return the phase, the plan and the try in which it happened."""
     if happened.role in WORKERS | VERIFIERS and happened.event in {"step", "answer", "attempt"}:
         plan = "" if state.current is None else f" {_line(state.current.file.rpartition('/')[2])}"
         # A verifier is asked again about a try that has ended.

@@ -1,7 +1,6 @@
-"""The files of a project: the plan files, the paths that others name, files replaced whole.
+"""The files of a project: plan files, paths that others name, files replaced whole.
 
-A plan file is ``NNN-name.md`` in one folder; plans have the order of their numbers. Source: seed
-002.
+A plan file is ``NNN-name.md`` in one folder, ordered by number. Source: seed 002.
 """
 
 import errno
@@ -45,8 +44,6 @@ class PlanFile(NamedTuple):
 
 
 class PlanSet(NamedTuple):
-    """What a plan directory holds."""
-
     plan_dir: str
     """Its path from the work directory, with slashes."""
 
@@ -87,11 +84,7 @@ def find_plans(workdir: str, plan_dir: str = PLAN_DIR) -> PlanSet:
 
 
 def read_plan(workdir: str, plan: PlanFile) -> str:
-    """Return the text of a plan file: no BOM, and newlines as line ends.
-
-    Raises:
-        UnreadablePlan: it is no regular file of UTF-8, is empty, or is too large.
-    """
+    """Return the text of a plan file: no BOM, and newlines as line ends."""
     path = os.path.join(workdir, plan.file)
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -179,10 +172,7 @@ def _list_unreadable(workdir: str, plans: Sequence[PlanFile]) -> list[str]:
 
 
 def resolve_inside(workdir: str, path: str) -> str | None:
-    """Return *path* from *workdir*, normalized; None if it is not below it, or leads out by a link.
-
-    The work directory itself is ``.``. An absolute path is fine if it is below.
-    """
+    """Return *path* from *workdir* (``.``), normalized; None if it leads out."""
     if not path.strip() or "\0" in path:
         return None
     root, typed = os.path.realpath(workdir), os.path.abspath(workdir)
@@ -206,10 +196,7 @@ def _relative(path: str, base: str) -> str | None:
 
 
 def find_spelled(workdir: str, path: str) -> str | None:
-    """Return the path that exists, also in the other form of Unicode (NFC, NFD); None if none does.
-
-    *path* is one of ``resolve_inside``.
-    """
+    """Return *path* as it exists, in NFC or NFD, or None; *path* came from ``resolve_inside``."""
     found = ""
     for part in path.split(os.sep):
         spelled = _spelled_in(os.path.join(workdir, found), part)
@@ -236,7 +223,6 @@ def _spelled_in(folder: str, name: str) -> str | None:
 
 
 def read_whole(path: str) -> bytes | None:
-    """Return the content of *path*; None if there is no such file."""
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -255,9 +241,9 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def replace_whole(path: str, content: bytes) -> None:
-    """Write *content* to *path*, with the folders that are missing; its mode stays.
+    """Write *content* to *path* in folders made as needed; the mode stays.
 
-    One writer at a time: what a killed one left behind is removed by the next.
+    A single writer at a time: what a killed writer left behind is removed by the next.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.tmp"
@@ -285,10 +271,7 @@ def replace_if_changed(path: str, content: bytes) -> bool:
 
 
 def keep_out_of_git(folder: str) -> None:
-    """Let *folder* ignore itself in git if it is ours: it is not there yet, or has our name.
-
-    A link is not ours: it may lead to another project.
-    """
+    """Let *folder* ignore itself in git if it is new or has our name, and is no link."""
     path = os.path.join(folder, ".gitignore")
     has_our_name = os.path.basename(folder) in _OUR_FOLDERS and not os.path.islink(folder)
     is_ours = has_our_name or not os.path.lexists(folder)

@@ -42,7 +42,6 @@ class PlanSettings(NamedTuple):
 
     @property
     def timeouts_ms(self) -> dict[str, int | None]:
-        """The limits by their names in the state of the thread."""
         return {
             "planning": self.planning_ms,
             "executing": self.executing_ms,
@@ -73,7 +72,6 @@ def read_plan_settings(config: GitConfig) -> PlanSettings:
 
 
 def load_plan_settings(store: Store, workdir: str) -> PlanSettings:
-    """Return the settings that count in *workdir*."""
     for name in TRUSTED:
         require_trusted(store, name, workdir)
     return read_plan_settings(store.config)
@@ -182,7 +180,6 @@ _SETTINGS: dict[str, _Setting] = {
 }
 
 MEANINGS: dict[str, str] = {name: setting.meaning for name, setting in _SETTINGS.items()}
-"""What each setting is, for people."""
 
 COMMANDS = frozenset(name for name, each in _SETTINGS.items() if each.form is _COMMAND)
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 STATE_FILE = "../../../.state/workflow.state.json"
-"""From the folder of this file."""
 
 MOST_BYTES = 1024 * 1024
 

@@ -53,11 +53,7 @@ class Notice(NamedTuple):
 
 
 def find_object(received: bytes) -> bytes | None:
-    """Return the JSON object that was *received*, None before it is whole; the rest is ignored.
-
-    Raises:
-        BadNotice: it is no object, too large or too deep.
-    """
+    """Return the JSON object that was *received*, None before it is whole; the rest is ignored."""
     if _MARK.startswith(received):
         return None
     content = received.removeprefix(_MARK)
@@ -79,11 +75,7 @@ def find_object(received: bytes) -> bytes | None:
 
 
 def parse_notice(content: bytes) -> Notice:
-    """Parse the object that ``find_object`` found.
-
-    Raises:
-        BadNotice: it is not JSON in UTF-8, or not a stop notice.
-    """
+    """Parse the object that ``find_object`` found."""
     try:
         document = parse_strict_json(content.decode())
     except UnicodeDecodeError as error:
@@ -108,8 +100,6 @@ def _name(document: Mapping[str, Any], key: str) -> str | None:
 
 
 class TurnAtWork(NamedTuple):
-    """The turn that the driver waits for."""
-
     thread: str
     head: str
     phase: str
@@ -130,9 +120,9 @@ class StopGrace:
         self._ends: float | None = None
 
     def begin(self, turn: TurnAtWork | None, *, has_stopped: bool = False) -> None:
-        """Begin *turn*, or end the one at work; earlier notices are forgotten.
+        """Begin *turn*, or end the turn at work; earlier notices are forgotten.
 
-        Of a turn that is taken up again, *has_stopped* says that a notice has come before.
+        For a turn that is taken up again, *has_stopped* says that a notice has come before.
         """
         with self._lock:
             self._turn, self._ends = turn, None
@@ -140,7 +130,7 @@ class StopGrace:
                 self._renew()
 
     def take(self, notice: Notice) -> bool:
-        """Take a notice; return whether it is about the turn at work. Else it changes nothing.
+        """Take a notice; return whether it is about the turn at work. Other notices change nothing.
 
         Without thread and head a notice is about any turn of its phase.
         """
@@ -189,11 +179,8 @@ class CannotListen(Refused):
 class StopServer(socketserver.ThreadingTCPServer):
     """A server that listens until it is closed; use it in a ``with``.
 
-    *on_notice* is called for one notice at a time, in a thread of the server; the sender gets its
-    answer afterwards.
-
-    Raises:
-        CannotListen: the address is wrong, or all *ports* are taken.
+    *on_notice* is called for a single notice at a time, in a thread of the server; the sender gets
+    its answer afterwards.
     """
 
     read_s = 5.0
@@ -251,7 +238,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             self._hang_up(each, socket.SHUT_RDWR)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept a connection."""
         try:
             return super().get_request()
         except OSError as error:
@@ -262,7 +248,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
         with self._lock:
             if len(self._connections) >= self.most_connections:
                 # Whoever has a notice sends it at once, so the oldest has had the most time.
@@ -271,7 +256,6 @@ class StopServer(socketserver.ThreadingTCPServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection."""
         with self._lock:
             self._connections.pop(request, None)
         super().shutdown_request(request)
@@ -283,7 +267,6 @@ class StopServer(socketserver.ThreadingTCPServer):
             connection.shutdown(how)
 
     def is_connected(self, connection: socket.socket) -> bool:
-        """Check whether nobody has hung up on *connection*."""
         return connection in self._connections
 
     def take(self, notice: Notice) -> str | None:
@@ -308,7 +291,6 @@ class _Conversation(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """Serve it."""
         # The sender may be gone.
         with suppress(OSError):
             problem = self._find_problem()

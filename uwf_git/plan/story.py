@@ -19,10 +19,7 @@ STOP_NOTICE = "stop-notice"
 
 
 def read_story(store: Store, tip: Oid, *, after: str | None = None) -> list[Happened]:
-    """Return what has happened to a thread up to the commit *tip*, oldest first.
-
-    With *after*, a commit of its, only what came later.
-    """
+    """Return what has happened to a thread after the commit *after* up to *tip*, oldest first."""
     story = []
     for snapshot in walk_history(store, tip, through_forks=True):
         if snapshot.commit.oid == after:

@@ -29,12 +29,9 @@ DEFAULT_NAME = "uwf.repo"
 
 
 def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
-    """Open the store: *repo* if given, else the enclosing one, else the default one.
+    """Open the store: *repo* if given, else the enclosing store, else the default store.
 
-    With *create* a missing default store is created; a missing *repo* never is.
-
-    Raises:
-        NotAStore: there is no git directory at the path.
+    With *create* a missing default store is created; a missing *repo* never is (NotAStore).
     """
     if repo:
         return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
@@ -85,10 +82,7 @@ def default_path(environ: Mapping[str, str]) -> str:
 
 
 def find_bare_around(cwd: str) -> str | None:
-    """Return the nearest bare repository that *cwd* lies in; None if it is in a work tree, or none.
-
-    Nothing in it is read.
-    """
+    """Return the nearest bare repository that *cwd* lies in, without reading from it, or None."""
     for folder in folders_around(cwd):
         if os.path.basename(folder) == ".git" or os.path.lexists(os.path.join(folder, ".git")):
             return None
@@ -98,7 +92,6 @@ def find_bare_around(cwd: str) -> str | None:
 
 
 def _find_tree(cwd: str) -> tuple[str, str] | None:
-    """Return the nearest enclosing work tree of a store, and its git directory."""
     for folder in folders_around(cwd):
         git_dir = find_tree_git_dir(folder)
         if git_dir is not None:

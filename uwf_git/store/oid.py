@@ -11,5 +11,4 @@ _OID = re.compile(rb"[0-9a-f]{40}")
 
 
 def is_oid(text: str) -> bool:
-    """Check that *text* is a full git object id."""
     return text.isascii() and _OID.fullmatch(text.encode()) is not None

@@ -44,13 +44,11 @@ class OwnTransitions:
         self._recorded.add(commit)
 
     def note_moved(self, commit: Oid) -> None:
-        """Record that a head is at *commit* now."""
         if commit in self._recorded:
             self._recorded.discard(commit)
             self._moved.append(commit)
 
     def take(self) -> list[Oid]:
-        """Return the transitions made since the last call, in order."""
         moved, self._moved = self._moved, []
         return moved
 
@@ -63,8 +61,6 @@ _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = t
 
 
 class NotAStore(Refused):
-    """The path is not a git directory."""
-
     code = "not-a-store"
 
     def __init__(self, path: str, problem: str) -> None:
@@ -85,8 +81,6 @@ def _unsupported_repository(path: str, feature: str) -> Refused:
 
 
 class Store(NamedTuple):
-    """An opened git directory."""
-
     path: str
     """The git directory (in a linked worktree: the common one)."""
 
@@ -94,20 +88,19 @@ class Store(NamedTuple):
     refs: Refs
     config: GitConfig
     own_transitions: OwnTransitions | None = None
-    """The transitions made through it; None if they are not collected."""
+    """The transitions made through this store; None if they are not collected."""
 
     user_config: GitConfig = GitConfig({})
-    """The settings of the user and the system alone; `config` has them as well."""
+    """The settings of the user and the system alone; `config` includes them."""
 
     trust_file: str | None = None
     """The user's list of commands that may run here; None: the user has no home directory."""
 
     environ: Mapping[str, str] = MappingProxyType({})
-    """The environment for programs that reading starts; empty: none is started."""
+    """The environment for programs that reading starts; an empty environment starts no program."""
 
     @property
     def has_remotes(self) -> bool:
-        """Whether its settings name a remote."""
         names = self.config.values
         return any(name.startswith("remote.") and name.endswith(".url") for name in names)
 
@@ -117,13 +110,9 @@ class Store(NamedTuple):
 
 
 def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
-    """Open the git directory at *path*, or the one of the work tree at *path*.
+    """Open the git directory at *path*, or of the work tree there, or raise NotAStore.
 
-    Its settings are those of the repository; with *environ*, all that git has there.
-
-    Raises:
-        NotAStore: there is no git directory.
-        StoreDamaged, BadConfig, Refused: git could not read it either.
+    The settings are those of the repository; with *environ*, all settings that git has there.
     """
     git_dir = find_git_dir(path)
     if git_dir is None:
@@ -153,10 +142,7 @@ def open_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
 
 
 def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Store:
-    """Create a bare repository at *path*, like `git init --bare`, and open it.
-
-    A second process, at the same time or after a kill, completes or opens the same repository.
-    """
+    """Create a bare repository at *path*, or complete one that is being created, and open it."""
     head = os.path.join(path, "HEAD")
     # Durable: everything that is synced later is in this folder.
     make_folder(path, durable=True)
@@ -174,12 +160,12 @@ def create_store(path: str, *, environ: Mapping[str, str] | None = None) -> Stor
 
 
 def find_git_dir(path: str) -> str | None:
-    """Return the git directory at *path*, or of the work tree at *path*; None if there is none."""
+    """Return the git directory at *path*, or of the work tree at *path*; None without any."""
     return find_tree_git_dir(path) or _resolve_git_dir(path)
 
 
 def find_tree_git_dir(path: str) -> str | None:
-    """Return the git directory of the work tree at *path*, by its `.git`; None if there is none."""
+    """Return the git directory of the work tree at *path*, by its `.git`; None without a `.git`."""
     return _resolve_git_dir(os.path.join(path, ".git"))
 
 
@@ -232,7 +218,6 @@ _HEADS: FileMemory[bytes] = FileMemory(64)
 
 
 def _check_head(git_dir: str) -> None:
-    """Check HEAD as validate_headref in git's path.c does."""
     path = os.path.join(git_dir, "HEAD")
     content = b"ref: refs/" if os.path.islink(path) else _HEADS.read(path, read_if_there)
     if _HEAD.match(content) is None:

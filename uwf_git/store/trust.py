@@ -52,8 +52,6 @@ def _setting_not_trusted(name: str, value: str) -> Refused:
 
 
 class Trusted(NamedTuple):
-    """A command that may run."""
-
     text: str
     """The AgentConfig payload as JSON; of a long one in the user's git config the digest."""
 
@@ -75,7 +73,6 @@ class Trusted(NamedTuple):
         return value if isinstance(value, dict) else None
 
     def covers(self, agent: dict[str, Any], directory: str | None) -> bool:
-        """Check whether *agent* means the same files in *directory*."""
         text = agent_text(agent)
         if self.text != text and (self.is_own or self.text != _digest(text)):
             return False
@@ -85,7 +82,6 @@ class Trusted(NamedTuple):
 
 
 def agent_text(value: dict[str, Any]) -> str:
-    """Return the one text of an AgentConfig payload, by which it is compared and sent."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
@@ -101,8 +97,8 @@ def is_trusted(store: Store, agent: dict[str, Any], directory: str | None) -> bo
 def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str | None) -> None:
     """Allow agents with these AgentConfig payloads to run in *directory*.
 
-    A payload that means no files of *directory* may run anywhere. Without a *directory*, one whose
-    program is a relative path is left out, as its file is not known.
+    A payload that means no files of *directory* may run anywhere. Without a *directory*, an agent
+    whose program is a relative path is left out, as its file is not known.
     """
     known = list_trusted(store)
     added: list[str] = []
@@ -127,10 +123,7 @@ def list_trusted(store: Store) -> list[Trusted]:
 
 
 def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
-    """List the payloads that the store's own git config names, as an older uwf wrote them.
-
-    They do not count, since a store may come from anywhere. Digests are left out.
-    """
+    """List the payloads (not digests) that the store's git config names, which do not count."""
     texts = read_config_file(os.path.join(store.path, "config")).get_all(OLD_NAME)
     found = [Trusted(text).agent for text in dict.fromkeys(texts)]
     return [each for each in found if each is not None and isinstance(each.get("command"), str)]
@@ -139,10 +132,7 @@ def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
 def untrust_agents(
     store: Store, *, agents: Iterable[dict[str, Any]] = (), command: str | None = None
 ) -> list[Trusted]:
-    """Remove the trust in these payloads and in all with this *command*; return what was removed.
-
-    *command* may also be the ``sha256:…`` of a long payload.
-    """
+    """Remove the trust in these payloads, and in this *command* or ``sha256:…``; return it."""
     texts = {agent_text(agent) for agent in agents}
     if command is not None:
         texts |= {command, agent_text({"command": command})}
@@ -169,8 +159,8 @@ def untrust_agents(
 def describe_command(setting: str, command: str) -> dict[str, Any]:
     """Return what is trusted when the setting *setting* names *command*.
 
-    The agent of `uwf.agent` is an agent like others. Elsewhere the name of the setting is part of
-    it: who trusts an agent does not trust it as a listener.
+    The agent of `uwf.agent` is trusted as any agent. Otherwise the name of the setting is part of
+    the document: trust in an agent is no trust in a listener.
     """
     name = normal_name(setting)
     extra = {} if name == "uwf.agent" else {"setting": name}
@@ -178,10 +168,7 @@ def describe_command(setting: str, command: str) -> dict[str, Any]:
 
 
 def is_set_by_store(store: Store, name: str) -> bool:
-    """Check whether the value of the setting *name* is the store's own, and not the user's.
-
-    A command that is set so runs only if it is trusted.
-    """
+    """Check whether the setting *name* is the store's own, so that its command needs trust."""
     value = store.config.get(name)
     return value is not None and value not in store.user_config.get_all(name)
 
@@ -199,11 +186,9 @@ def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str,
     """Return the absolute paths that the relative paths in *agent* mean in *directory*, sorted.
 
     These are its program, if that is a relative path, and every word that names an existing file,
-    also within a shell line, an option or a value of its environment. What a program makes of
-    other words is not known: `make test` is trusted by its name.
-
-    Returns:
-        None if the program is a relative path and there is no *directory*.
+    also within a shell line, an option or a value of its environment. What a program makes of other
+    words is not known: `make test` is trusted by its name. None for a relative program without a
+    *directory*.
     """
     words = _split(agent.get("command"))
     program = words[0] if words else ""
@@ -278,7 +263,7 @@ def _write(trusted: Trusted) -> str:
 
 
 def _read(value: str) -> Trusted | None:
-    """Read an entry of the list; None if it is not one."""
+    """Read an entry of the list; None for an invalid entry."""
     match _parse(value):
         case {"agent": dict(agent), "directory": str(directory), "files": list(files)}:
             return Trusted(agent_text(agent), directory, tuple(map(str, files)))

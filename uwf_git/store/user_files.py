@@ -11,11 +11,7 @@ from contextlib import suppress
 
 
 def find_user_file(git_dir: str, environ: Mapping[str, str], name: str) -> str | None:
-    """Return the path of the user's file *name* about the store at *git_dir*; it need not exist.
-
-    Returns:
-        None if the user has no home directory.
-    """
+    """Return the path of the user's file *name* about a store, or None if there is no home."""
     state = environ.get("XDG_STATE_HOME", "")
     # The specification says that a relative path is to be ignored.
     if not os.path.isabs(state):

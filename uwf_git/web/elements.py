@@ -1,7 +1,4 @@
-"""Elements of HTML that hold foreign text: escaped, with controls and marks of direction spelled.
-
-Each function returns HTML; what it is given is text or a JSON value.
-"""
+"""Elements of HTML that hold foreign text: escaped, with controls and direction marks spelled."""
 
 import json
 import re
@@ -32,17 +29,14 @@ def line(text: str, *, most: int = _LONGEST_LINE) -> str:
 
 
 def escape_line(text: str) -> str:
-    """Return *text* on one line."""
     return escape(one_line(text))
 
 
 def code(text: str) -> str:
-    """Return *text* as code within a line."""
     return f"<code>{escape(visible_line(text))}</code>"
 
 
 def preformatted(text: str) -> str:
-    """Return *text* with its lines and blanks."""
     return f"<pre>{_first_line_kept(escape(visible_block(text)))}</pre>\n"
 
 
@@ -72,10 +66,7 @@ def fields(values: Mapping[str, str]) -> str:
 def table(
     name: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: Container[int] = ()
 ) -> str:
-    """Return a table of cells that are HTML; the columns *numbers* are set right.
-
-    One that is too wide is scrolled by itself; *name* is for who cannot see it.
-    """
+    """Return a table of HTML cells, wide if need be; columns *numbers* are set right."""
     told = "".join(
         f'<th scope="col"{_side(n, numbers)}>{each}</th>' for n, each in enumerate(heads)
     )
@@ -100,7 +91,6 @@ def folded(summary: str, inside: str, *, kind: str = "") -> str:
 
 
 def json_value(value: Any) -> str:
-    """Return a JSON value as people read it."""
     if isinstance(value, str):
         return line(value) if _is_short(value) else f'<div class="text">{_block(value)}</div>'
     if isinstance(value, dict) and value and all(_is_scalar(each) for each in value.values()):
@@ -115,7 +105,6 @@ def json_value(value: Any) -> str:
 
 
 def json_fields(value: Any) -> str:
-    """Return the fields of a JSON object, or another value as it is."""
     if isinstance(value, dict) and value:
         return fields({name: json_value(each) for name, each in value.items()})
     return "" if value == {} else json_value(value)

@@ -1,7 +1,4 @@
-"""The events of a thread in a report, one below the other, and the parts that they are made of.
-
-Branches stand where the thread split.
-"""
+"""The events of a thread in a report, in order, and their parts; branches stand at the split."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -225,10 +222,7 @@ def facts(told: Iterable[str]) -> str:
 
 
 def render_excerpt(excerpt: dict[str, Any] | None, *, top: int | None = None) -> str:
-    """Return the text of an excerpt, and what git prints where it is cut.
-
-    With *top* the text is Markdown whose headings begin at that level.
-    """
+    """Return the text of an excerpt, with *top* as Markdown, and git's command if cut."""
     if excerpt is None:
         return ""
     if "problem" in excerpt:
@@ -241,12 +235,10 @@ def render_excerpt(excerpt: dict[str, Any] | None, *, top: int | None = None) ->
 
 
 def render_value(excerpt: dict[str, Any]) -> str:
-    """Return the JSON value of an excerpt, or the beginning of its text."""
     return json_fields(excerpt["value"]) if "value" in excerpt else render_excerpt(excerpt)
 
 
 def tell_problem(message: str) -> str:
-    """Return what cannot be read."""
     return f'<p class="problem"><strong class="bad">✗</strong> {escape_line(message)}</p>\n'
 
 
@@ -259,7 +251,6 @@ def _tell_cut(excerpt: dict[str, Any]) -> str:
 
 
 def render_size(count: int) -> str:
-    """Return a number of bytes for people."""
     return f"{count} bytes" if count < _KIB else f"{count / _KIB:.0f} KB"
 
 
@@ -288,5 +279,4 @@ def render_cost(cost: float | None) -> str:
 
 
 def render_ms(duration_ms: Any) -> str:
-    """Return a duration; "" if it was not told."""
     return render_duration(duration_ms) if isinstance(duration_ms, int) else ""

@@ -36,10 +36,7 @@ _ALIGNED = re.compile(r"^(?:[ \t]+\S|[{\[<])|\S(?:\t| {2,})\S", re.MULTILINE)
 
 
 def render_markdown(text: str, *, top: int) -> str:
-    """Return *text* as HTML; text without marks that stands in columns keeps its lines.
-
-    Its headings begin at level *top*, and skip none.
-    """
+    """Return *text* as HTML, its headings from level *top* on; columns without marks keep lines."""
     is_long = len(text.encode(errors="replace")) > _LONGEST_BYTES or text.count("|") > _MOST_CELLS
     if is_long or (_ALIGNED.search(text) and not _MARK.search(text)):
         return preformatted(text)

@@ -1,7 +1,4 @@
-"""The report of a thread: one HTML file without script that loads nothing.
-
-Its policy (Content-Security-Policy) allows its own style sheet and nothing else.
-"""
+"""The report of a thread: one HTML file without script, whose policy allows only its own style."""
 
 import hashlib
 from base64 import b64encode
@@ -131,7 +128,6 @@ def _render_present(document: dict[str, Any]) -> str:
 
 
 def _render_last(entries: list[dict[str, Any]]) -> str:
-    """Return what the newest step that counts answered."""
     kept = [each for each in entries if each.get("meta") and not each.get("takenBack")]
     if not kept:
         return ""

@@ -95,4 +95,3 @@ summary { cursor: pointer; }
 """
 
 REPORT_SHEET = _PAGE + STYLE_SHEET
-"""The one style sheet of a report."""

@@ -88,8 +88,6 @@ _STOPPED: dict[str, tuple[FailureKind, str]] = {
 
 @dataclass(slots=True)
 class AcpAdapter:
-    """An ``Adapter`` for any ACP agent."""
-
     name: str = "acp"
     takes_schema: bool = False
     resumes: bool = True
@@ -103,11 +101,7 @@ class AcpAdapter:
     _log: LiveLog = field(default_factory=LiveLog)
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
-        """Send one prompt, in the session of *question* or in a new one.
-
-        Raises:
-            AskFailed: the agent is missing, failed, or was stopped.
-        """
+        """Send one prompt, in the session of *question* or in a new one."""
         limits = WaitLimits(question.timeout_s, question.silence_s)
         turn = AcpTurn(say=self._log.tell)
         with deferred_signals(limits.signals):
@@ -128,7 +122,6 @@ class AcpAdapter:
                 self._log.end()
 
     def close(self) -> None:
-        """End the agent with all its children."""
         if self._client is not None:
             self._client.companion.close()
             self._client = None
@@ -321,7 +314,6 @@ def _permit(request: Mapping[str, Any], question: AdapterQuestion, turn: AcpTurn
 
 
 def _find_paths(request: Mapping[str, Any]) -> list[str]:
-    """Return the files that a tool call says it touches."""
     call = find(request, dict, "toolCall") or {}
     told = [*(find(call, list, "locations") or []), *(find(call, list, "content") or [])]
     paths = [find(each, str, "path") for each in told]
@@ -358,7 +350,6 @@ def _check_end(answer: AdapterAnswer, turn: AcpTurn, question: AdapterQuestion) 
 
 
 def main() -> int:
-    """Run uwf-acp on this process's arguments and environment."""
     adapter = AcpAdapter()
     try:
         return adapter_main(adapter, about=_ABOUT, keys=_KEYS, word="command")()

@@ -56,7 +56,6 @@ _EMPTY = "Empty response received"
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*; its prompt goes into a file in *folder*."""
     settings = question.settings
     permission = choose_permission(settings, _PERMISSIONS)
     own = os.path.abspath(folder)
@@ -72,7 +71,6 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read the answer from the log of calls."""
     said = list(_read_responses(ended.folder))
     stdout = ended.run.stdout.decode(errors="replace")
     answer = AdapterAnswer(
@@ -136,7 +134,6 @@ def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:
 
 
 def _number(digits: str | None, thousands: str | None) -> int:
-    """Read a number that aider rounded: 950, 1.2k, 12k."""
     try:
         return round(float((digits or "0").replace(",", "")) * (1000 if thousands else 1))
     except ValueError:

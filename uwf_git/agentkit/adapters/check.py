@@ -85,8 +85,6 @@ _DIFF = (
 
 
 class CheckArguments(NamedTuple):
-    """The parsed command line of uwf-check."""
-
     check: str
     plan_dir: str | None = None
     since_ms: int | None = None
@@ -95,7 +93,6 @@ class CheckArguments(NamedTuple):
 
 
 def main() -> int:
-    """Run uwf-check on this process's arguments and environment."""
     argv = sys.argv[1:]
     if argv[:1] in (["-h"], ["--help"]):
         sys.stdout.write(_HELP)
@@ -119,7 +116,6 @@ def main() -> int:
 
 
 def parse_check_arguments(argv: Sequence[str]) -> CheckArguments:
-    """Parse *argv*, without the program."""
     words = list(argv)
     arguments = CheckArguments(words.pop(0) if words else "")
     while words and words[0] in _OPTIONS.get(arguments.check, ()):
@@ -152,7 +148,6 @@ def _take_option(arguments: CheckArguments, words: list[str]) -> CheckArguments:
 
 
 def list_plans(arguments: CheckArguments, environ: Mapping[str, str]) -> AgentResult:
-    """Return the list of plans, and their texts, as an answer."""
     found = _find_plans(arguments, environ)
     problems = list_plan_problems(os.getcwd(), found)
     if problems:
@@ -168,7 +163,7 @@ def _join(problems: Sequence[str]) -> str:
 
 
 def find_begin_ms(context: AgentContext, role: str) -> int:
-    """Return when the first try at this turn of *role* could begin, in ms since 1970.
+    """Return when the turn's first try of those refused began at the earliest, in ms.
 
     That is the end of the step before it. Earlier tries are the steps of the same role, and the
     verdicts (``verified: false``) that refused them.
@@ -349,10 +344,10 @@ def _is_named(workdir: str, path: str, changed: _Changed) -> bool:
 
 
 def list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> frozenset[str]:
-    """Return the paths below *folder*, from it and in NFC, that git names changed since *since_s*.
+    """Return the paths below *folder*, in NFC, that git names changed since *since_s*.
 
-    They differ from the newest commit of HEAD before that second; if there was none, everything in
-    the index does. Empty if git is missing, or *folder* is in no work tree.
+    They differ from the newest commit of HEAD before that second; without such a commit everything
+    in the index does. Empty if git is missing, or *folder* is in no work tree.
     """
     try:
         names = _list_changed(folder, since_s, environ)

@@ -60,7 +60,6 @@ _SUBTYPES: dict[str, tuple[FailureKind, str]] = {
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
-    """Build the call for *question*."""
     settings = question.settings
     argv = ["claude", "-p", "--output-format", "stream-json", "--verbose"]
     argv += ["--permission-mode", settings.get("permission") or "acceptEdits"]
@@ -83,7 +82,6 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its records, of which only ``result`` is the verdict."""
     records = ended.read_records()
     result = find_last(records, "result")
     trace = tuple(read_trace(records, result, without="StructuredOutput"))

@@ -1,8 +1,4 @@
-"""uwf-cli: any command plays a role.
-
-No shell reads the command. Its output is the answer if its exit status is 0 and it printed
-anything; nothing more is known about it.
-"""
+"""uwf-cli: any command plays a role, without a shell; status 0 and some output make an answer."""
 
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command_adapter import (
@@ -31,11 +27,6 @@ _KEYS = {"command": "the command, if it is not given as a word"}
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*; a file for the prompt goes into *folder*.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
-    """
     words = (*_split(question.settings.get("command", "")), *split_args(question.settings))
     return build_call(words, question.prompt, folder)
 

@@ -35,7 +35,6 @@ _IN_WORDS = "codex does not take the role's schema; its fields were asked for in
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*; the schema goes into a file in *folder*."""
     settings = question.settings
     argv = ["codex", "exec", "--json", "--skip-git-repo-check"]
     argv += ["--sandbox", settings.get("permission") or "workspace-write"]
@@ -56,7 +55,6 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its events, of which the last end of a turn is the verdict."""
     events = ended.read_records()
     ends = [each for each in events if each.get("type") in {"turn.completed", "turn.failed"}]
     answer = _read_answer(events, ended.question)
@@ -105,13 +103,11 @@ def _read_answer(events: list[dict[str, Any]], question: AdapterQuestion) -> Ada
 
 
 def _items(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """List the completed items of one kind."""
     items = [find(each, dict, "item") for each in events if each.get("type") == "item.completed"]
     return [item for item in items if item is not None and item.get("type") == kind]
 
 
 def _read_trace(events: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield its messages, its tools with their output, and its warnings."""
     for event in events:
         if event.get("type") == "error":
             yield {"type": "warning", "message": find(event, str, "message")}

@@ -38,7 +38,6 @@ _USAGE_FILE = "usage.json"
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*."""
     settings = question.settings
     permission = choose_permission(settings, _PERMISSIONS)
     usage_file = os.path.abspath(os.path.join(folder, _USAGE_FILE))
@@ -54,7 +53,6 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its events, and the usage in its file."""
     records = ended.read_records()
     result = find_last(records, "result")
     said = [_text(record) for record in records if _is_said(record)]

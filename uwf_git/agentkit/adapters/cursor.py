@@ -47,7 +47,6 @@ _PERMISSIONS: dict[str, tuple[str, ...]] = {
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
-    """Build the call for *question*."""
     settings = question.settings
     argv = ["cursor-agent", "-p", "--output-format", "stream-json", "--trust"]
     argv += _PERMISSIONS[choose_permission(settings, _PERMISSIONS)]
@@ -81,7 +80,6 @@ def read(ended: EndedProgram) -> Report:
 
 
 def _said_last(records: list[dict[str, Any]]) -> str:
-    """Return the text after the last tool."""
     said: list[str] = []
     for record in records:
         if record.get("type") == "tool_call":

@@ -58,7 +58,6 @@ _HTTP_STATUSES = range(144, 256)
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
-    """Build the call for *question*."""
     settings = question.settings
     argv = ["gemini", "--output-format", "stream-json", "--skip-trust"]
     argv += ["--approval-mode", settings.get("permission") or "auto_edit"]
@@ -71,7 +70,6 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its records."""
     records = ended.read_records()
     result, status = find_last(records, "result"), ended.run.exit_code
     trace = tuple(_read_trace(records))

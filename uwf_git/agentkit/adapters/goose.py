@@ -111,10 +111,7 @@ def read(ended: EndedProgram) -> Report:
 
 
 def _build_recipe(schema: dict[str, Any], prompt: str) -> str:
-    """Return the recipe that asks for the answer as an object.
-
-    goose expands a recipe as a template before it parses the JSON, so braces are escaped.
-    """
+    """Return the recipe that asks for an object; goose expands braces, so they are escaped."""
     recipe = {
         "version": "1.0.0",
         "title": "uwf",

@@ -50,11 +50,6 @@ _NO_REPLY = re.compile(r"\A\s*(?:⚠\ufe0f? No reply: .*|\(empty\)\s*\Z)")
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
-    """
     settings = question.settings
     prompt = clean_argument(question.prompt)
     if len(os.fsencode(prompt)) > LONGEST_ARGUMENT_BYTES:
@@ -74,7 +69,6 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read what it printed, and its verdict in the usage file or on stderr."""
     report = _read_once(ended) if ended.question.session is None else _read_chat(ended)
     text = report.answer.text
     is_good = report.is_good and not ended.run.exit_code

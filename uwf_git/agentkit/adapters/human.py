@@ -34,11 +34,6 @@ EXIT STATUS: 0 there is a result; 1 there is none; 130 the person left.
 
 
 def play(context: AgentContext) -> AgentResult:
-    """Ask a person for the role's result.
-
-    Raises:
-        NoTerminal: there is no terminal.
-    """
     terminal = Terminal(os.environ, note=lambda line: sys.stderr.write(f"{line}\n"))
     try:
         shown = build_page(context)
@@ -56,7 +51,6 @@ def play(context: AgentContext) -> AgentResult:
 
 
 def main() -> int:
-    """Run uwf-human on this process's arguments and environment."""
     if sys.argv[1:2] in (["-h"], ["--help"]):
         sys.stdout.write(_HELP)
         return 0

@@ -22,8 +22,6 @@ variable that key-env names; an endpoint that wants none gets none.
 
 
 class LlmAdapter:
-    """An ``Adapter`` that calls a model once; it has the models and conversations of a process."""
-
     name = "llm"
     takes_schema = True
     resumes = True
@@ -34,7 +32,6 @@ class LlmAdapter:
         self._models: dict[Endpoint, Model] = {}
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
-        """Call the model once."""
         endpoint = read_endpoint(question.settings, question.environ, section="uwf.llm")
         new = Model(endpoint, question.environ, self._retries)
         model = self._models.setdefault(endpoint, new)

@@ -36,7 +36,6 @@ _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def bad_script(problem: str, *, line: int | None = None) -> Refused:
-    """Say that the file is not a script for uwf-mock."""
     where = "" if line is None else f", line {line}"
     return Refused(
         f"mock script{where}: {problem}", code="bad-script", hint="see uwf-mock --help", line=line
@@ -50,7 +49,6 @@ class MockAttempt:
     stderr: str
     delay_s: float
     flood_bytes: int
-    """Bytes to print on stdout before the output."""
 
     output: bytes
     hang: bool
@@ -65,7 +63,6 @@ class MockScript:
     roles: Mapping[str, tuple[tuple[MockAttempt, ...], ...]]
 
     def get_turns(self, role: str) -> tuple[tuple[MockAttempt, ...], ...]:
-        """Return the turns of *role*."""
         if role not in self.roles:
             raise bad_script(f"no role {role}, only {', '.join(self.roles)}")
         return self.roles[role]
@@ -78,7 +75,6 @@ class MockScript:
 
 
 def parse_script(source: bytes) -> MockScript:
-    """Read and check a script in YAML or JSON."""
     try:
         document = parse_yaml(source)
     except BadYaml as error:
@@ -90,8 +86,6 @@ def parse_script(source: bytes) -> MockScript:
 
 
 class _Reader:
-    """Reads the parts of one document; errors name the line."""
-
     def __init__(self, document: YamlDocument) -> None:
         self._document = document
 
@@ -175,7 +169,6 @@ def _json(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """Return JSON that is also YAML: characters that YAML excludes are escaped."""
     return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", _json(value))
 
 
@@ -258,7 +251,6 @@ _FLOOD_CHUNK = b"x" * 65536
 
 
 def main() -> int:
-    """Run uwf-mock on this process's arguments and environment."""
     argv = sys.argv[1:]
     if argv[:1] in (["-h"], ["--help"]):
         sys.stdout.write(_HELP)

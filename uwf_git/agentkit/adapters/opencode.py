@@ -39,7 +39,6 @@ _RULES = "OPENCODE_PERMISSION"
 
 
 def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
-    """Build the call for *question*."""
     settings = question.settings
     permission = choose_permission(settings, _PERMISSIONS)
     # Without a title it calls the model for one.
@@ -54,7 +53,6 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its records."""
     records = ended.read_records()
     steps = [record for record in records if record.get("type") == "step_finish"]
     end = find_last(records, "step_finish")

@@ -43,7 +43,6 @@ _BUDGET_STATUS = 55
 
 
 def build(question: AdapterQuestion, folder: str) -> ProgramCall:
-    """Build the call for *question*; its schema goes into a file in *folder*."""
     settings, prompt = question.settings, question.prompt
     argv = ["qwen", "--output-format", "stream-json"]
     argv += ["--approval-mode", settings.get("permission") or "yolo"]
@@ -60,7 +59,6 @@ def build(question: AdapterQuestion, folder: str) -> ProgramCall:
 
 
 def read(ended: EndedProgram) -> Report:
-    """Read its records, of which only ``result`` is the verdict."""
     records = ended.read_records()
     result = find_last(records, "result")
     answer = AdapterAnswer(

@@ -67,8 +67,6 @@ _SYSTEM_WITHOUT_FIELDS = "When your work is done, answer in words, without calli
 
 @dataclass(slots=True)
 class ReactAdapter:
-    """An ``Adapter`` that runs a model in a loop with tools."""
-
     name: str = "react"
     takes_schema: bool = True
     resumes: bool = True

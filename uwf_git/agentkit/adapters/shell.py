@@ -62,14 +62,11 @@ class Stopped(SystemExit):
 
 @dataclass(frozen=True, slots=True)
 class ShellArguments:
-    """The parsed command line of uwf-shell."""
-
     command: str
     timeout_s: float | None
 
 
 def main() -> int:
-    """Run uwf-shell on this process's arguments and environment."""
     argv = sys.argv[1:]
     if argv[:1] in (["-h"], ["--help"]):
         sys.stdout.write(_HELP)
@@ -86,7 +83,6 @@ def main() -> int:
 
 
 def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
-    """Parse *argv*, without the program."""
     words = list(parse_arguments(argv).own)
     timeout_s = None
     if words and (words[0] == "--timeout" or words[0].startswith("--timeout=")):
@@ -101,7 +97,6 @@ def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:
 
 
 def play_command(arguments: ShellArguments, environ: Mapping[str, str]) -> AgentResult:
-    """Run the command and return its end as a result."""
     with _meta_file(environ.get("UWF_STEP_DIR")) as meta_file:
         request = ToolRequest(
             argv=("/bin/sh", "-c", arguments.command),

@@ -15,8 +15,7 @@ FailureKind = Literal[
     "no-result", "bad-output", "too-long", "timed-out", "silent", "too-much-output",
     "interrupted", "crashed",
 ]  # fmt: skip
-"""``usage``: its command line was wrong; ``no-session``: it does not know the conversation;
-``no-result``: it ended without a final record; ``bad-output``: its final record cannot be read."""
+"""``no-session``: lost; ``no-result``: no final record; ``bad-output``: an unreadable record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +101,6 @@ _STATUSES: dict[int, FailureKind] = {
 
 
 class Adapter(Protocol):
-    """What the ladder needs from an adapter."""
-
     @property
     def name(self) -> str:
         """The name of the program in settings and messages."""
@@ -117,8 +114,4 @@ class Adapter(Protocol):
         """Whether it can resume a conversation."""
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
-        """Ask, and wait for the answer.
-
-        Raises:
-            AskFailed: there is no complete answer.
-        """
+        """Ask, and wait for the answer."""

@@ -35,8 +35,6 @@ _OBJECT = re.compile(r'\{(?=\s*["}])')
 
 
 class NoMeta(AgentFailed):
-    """The answer holds no fields, or none that fit."""
-
     code = "no-meta"
 
     def __init__(self, problem: str, text: str, *, usage: Mapping[str, Any] | None = None) -> None:
@@ -149,7 +147,6 @@ class _Block:
 
 
 def _find_blocks(text: str) -> Iterator[_Block]:
-    """Yield the closed fenced blocks in the searched part of *text*."""
     position = max(0, len(text) - _SEARCHED)
     start, begin, fence, language = 0, 0, "", ""
     for line in text[position:].splitlines(keepends=True):

@@ -27,7 +27,7 @@ _MOST_FAILURES = 1_000
 
 
 def parse_lines(output: bytes) -> list[dict[str, Any]]:
-    """Return the objects of output with one JSON object a line; skip other lines."""
+    """Return the objects of output with a JSON object a line; skip other lines."""
     found = []
     for line in output.decode(errors="replace").split("\n"):
         value = _parse(line.strip(" \t\r\ufeff"))
@@ -37,10 +37,7 @@ def parse_lines(output: bytes) -> list[dict[str, Any]]:
 
 
 def parse_last(output: bytes) -> Any:
-    """Return the last JSON object or array that fills whole lines, or None.
-
-    Programs print one document over many lines, after warnings and stack traces.
-    """
+    """Return the last JSON object or array that fills whole lines, among warnings; or None."""
     text = output.decode(errors="replace").lstrip("\ufeff")
     found: Any = None
     failures = 0

@@ -22,10 +22,7 @@ def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT00
 
 
 class WantedObject(NamedTuple):
-    """The object to request from a model."""
-
     schema: Mapping[str, Any]
-    """The JSON Schema of the object."""
 
     description: str
     """One sentence that describes it."""
@@ -85,8 +82,6 @@ def add_guide(prompt: str) -> str:
 
 
 class RoleAnswer(NamedTuple):
-    """The two fields of an answer."""
-
     content: str
     meta: Any
 
@@ -108,10 +103,7 @@ def read_answer(
     value: dict[str, Any] | None,
     schema: dict[str, Any] | bool,  # noqa: FBT001 (true is a schema, no switch)
 ) -> RoleAnswer | None:
-    """Return the two fields of *value*; None if it is no such object.
-
-    The bare meta is accepted too, if it fits: some models leave out the content.
-    """
+    """Return the two fields of *value*, or the bare meta, which some models send; else None."""
     if value is None:
         return None
     if "meta" in value:

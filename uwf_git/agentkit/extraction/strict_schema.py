@@ -50,10 +50,7 @@ def derive_strict(schema: Any) -> StrictSchema | None:
 
 
 def restore(value: Any, schema: Any) -> Any:
-    """Return *value*, which fits the strict schema of *schema*, as *schema* means it.
-
-    Null fields that *schema* does not require are removed.
-    """
+    """Return *value*, of the strict schema, as *schema* means it: without optional null fields."""
     return _restore(value, schema, schema, depth=0)
 
 

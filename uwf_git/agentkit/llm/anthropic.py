@@ -33,12 +33,10 @@ _STOPS: dict[str, StopReason] = {
 
 
 def build_url(endpoint: Endpoint) -> str:
-    """Return the URL to post to; the base may or may not end in /v1."""
     return join_url(endpoint.url, PATH, version="/v1")
 
 
 def build_headers(endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers with the version, and with the key if there is one."""
     key = {} if endpoint.key is None else {"x-api-key": endpoint.key}
     return {"anthropic-version": _VERSION, **key}
 

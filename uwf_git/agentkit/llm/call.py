@@ -1,7 +1,7 @@
-"""One call of a model: build the request, post it with retries, read the reply.
+"""One call of a model: build the request, post it with retries, read the whole reply.
 
 An answer that was cut off or filtered is an ``AskFailed``. The key leaves this process in one
-header only. Replies are not streamed, since a step needs the whole answer.
+header only.
 """
 
 import json
@@ -54,11 +54,7 @@ class Model:
         """The ways of asking for an object that the endpoint does not support."""
 
     def ask(self, request: ModelRequest, *, timeout_s: float | None = None) -> ModelReply:
-        """Send one request, with retries.
-
-        Raises:
-            AskFailed: there is no answer; ``RequestRefused`` if another request may be accepted.
-        """
+        """Send one request, with retries."""
         deadline = time.monotonic() + (timeout_s or DEFAULT_TIMEOUT_S)
         try:
             reply = self._post(request, deadline)

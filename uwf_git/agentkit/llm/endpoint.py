@@ -44,7 +44,6 @@ class Endpoint(NamedTuple):
     url: str
     model: str
     key_name: str
-    """The environment variable for the key."""
 
     key: str | None
     max_tokens: int | None = None
@@ -67,11 +66,7 @@ def get_setting(settings: Mapping[str, str], key: str) -> str:
 def read_endpoint(
     settings: Mapping[str, str], environ: Mapping[str, str], *, section: str
 ) -> Endpoint:
-    """Read the endpoint that *settings* describe; *section* is where people find them.
-
-    Raises:
-        AskFailed: no model is named, or the key is none.
-    """
+    """Read the endpoint that *settings* describe; *section* is where people find them."""
     api = _read_api(get_setting(settings, "api"), section)
     model = get_setting(settings, "model")
     if not model:
@@ -96,10 +91,7 @@ def read_endpoint(
 
 
 def join_url(url: str, path: str, *, version: str = "") -> str:
-    """Return *path* below *url*, which may already end in it, or in its *version*.
-
-    The query of *url* is kept: some endpoints need an api-version there.
-    """
+    """Return *path* below *url*, unless it is there, in its *version*; api-version queries stay."""
     base, mark, query = url.partition("?")
     base = base.rstrip("/").removesuffix(path).removesuffix(version)
     return f"{base}{version}{path}{mark}{query}"

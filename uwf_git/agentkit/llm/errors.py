@@ -1,8 +1,4 @@
-"""The failures that an endpoint's replies mean, with messages and hints.
-
-A message names the host, and the variable or setting to change. The key is in none, even if the
-endpoint quotes it.
-"""
+"""The failures that an endpoint's replies mean, with messages and hints, never with the key."""
 
 import json
 import re
@@ -55,7 +51,6 @@ class RateLimited(AskFailed):
 
 
 def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> AskFailed:
-    """Return the failure for a post without a reply."""
     kinds: dict[str, FailureKind] = {"timed-out": "timed-out", "too-much": "too-much-output"}
     hints = {
         "unreachable": f"is it running? elsewhere: git config --global {endpoint.section}.url URL",
@@ -68,11 +63,7 @@ def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> AskFailed:
 
 
 def read_document(endpoint: Endpoint, reply: HttpReply, *, now_s: float) -> dict[str, Any]:
-    """Return the JSON object in *reply*.
-
-    Raises:
-        AskFailed: it holds no JSON object, or an error.
-    """
+    """Return the JSON object in *reply*."""
     document = _parse(reply.body)
     error = find(document, dict, "error")
     if reply.status != _OK or error:

@@ -41,11 +41,7 @@ def ask_extractor(
     prompt: str = "",
     timeout_s: float | None = None,
 ) -> AdapterAnswer:
-    """Ask *model* for the values of *schema* in *text*; they are in ``structured``.
-
-    Raises:
-        AskFailed: there is no answer, or a value has no passage in *text*.
-    """
+    """Ask *model* for the values of *schema* in *text*; they are in ``structured``."""
     wanted = _build_wanted(schema)
 
     def check(value: dict[str, Any] | None) -> str:
@@ -120,7 +116,6 @@ def _missing(value: Mapping[str, Any]) -> list[str]:
 
 
 def _evidence(value: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the quoted passages by field; `meta.a.b` belongs to `a`."""
     found: dict[str, list[str]] = {}
     entries = value.get("evidence")
     for entry in entries if isinstance(entries, list) else []:
@@ -133,7 +128,6 @@ def _evidence(value: Mapping[str, Any]) -> dict[str, list[str]]:
 def _find_unfounded(
     meta: Any, evidence: Mapping[str, list[str]], text: str, schema: Any
 ) -> list[str]:
-    """List the fields without a passage of *text*."""
     plain = _plain(text)
     founded = {
         name

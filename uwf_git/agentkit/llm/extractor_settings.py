@@ -17,11 +17,7 @@ NAME = "extractor"
 
 
 def find_extractor(environ: Mapping[str, str], role: str) -> Extractor | None:
-    """Return the extractor that is configured for *role*, or None.
-
-    Raises:
-        AskFailed, BadUsage: its settings are wrong.
-    """
+    """Return the extractor that is configured for *role*, or None."""
     found = _find(environ, role)
     if found is None:
         return None

@@ -31,8 +31,6 @@ _TEMPORARY = {"unreachable", "broken"}
 
 
 class NoReply(AgentFailed):
-    """The host sent no reply, or an incomplete one."""
-
     code = "no-reply"
 
     def __init__(self, trouble: HttpTrouble, where: str, problem: str) -> None:
@@ -48,16 +46,12 @@ def _bad_url(url: str, problem: str) -> BadUsage:
 
 
 class HttpRequest(NamedTuple):
-    """What to post, and where."""
-
     url: str
     headers: Mapping[str, str]
     body: bytes
 
 
 class HttpReply(NamedTuple):
-    """The reply, whatever its status."""
-
     status: int
 
     headers: Mapping[str, str]
@@ -67,7 +61,6 @@ class HttpReply(NamedTuple):
 
 
 def split_url(url: str) -> SplitResult:
-    """Split *url* into its parts."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -102,7 +95,6 @@ class Proxy(NamedTuple):
 def find_proxy(
     scheme: Literal["http", "https"], host: str, port: int, environ: Mapping[str, str]
 ) -> Proxy | None:
-    """Return the proxy for *host*, or None."""
     if _is_here(host) or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
         return None
     for variable in (f"{scheme}_proxy", "all_proxy"):
@@ -201,11 +193,7 @@ class HttpClient:
         self._managers: dict[tuple[str, Proxy | None], urllib3.PoolManager] = {}
 
     def post(self, request: HttpRequest, deadline: float) -> HttpReply:
-        """Post once, and read the whole reply, until *deadline* on the monotonic clock.
-
-        Raises:
-            NoReply: there was no reply, or no complete one, by then.
-        """
+        """Post once, and read the whole reply, until *deadline* on the monotonic clock."""
         parts = split_url(request.url)
         try:
             return self._post(request, parts, deadline)

@@ -9,8 +9,6 @@ from uwf_git.agents.reply import BadJson, parse_strict_json
 
 
 class ModelTool(NamedTuple):
-    """A function that a model may call."""
-
     name: str
     description: str
     parameters: Mapping[str, Any]
@@ -18,8 +16,6 @@ class ModelTool(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A call of a tool."""
-
     id: str
     name: str
     arguments: dict[str, Any] | None
@@ -27,22 +23,16 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The result of a call."""
-
     call_id: str
     text: str
     is_error: bool = False
 
 
 class UserMessage(NamedTuple):
-    """A message to the model."""
-
     text: str
 
 
 class ModelMessage(NamedTuple):
-    """A message of the model."""
-
     text: str
     calls: tuple[ToolCall, ...]
     echo: Mapping[str, Any]
@@ -68,13 +58,10 @@ class ObjectShape(NamedTuple):
 
 
 class ModelRequest(NamedTuple):
-    """One request, with the whole conversation."""
-
     messages: tuple[Message, ...]
     system: str = ""
     tools: tuple[ModelTool, ...] = ()
     forced: str | None = None
-    """The one tool that the model has to call."""
 
     shape: ObjectShape | None = None
 
@@ -83,20 +70,14 @@ StopReason = Literal["end", "too-long", "filtered"]
 
 
 class ModelReply(NamedTuple):
-    """One reply of a model."""
-
     said: ModelMessage
     stop: StopReason
     usage: Mapping[str, Any]
     model: str
-    """The model that the endpoint names."""
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """Read *text* as one JSON object, in a code fence or not; None if it is something else.
-
-    Text around the object is ignored if it is the only object: models add explanations.
-    """
+    """Read *text* as the only JSON object in it, in a code fence or not; None without any."""
     bare = text.strip(" \t\r\n\ufeff")
     inner = bare[bare.find("{") : bare.rfind("}") + 1]
     for candidate in (bare, inner):
@@ -119,11 +100,7 @@ class Conversations:
         self._kept: dict[str, tuple[Message, ...]] = {}
 
     def begin(self, prompt: str, session: str | None) -> tuple[str, tuple[Message, ...]]:
-        """Return the session's name, and its messages with *prompt* at the end.
-
-        Raises:
-            AskFailed: this process has no such *session*.
-        """
+        """Return the session's name, and its messages with *prompt* at the end."""
         if session is None:
             return f"{self._name}-{os.urandom(8).hex()}", (UserMessage(prompt),)
         if session not in self._kept:
@@ -135,12 +112,10 @@ class Conversations:
         return session, go_on(self._kept[session], prompt)
 
     def keep(self, session: str, messages: tuple[Message, ...]) -> None:
-        """Keep the messages of *session*."""
         self._kept[session] = messages
 
 
 def go_on(messages: tuple[Message, ...], prompt: str) -> tuple[Message, ...]:
-    """Return *messages* with *prompt* at the end."""
     last = messages[-1] if messages else None
     if isinstance(last, ModelMessage) and last.calls:
         results = tuple(ToolResult(call.id, "Received; see below.") for call in last.calls)

@@ -29,12 +29,10 @@ _NEW_LIMIT = "max_completion_tokens"
 
 
 def build_url(endpoint: Endpoint) -> str:
-    """Return the URL to post to."""
     return join_url(endpoint.url, PATH)
 
 
 def build_headers(endpoint: Endpoint) -> dict[str, str]:
-    """Return the header with the key, if there is one."""
     return {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
 
 

@@ -44,11 +44,7 @@ def post_with_retries(
     deadline: float,
     say: Callable[[str], None],
 ) -> HttpReply:
-    """Call *post* until a retry would not help, or the tries or the time are used up.
-
-    Raises:
-        NoReply, BadUsage: from the last try.
-    """
+    """Call *post* until a retry would not help, or the tries or the time are used up."""
     where = split_url(request.url).netloc
     for tries in range(1, retries.most_tries + 1):
         reply: HttpReply | None = None
@@ -111,10 +107,7 @@ _MS_FROM = 100_000_000_000
 
 
 def find_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
-    """Return how many seconds to wait before the next request; None if no header says it.
-
-    *headers* are in lower case.
-    """
+    """Return how many seconds to wait by *headers* in lower case; None if no header says it."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         wait_s = _number(headers.get(name, ""))
         if wait_s is not None:

@@ -36,8 +36,6 @@ _WAYS: dict[str, tuple[Way, ...]] = {
 
 
 class ObjectReply(NamedTuple):
-    """The reply to a request for an object."""
-
     value: dict[str, Any] | None
     """None: the reply holds no object."""
 
@@ -55,13 +53,9 @@ def ask_for_object(
     check: Callable[[dict[str, Any] | None], str] | None = None,
     timeout_s: float | None = None,
 ) -> ObjectReply:
-    """Ask *model* for an object.
+    """Ask *model* for an object, by the next way while *check* says what is wrong with it.
 
-    Without *check*, return the first reply, with or without an object. *check* returns what is
-    wrong with an object, or ""; a wrong one is requested again by the next way.
-
-    Raises:
-        AskFailed: no way gave a reply, or one that *check* accepts.
+    Without *check*, return the first reply, with or without an object.
     """
     strict = derive_strict(wanted.schema)
     ways = [way for way in _WAYS[model.endpoint.api] if way not in model.refused]
@@ -128,7 +122,6 @@ def _restored(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_usage(failure: AskFailed, usage: Mapping[str, Any]) -> AskFailed:
-    """Add the *usage* of earlier requests to *failure*."""
     if usage:
         partial = failure.partial or AdapterAnswer(text="")
         spent = add_usage(dict(usage), dict(partial.usage))

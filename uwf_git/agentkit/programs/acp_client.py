@@ -28,8 +28,6 @@ WhyStopped = Literal["timed-out", "silent", "interrupted"]
 
 
 class RequestFailed(Exception):
-    """The agent answered a request with an error."""
-
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -46,8 +44,6 @@ class WaitingEnded(Exception):
 
 @dataclass(slots=True)
 class WaitLimits:
-    """How long to wait for the agent."""
-
     timeout_s: float | None = None
     silence_s: float | None = None
     signals: list[int] = field(default_factory=list)
@@ -73,8 +69,6 @@ class WaitLimits:
 
 @dataclass(slots=True)
 class AcpClient:
-    """A conversation with one agent process."""
-
     companion: StdioProcess
     on_update: Update = lambda _update: None
     on_permission: Answerer = lambda _asked: {"outcome": {"outcome": "cancelled"}}
@@ -82,29 +76,16 @@ class AcpClient:
     _results: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def begin(self, method: str, params: Mapping[str, Any], limits: WaitLimits) -> int:
-        """Send a request; return its number.
-
-        Raises:
-            StdioEnded: the agent closed its input.
-            WaitingEnded: the agent did not read in time.
-        """
         self._last_id += 1
         message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         self._send(message, limits)
         return self._last_id
 
     def request(self, method: str, params: Mapping[str, Any], limits: WaitLimits) -> dict[str, Any]:
-        """Send a request and wait for its result; a result that is not an object counts as {}."""
         return self.wait(self.begin(method, params, limits), limits)
 
     def wait(self, number: int, limits: WaitLimits) -> dict[str, Any]:
-        """Wait for the result of the request *number*.
-
-        Raises:
-            RequestFailed: the agent answered with an error.
-            StdioEnded, StdioOutputTooLong: the agent ended, or has to be ended.
-            WaitingEnded: see WaitLimits.
-        """
+        """Wait for the result of the request *number*."""
         while number not in self._results:
             self.listen(limits)
         message = self._results.pop(number)
@@ -118,7 +99,6 @@ class AcpClient:
         return result if isinstance(result, dict) else {}
 
     def listen(self, limits: WaitLimits) -> None:
-        """Handle the next message, if one comes within a moment."""
         limits.check()
         line = self.companion.receive()
         if line is None:
@@ -128,11 +108,9 @@ class AcpClient:
             self._take(message, limits)
 
     def has_result(self) -> bool:
-        """Return whether there is a result that ``wait`` has not taken."""
         return bool(self._results)
 
     def notify(self, method: str, params: Mapping[str, Any], limits: WaitLimits) -> None:
-        """Send a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params}, limits)
 
     def _take(self, message: dict[str, Any], limits: WaitLimits) -> None:
@@ -161,7 +139,7 @@ class AcpClient:
 
 
 def _parse(line: bytes) -> list[dict[str, Any]]:
-    """Return the messages in *line*: one, none if it is log, or a whole batch (version 2)."""
+    """Return the messages in *line*: a message, [] for log, or a whole batch (version 2)."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -203,7 +181,6 @@ class AcpTurn:
     _segment: int = 0
 
     def take(self, update: Mapping[str, Any]) -> None:
-        """Handle one ``session/update``."""
         kind = update.get("sessionUpdate")
         if kind in _MESSAGES:
             self._take_message(update, is_whole=kind == "agent_message")
@@ -221,12 +198,10 @@ class AcpTurn:
         self._tokens = _read_usage(told) or self._tokens
 
     def note(self, event: Mapping[str, Any]) -> None:
-        """Add *event* to the trace."""
         if len(self._trace) < _MOST_EVENTS:
             self._trace.append(dict(event))
 
     def build_answer(self) -> AdapterAnswer:
-        """Return the text, the trace and the usage of this turn."""
         said = [text for text in self._messages.values() if text.strip()]
         told = [{"type": "message", "text": text} for text in said[:-1]]
         usage = dict(self._tokens)

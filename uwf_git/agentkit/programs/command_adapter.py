@@ -44,8 +44,6 @@ _PROMPT, _PROMPT_FILE = "{prompt}", "{prompt_file}"
 
 
 class ProgramCall(NamedTuple):
-    """One call of the program."""
-
     argv: tuple[str, ...]
     """Its name first, which is replaced by the path of the file that was found."""
 
@@ -60,8 +58,6 @@ class ProgramCall(NamedTuple):
 
 
 class CommandAdapter(NamedTuple):
-    """An ``Adapter`` for one program."""
-
     name: str
     programs: tuple[str, ...]
     """Its names, the likeliest first. Empty: the first word of the built call is its name."""
@@ -86,7 +82,6 @@ class CommandAdapter(NamedTuple):
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""
 
     install: str = ""
-    """One line: how to install it."""
 
     login: str = ""
     """How to log in: the hint where that is the problem."""
@@ -115,11 +110,7 @@ class CommandAdapter(NamedTuple):
         )
 
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
-        """Run the program once.
-
-        Raises:
-            AskFailed: it is missing, was stopped, or gave no answer.
-        """
+        """Run the program once."""
         with _own_folder(question.step_dir, self.name) as folder:
             command = self.build(question, folder)
             extend_prompt(
@@ -138,11 +129,7 @@ class CommandAdapter(NamedTuple):
             return self._with_own_usage(question, answer)
 
     def parse(self, ended: EndedProgram) -> AdapterAnswer:
-        """Return the answer of a call that ended.
-
-        Raises:
-            AskFailed: it has none, for the reason that the program reports, if it reports one.
-        """
+        """Return the answer of a call that ended."""
         report, run = self.read(ended), ended.run
         answer, session = report.answer, ended.question.session
         if session is not None and self.lost_session and not report.is_good:
@@ -209,7 +196,6 @@ class CommandAdapter(NamedTuple):
         raise AskFailed("missing", missing.message, hint=hint) from missing
 
     def _partial(self, ended: EndedProgram) -> AdapterAnswer:
-        """Return the text and the usage of a program that was stopped."""
         try:
             answer = self.parse(ended)
         except AskFailed as failure:
@@ -310,9 +296,6 @@ def build_call(words: Sequence[str], prompt: str, folder: str) -> ProgramCall:
 
     ``{prompt_file}`` in a word becomes the path of a file in *folder* with the prompt, ``{prompt}``
     the prompt itself.
-
-    Raises:
-        AskFailed: the prompt is longer than an argument may be.
     """
     words = tuple(words)
     if not any(_PROMPT in word or _PROMPT_FILE in word for word in words):

@@ -12,7 +12,6 @@ _SPECIAL = re.compile(r"[^\w./-]")
 
 
 def list_deciding_files(environ: Mapping[str, str]) -> list[str]:
-    """Return the paths of these files and folders; they need not exist."""
     from uwf_git.store.user_files import find_user_file  # noqa: PLC0415 (part of the store)
 
     git_dir, home = environ.get("UWF_REPO"), environ.get("HOME")
@@ -30,7 +29,7 @@ def list_deciding_files(environ: Mapping[str, str]) -> list[str]:
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
-    """Check whether *path* is one of *folders* or lies in one, wherever symbolic links lead."""
+    """Check whether *path* is or lies in any of *folders*, wherever symbolic links lead."""
     real = os.path.realpath(path)
     return any(f"{real}/".startswith(f"{os.path.realpath(each)}/") for each in folders)
 
@@ -38,9 +37,8 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 def find_store_pattern(environ: Mapping[str, str]) -> str | None:
     """Return the absolute path of the store as a pattern without other wildcards than ``?``.
 
-    Returns:
-        None outside a turn, and for a project's own `.git`: programs keep their file tools out of
-        it, and a rule could stop the git commands that an agent is meant to run.
+    None outside a turn, and for a project's own `.git`: programs keep their file tools out of it,
+    and a rule could stop the git commands that an agent is meant to run.
     """
     git_dir = environ.get("UWF_REPO")
     if not git_dir or os.path.basename(git_dir) == ".git":

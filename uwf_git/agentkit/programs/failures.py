@@ -52,8 +52,6 @@ _HELP = r"(?i)usage:\s"
 
 @dataclass(frozen=True, slots=True)
 class EndedProgram:
-    """A call that ended."""
-
     run: NestedRun
     question: AdapterQuestion
     folder: str
@@ -65,8 +63,6 @@ class EndedProgram:
 
 
 class Report(NamedTuple):
-    """What a program that ended has reported."""
-
     answer: AdapterAnswer
     """Its answer, or what there is of it."""
 
@@ -112,10 +108,7 @@ def explain_words(
     login: str,
     partial: AdapterAnswer | None = None,
 ) -> AskFailed:
-    """Return the failure of the program *name*, from its own words.
-
-    *login* says how to log in; it becomes the hint if that is the problem.
-    """
+    """Return the failure of the program *name*, from its own words, *login* as a hint."""
     said = on_one_line(words).strip()[:_LONGEST_WORDS] or "it gave no reason"
     kind = classify_words(words, status=status)
     hint = login if kind == "auth" else None
@@ -133,10 +126,7 @@ def with_reset(failure: AskFailed, reset_s: int | None) -> AskFailed:
 def explain_no_record(
     name: str, ended: EndedProgram, *, login: str, partial: AdapterAnswer | None = None
 ) -> AskFailed:
-    """Return the failure of a program that ended without its final record.
-
-    If it printed nothing at all, it was called wrongly or could not start; stderr says why.
-    """
+    """Return the failure of a program without a final record; without any output see stderr."""
     status = ended.run.exit_code
     words, is_error = find_last_words(ended.run.stderr)
     if status > _SIGNALLED and not is_error:

@@ -28,10 +28,7 @@ def find_last_text(records: list[dict[str, Any]]) -> str:
 def read_result(
     result: Mapping[str, Any], key: str, records: list[dict[str, Any]], question: AdapterQuestion
 ) -> tuple[str, Any]:
-    """Return the text and the meta in the final record, whose object is at *key*.
-
-    The text of a failure is not an answer.
-    """
+    """Return the text, unless of a failure, and the meta, at *key*, of the final record."""
     value = find(result, dict, key)
     said, meta = "", value
     if value is None and result.get("is_error") is False:

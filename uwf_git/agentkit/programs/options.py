@@ -19,12 +19,10 @@ LONGEST_ARGUMENT_BYTES = 131_071
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
-    """Return ``name value``; nothing without a value."""
     return (name, value) if value else ()
 
 
 def setting_options(question: AdapterQuestion, keys: Iterable[str]) -> list[str]:
-    """Return ``--key value`` for each of *keys* that is set."""
     return [word for key in keys for word in option(f"--{key}", question.settings.get(key))]
 
 
@@ -55,10 +53,7 @@ _PASSED = (*_OF_THE_TURN, "PYTHONPATH")
 
 
 def find_mcp_entry(question: AdapterQuestion) -> dict[str, Any] | None:
-    """Return ``command``, ``args`` and ``env`` of the server for the turn of *question*.
-
-    None outside a turn, or if the setting ``mcp`` is off.
-    """
+    """Return ``command``, ``args`` and ``env`` of the turn's server; None without, or if off."""
     environ = question.environ
     is_turn = environ.get("UWF_REPO") and environ.get("UWF_THREAD_ID")
     if not is_turn or question.settings.get("mcp") == "off":
@@ -115,7 +110,4 @@ PROVIDER_VARIABLES: tuple[str, ...] = (
     "ZAI_*", "ZHIPUAI_*", "MINIMAX_*", "NOUS_*", "DATABRICKS_*", "LITELLM_*", "OLLAMA_*",
     "LM_STUDIO_*", "HF_TOKEN",
 )  # fmt: skip
-"""The variables of model providers: names, and prefixes such as ``OPENAI_*``.
-
-A key for anything else (a forge, a cloud's storage) has to be allowed by the setting ``env``.
-"""
+"""The variables of model providers; a key for anything else takes the setting ``env``."""

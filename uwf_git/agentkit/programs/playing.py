@@ -95,11 +95,6 @@ def play(
     environ: Mapping[str, str],
     argv: Sequence[str],
 ) -> AgentResult:
-    """Play the turn for which this process was called.
-
-    Raises:
-        AskFailed, NoMeta: there is no result.
-    """
     context = load_context(environ, argv)
     settings = load_settings(adapter.name, context.current_role.name, environ=environ, words=words)
     step_dir = environ.get("UWF_STEP_DIR") or None
@@ -128,7 +123,6 @@ def build_question(
     *,
     environ: Mapping[str, str],
 ) -> AdapterQuestion:
-    """Build the turn's question."""
     session, spent = _find_session(adapter, context, settings.get("resume", ""))
     return AdapterQuestion(
         prompt=build_prompt(context),

@@ -38,8 +38,6 @@ _MOST_BLOCKED = 3
 
 @dataclass(slots=True)
 class Repeats:
-    """The calls since the last change of a file, and their results."""
-
     blocked: int = 0
     _seen: dict[str, list[int]] = field(default_factory=dict)
 
@@ -57,7 +55,6 @@ class Repeats:
         return True
 
     def add(self, call: ToolCall, result: str, *, changed: bool) -> None:
-        """Record the *result* of *call*; *changed* says that it changed a file."""
         if changed:
             self._seen.clear()
         self._seen.setdefault(_key(call), []).append(hash(result))
@@ -97,8 +94,6 @@ _LONGEST_SHOWN = 120
 
 
 class LoopLimits(NamedTuple):
-    """The limits of one loop."""
-
     turns: int
     tokens: int
     deadline: float
@@ -106,8 +101,6 @@ class LoopLimits(NamedTuple):
 
 
 class LoopResult(NamedTuple):
-    """The answer, and the conversation that led to it."""
-
     answer: AdapterAnswer
     messages: tuple[Message, ...]
 
@@ -126,14 +119,8 @@ class Loop:
     trace: list[dict[str, Any]] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
     said: str = ""
-    """The model's last text."""
 
     def run(self) -> LoopResult:
-        """Run until there is an answer.
-
-        Raises:
-            AskFailed: there is none; ``partial`` has the text, the usage and the trace so far.
-        """
         try:
             answer = self._work() or self._conclude()
         except AskFailed as failure:

@@ -25,8 +25,6 @@ _MOST_DIGITS = 9
 
 
 class ToolArguments:
-    """The arguments of one call."""
-
     def __init__(self, tool: str, values: Mapping[str, Any]) -> None:
         self._tool = tool
         self._values = values
@@ -41,11 +39,7 @@ class ToolArguments:
         return value
 
     def whole(self, name: str, default: int, *, most: int) -> int:
-        """Return the whole number *name* from 0, at most *most*; also if it is written as a text.
-
-        Raises:
-            ToolFailed: it is something else.
-        """
+        """Return the whole number *name*, from 0 to *most*; it may be written as a text."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -109,7 +103,6 @@ FILE_TOOLS = (
 
 
 def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """Return a part of a file."""
     path = arguments.text("path")
     first = max(1, arguments.whole("first_line", 1, most=10**9))
     most = arguments.whole("lines", _MOST_LINES, most=_MOST_LINES)
@@ -123,7 +116,6 @@ def read_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 
 def write_file(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """Write a file."""
     path, content = arguments.text("path"), arguments.text("content")
     is_new = folder.replace(path, _encode(content))
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
@@ -131,7 +123,6 @@ def write_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 
 def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """Replace one passage of a file."""
     path, old, new = arguments.text("path"), arguments.text("old"), arguments.text("new")
     if not old:
         raise ToolFailed("`old` is empty; write_file writes a whole file")
@@ -152,7 +143,6 @@ def patch_file(folder: WorkFolder, arguments: ToolArguments) -> str:
 
 
 def list_files(folder: WorkFolder, arguments: ToolArguments) -> str:
-    """List the files below a folder."""
     path = arguments.text("path", ".")
     depth = max(1, arguments.whole("depth", 2, most=_DEEPEST_LIST))
     names, is_all = folder.list_below(path, depth=depth, most=_MOST_ENTRIES)
@@ -237,10 +227,7 @@ SHELL_TOOL = ModelTool(
 
 
 class Surroundings(NamedTuple):
-    """The environment of a command."""
-
     environ: Mapping[str, str]
-    """Its environment variables."""
 
     scratch: str | None
     """A folder for its outputs; None: a temporary one."""
@@ -250,12 +237,6 @@ class Surroundings(NamedTuple):
 
 
 def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings) -> str:
-    """Run a command.
-
-    Raises:
-        ToolFailed: it cannot be run.
-        AskFailed: a signal asked this process to end.
-    """
     command = arguments.text("command")
     if not command.strip() or "\0" in command:
         raise ToolFailed("shell needs a command")
@@ -373,11 +354,7 @@ class Toolbox:
     _runs: Mapping[str, RunTool]
 
     def run(self, call: ToolCall) -> ToolResult:
-        """Run *call*; an error becomes its result.
-
-        Raises:
-            AskFailed: a signal asked this process to end.
-        """
+        """Run *call*; an error becomes its result."""
         try:
             return ToolResult(call.id, self._run(call))
         except AskFailed:

@@ -19,8 +19,6 @@ _LONGEST_SHOWN = 200
 
 
 class ToolFailed(Refused):
-    """A tool call failed; the message is for the model."""
-
     code = "tool-failed"
 
 
@@ -34,11 +32,7 @@ class WorkFolder:
     """Files and folders, without symbolic links in their paths, that are not written."""
 
     def locate(self, path: str) -> tuple[str, ...]:
-        """Return the parts of *path* below the root; it may be absolute, and need not exist.
-
-        Raises:
-            ToolFailed: it is empty, or outside.
-        """
+        """Return the parts of *path* below the root; it may be absolute, and need not exist."""
         if not path.strip() or "\0" in path:
             raise ToolFailed("a path is needed, as src/main.py")
         real = os.path.realpath(os.path.join(self.root, path))
@@ -52,11 +46,7 @@ class WorkFolder:
         return tuple(part for part in real[len(self.root) :].split("/") if part)
 
     def open_file(self, path: str) -> int:
-        """Open the file at *path* for reading; return its descriptor.
-
-        Raises:
-            ToolFailed: it is outside, or not a regular file.
-        """
+        """Open the file at *path* for reading; return its descriptor."""
         parts = self.locate(path)
         if not parts:
             raise ToolFailed(f"{path} is a directory")
@@ -77,9 +67,6 @@ class WorkFolder:
         Missing folders are created; an existing file keeps its mode. Git directories are refused,
         whatever their name, and so are those that are *kept*: what is in them decides what the next
         git or uwf command runs.
-
-        Raises:
-            ToolFailed: it is outside, not a regular file, or in a git directory.
         """
         parts = self.locate(path)
         if not parts:
@@ -98,7 +85,6 @@ class WorkFolder:
 
     @property
     def _is_in_git_dir(self) -> bool:
-        """Check whether the root is below a git directory."""
         above = self.root
         while (parent := os.path.dirname(above)) != above:
             above = parent
@@ -125,11 +111,7 @@ class WorkFolder:
             os.close(folder)
 
     def list_below(self, path: str, *, depth: int, most: int) -> tuple[list[str], bool]:
-        """List the names below *path*, folders with a /, links with an @; return if it is all.
-
-        Raises:
-            ToolFailed: it is outside.
-        """
+        """List the names below *path*, folders with a /, links with an @; return if it is all."""
         parts = self.locate(path)
         top = os.path.join(self.root, *parts)
         found: list[str] = []
@@ -150,10 +132,7 @@ class WorkFolder:
 
 
 def open_work_folder(path: str, *, kept: Iterable[str] = ()) -> WorkFolder:
-    """Return the work folder at *path*; raise ToolFailed if it does not exist.
-
-    Nothing is written to *kept*: files and folders, which need not exist.
-    """
+    """Return the work folder at *path*, but for *kept* files, or raise ToolFailed."""
     root = os.path.realpath(path)
     if not os.path.isdir(root):
         raise ToolFailed(f"the work directory {path[:_LONGEST_SHOWN]} does not exist")

@@ -63,7 +63,6 @@ def run_check(session: Session, agent: str, timeout_s: int) -> dict[str, Any]:
 
 
 def _settings(session: Session) -> tuple[GitConfig, dict[str, str]]:
-    """Return the settings of the session's store, and the settings of adapters trusted there."""
     try:
         store = session.open_store()
     except NotAStore:

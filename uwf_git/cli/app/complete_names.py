@@ -111,7 +111,6 @@ def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
 
 
 def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-    """Complete NAME, which each group uses for its own."""
     group = ctx.parent.info_name if ctx.parent is not None else None
     if group == "workflow":
         return [each for each in _workflows(ctx, incomplete) if each.type == "plain"]

@@ -90,8 +90,6 @@ class Lines:
 
 
 class _Stream:
-    """One output of an agent, as text that is safe to show."""
-
     def __init__(self, lines: Lines, name: str) -> None:
         self.lines, self.name = lines, name
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -124,8 +122,6 @@ class _Stream:
 
 
 class _Reply(_Stream):
-    """The stdout of an agent."""
-
     def __init__(self, lines: Lines, name: str, log: _Stream) -> None:
         super().__init__(lines, name)
         self.log = log

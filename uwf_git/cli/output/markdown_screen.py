@@ -68,8 +68,6 @@ class _LeftHeading(Heading):
 
 
 class _PlainCode(TextElement):
-    """Code in one colour, indented."""
-
     style_name = "markdown.code_block"
 
     def __rich_console__(self, *_given: object) -> "list[Padding]":

@@ -21,10 +21,6 @@ def emit(
     *text* formats it for people instead of `render_text`. Its result may hold text of agents as it
     is: controls are escaped here, unless it is `Painted`. *none* is what
     people are told if the document is empty, on standard error.
-
-    Raises:
-        ReaderGone: the reader of standard output has left.
-        OutputFailed: standard output cannot be written.
     """
     write_stdout(_render(session, document, text))
     if none is not None and not document and session.output_format == "text":

@@ -158,7 +158,6 @@ def render_columns(
 def _fit(
     columns: list[Column], widths: dict[str, int], width: int
 ) -> tuple[list[Column], dict[str, int]]:
-    """Return the columns that have room, and their widths."""
     shown = columns
     while _least(shown, widths) > width and any(column.rank for column in shown):
         last = max(shown, key=lambda column: column.rank)

@@ -51,9 +51,6 @@ def open_project(session: Session, workdir: str) -> "tuple[Store | None, PlanSet
     """Return the store that a command in *workdir* would use, and the settings that count there.
 
     The store is None if there is none yet; then the settings are those of the user.
-
-    Raises:
-        NotAStore: the store that was named is not there.
     """
     from uwf_git.plan.settings import (  # noqa: PLC0415 (60 ms that help does not need)
         load_plan_settings,

@@ -169,7 +169,6 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
 
 
 def _find_state(settings: PlanSettings) -> dict[str, Any]:
-    """Return what the workflow's own state has otherwise."""
     named = {
         "planDir": (settings.plan_dir, DEFAULTS.plan_dir),
         "statusFile": (settings.status_file, DEFAULTS.status_file),
@@ -191,7 +190,6 @@ def _read_task(task: str | None, file: Input | None) -> str:
 def _name_agents(
     agent: str | None, verifier: str | None, ai: str | None, settings: PlanSettings
 ) -> tuple[str, ...]:
-    """Return who plays, by what was typed and then by the settings."""
     if agent is None and ai is None:
         agent, ai = settings.agent, settings.ai
         if agent is not None and ai is not None:
@@ -293,7 +291,6 @@ def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it
 def _name_new_agents(
     found: Snapshot, agent: str | None, verifier: str | None, ai: str | None
 ) -> tuple[str, ...]:
-    """Return who plays from now on, by what was typed."""
     named = _name_agents(agent, verifier, ai, DEFAULTS)
     binding = found.get_present().binding
     players = [get_typed(found, binding[role], AGENT_CONFIG) for role in (EXECUTOR, VERIFIER)]
@@ -334,9 +331,6 @@ def listening(
     """Listen for stop notices; yield None if that is not possible here, and nobody asked for it.
 
     If another process is to listen, *elsewhere*, only find out whether it can.
-
-    Raises:
-        CannotListen: the address that is set, or the *port* that was typed, is not to be had.
     """
     try:
         watch = StopWatch(settings, port=port)

@@ -149,11 +149,7 @@ def write_stderr(text: str) -> None:
 
 
 def wait_for_reader(seconds: float) -> None:
-    """Wait, but notice that the reader of standard output leaves meanwhile.
-
-    Raises:
-        ReaderGone: it has left.
-    """
+    """Wait, but notice that the reader of standard output leaves meanwhile."""
     import select  # noqa: PLC0415 (only who follows waits)
 
     poller = select.poll()

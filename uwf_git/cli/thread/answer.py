@@ -112,7 +112,6 @@ def command(session: Session, thread: str, *, head: str | None, message: str, **
 
 
 def _read_given(given: dict[str, Any]) -> PersonAnswer | None:
-    """Read the answer from the options; None if none was given."""
     meta, file = given["meta"], given["file"]
     if meta is not None and file is not None:
         raise _given_twice("whole", "--meta", "--file")
@@ -161,7 +160,6 @@ def _read_file(file: Input) -> PersonAnswer:
 
 
 def _ask(store: Store, caller: Caller, question: PersonQuestion, message: str) -> ThreadResult:
-    """Ask at the terminal, and record the answer."""
     try:
         terminal = Terminal(caller.environ, note=note)
     except NoTerminal:

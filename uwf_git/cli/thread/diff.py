@@ -45,7 +45,6 @@ def command(session: Session, a: str, b: str) -> None:
 
 
 def _coloured(text: str, screen: Screen) -> Painted:
-    """Return the lines of a diff, each side in its colour."""
     lines = visible_block(text).split("\n")
     return Painted("\n".join(screen.paint(line, _find_style(line)) for line in lines))
 

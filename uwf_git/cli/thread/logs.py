@@ -72,7 +72,6 @@ def command(session: Session, thread: str, last: int | None, follow: bool) -> No
 
 
 def _show(pieces: Iterable[LogPiece]) -> None:
-    """Print *pieces* as they come."""
     source = None
     for piece in pieces:
         if not piece.lines:

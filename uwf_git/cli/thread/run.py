@@ -142,11 +142,7 @@ class Driving(NamedTuple):
 
 
 def drive_and_tell(session: Session, store: Store, driving: Driving) -> None:
-    """Drive a thread here, or in the background, and print where it stands then.
-
-    Raises:
-        TurnFailed: an agent failed; the document is printed all the same.
-    """
+    """Drive a thread here, or in the background, and print where it stands then."""
     if driving.how.background:
         _start(session, store, driving)
         return
@@ -211,11 +207,7 @@ def _find_hold(store: Store, driving: Driving) -> Callable[..., Any]:
 
 
 def raise_if_failed(driven: Driven) -> None:
-    """Raise what ended a drive.
-
-    Raises:
-        TurnFailed: an agent failed.
-    """
+    """Raise what ended a drive."""
     if driven.stopped == "failed" and driven.failure is not None:
         raise driven.failure
     if driven.stopped == "killed":

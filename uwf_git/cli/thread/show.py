@@ -69,7 +69,6 @@ def _prefer_held(stop: Stop, document: dict[str, Any]) -> Stop:
 
 
 def _paint(text: str, status: str, screen: Screen) -> str:
-    """Return *text* with its status in colour, on a screen with its mark."""
     if screen.width is None:
         return text
     mark = screen.mark(status)
@@ -200,7 +199,6 @@ def _parent(document: dict[str, Any]) -> str | None:
 
 
 def _family(document: dict[str, Any], shorten: Callable[[str], str]) -> list[str]:
-    """Return a line for each branch, and for what holds the thread up."""
     branches = _branches(document.get("branches", []), "", shorten)
     lines = [f"{'branch':10}{line}" for line in branches]
     lines += describe_work(document)
@@ -266,7 +264,6 @@ def _describe_spent(document: dict[str, Any]) -> str | None:
 
 
 def _describe_agents(agents: dict[str, str]) -> str | None:
-    """Return the agent of each role, or of all of them."""
     if len(set(agents.values())) == 1:
         return next(iter(agents.values()))
     return " · ".join(f"{role} {_short(command)}" for role, command in agents.items()) or None
@@ -329,7 +326,6 @@ def describe_limits(document: dict[str, Any]) -> str | None:
 
 
 def _question(question: dict[str, Any]) -> list[str]:
-    """Return the question to a person."""
     lines = [f"question for {question['role']}:", ""]
     for part in (question.get("description"), question.get("systemPrompt")):
         text = (part or "").strip()

@@ -136,7 +136,6 @@ def _describe_branch(session: Session, store: Store, branch: BranchStep) -> str:
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:
-    """Return what the step did to a branch."""
     if branch.result is None:
         error = {} if branch.error is None else {"error": branch.error.message}
         return {"thread": branch.thread, **error}

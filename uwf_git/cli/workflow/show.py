@@ -63,7 +63,6 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
 
 
 def _about(row: dict[str, Any]) -> Cell:
-    """Return the description of a workflow, or its problem, on one line."""
     if "error" in row:
         return Styled(f"error: {row['error']}", "red")
     return " ".join(row["description"].split()) or None

@@ -1,8 +1,4 @@
-"""`uwf config`: the `uwf.*` settings in git config, checked when they are set.
-
-Unknown names are refused. A command that is set here is trusted, since the user typed it; one that
-`git config` set in a store is not.
-"""
+"""`uwf config`: the `uwf.*` settings in git config; a command that is set here is trusted."""
 
 import difflib
 import os
@@ -96,8 +92,6 @@ def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadU
 
 
 class Setting(NamedTuple):
-    """A setting with its present value."""
-
     name: str
     value: str | None
     meaning: str
@@ -113,13 +107,7 @@ def get_store_setting(store: Store, name: str) -> Setting:
 
 
 def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) -> Setting:
-    """Set *name* in the store's own config; `git config --global` sets it for all stores.
-
-    A command is trusted from now on: an agent to run in *cwd*, a listener in the store.
-
-    Raises:
-        BadUsage, Refused, BadCommand: no such setting exists, or it cannot have this value.
-    """
+    """Set *name* in the store's own config; a command is trusted from now on, an agent in *cwd*."""
     full = full_name(name)
     if full in _FLAGS and value.lower() not in _FLAG_VALUES:
         raise _bad_value(full, value)
@@ -147,7 +135,6 @@ def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) 
 
 
 def _check_number(name: str, config: GitConfig) -> None:
-    """Check a number by the function that reads it later."""
     if name in _RECEIVED:
         read_receive_limits(config)
         read_fetch_limits(config)
@@ -160,16 +147,12 @@ def _check_number(name: str, config: GitConfig) -> None:
 
 
 def list_settings(store: Store, *, with_seldom: bool = True) -> list[Setting]:
-    """List the settings, with their values or None.
-
-    Not *with_seldom*: of those that a person hardly ever sets, the ones that are set.
-    """
+    """List the settings, with their values or None; *with_seldom* also unset rare settings."""
     found = [Setting(name, store.config.get(name), told) for name, told in SETTINGS.items()]
     return [each for each in found if with_seldom or each.value or each.name not in _SELDOM]
 
 
 def full_name(name: str) -> str:
-    """Return the full name of a setting."""
     normal = normal_name(_with_prefix(name))
     for full in SETTINGS:
         if normal_name(full) == normal:

@@ -1,7 +1,4 @@
-"""Switch the debug log on as `UWF_DEBUG` says.
-
-UWF_DEBUG   1 is standard error; 0 or empty is off; anything else is a file to append to.
-"""
+"""Switch the debug log on as `UWF_DEBUG` says: 1 (standard error), 0, or a file to append to."""
 
 import os
 from collections.abc import Mapping
@@ -18,11 +15,7 @@ _STDERR = "1"
 def switch_on_debug_log(
     environ: Mapping[str, str], *, cwd: str, is_asked: bool = False
 ) -> dict[str, str]:
-    """Switch the debug log on if `UWF_DEBUG` or *is_asked* (the option) says so.
-
-    Returns:
-        The environment for child processes; they run in other directories, so the path is absolute.
-    """
+    """Switch the debug log on if asked for; return the environment for child processes."""
     value = environ.get(DEBUG_VARIABLE, "")
     if value in _OFF and not is_asked:
         return dict(environ)

@@ -35,8 +35,6 @@ from uwf_git.store.store import Store
 
 
 class Collected(NamedTuple):
-    """The outcome of a gc."""
-
     before: Counted
     after: Counted
     swept: int
@@ -47,12 +45,7 @@ class Collected(NamedTuple):
 
 
 def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
-    """Pack objects and refs of *store*, and remove what killed processes left.
-
-    Raises:
-        ProgramFailed, Refused: git could not pack it, or there is none.
-        BadRef, BadPackedRefs, RefLocked: its refs cannot be packed.
-    """
+    """Pack objects and refs of *store*, and remove what killed processes left."""
     with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
         last_failure = take_gc_log(store)
         before = count_files(store)
@@ -63,18 +56,12 @@ def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
 
 
 def is_gc_due(store: Store) -> bool:
-    """Check whether *store* is due for packing, did not fail lately, and is not being packed.
-
-    It is called after each command that writes, and costs three directory listings.
-    """
+    """Check whether *store* is due for packing, at the price of three directory listings."""
     return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
 
 
 def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
-    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error.
-
-    It raises as ``gc_store`` otherwise.
-    """
+    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error."""
     due = find_due(store)
     if not due:
         return unite_packs(store) > 0
@@ -106,10 +93,7 @@ def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
 
 
 def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Pack and unite what is due in *store*, in the background if it takes long.
-
-    Return what keeps it from being packed, once a day.
-    """
+    """Pack and unite what is due, in the background if it takes long; return what prevents it."""
     union, is_due = find_union(store), is_gc_due(store)
     needs_git = is_due and find_due(store).objects
     told = NO_GIT if needs_git and find_program("git", environ) is None else None

@@ -21,8 +21,6 @@ _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 
 
 class Initialized(NamedTuple):
-    """The outcome of an init."""
-
     store: Store
     created: bool
     """Whether there was no repository before."""
@@ -34,8 +32,8 @@ class Initialized(NamedTuple):
 def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initialized:
     """Make the repository at *path* a store; create it if it does not exist.
 
-    Without a path: the default store of the user. A *path* that leads to *cwd* or above it, such as
-    ``.``, stands for the repository that encloses it, if there is one.
+    Without a path: the default store of the user. A *path* that leads to *cwd* or above, such as
+    ``.``, stands for the repository around it, if there is any.
     """
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     git_dir = find_git_dir(target)
@@ -96,21 +94,15 @@ _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 
 
 class Shared(NamedTuple):
-    """The outcome of an init of a shared store."""
-
     store: Store
     created: bool
     """Whether there was no repository before."""
 
     hooks: list[str]
-    """The paths of its hooks."""
 
 
 def init_shared(path: str | None, cwd: str, environ: Mapping[str, str], *, python: str) -> Shared:
-    """Make the bare repository at *path* one that a group pushes to; create it if needed.
-
-    Its hooks run uwf with the interpreter *python*. Another call updates them.
-    """
+    """Make a bare repository at *path* for a group to push to; its hooks run uwf with *python*."""
     target = os.path.join(cwd, os.path.expanduser(path)) if path else default_path(environ)
     _check_hooks(target, environ)
     with shared_umask(_AS_A_GROUP):

@@ -69,37 +69,31 @@ def _check_failed(command: str, played: Played) -> AgentFailed:
 
 
 class CheckRequest(NamedTuple):
-    """The agent to check."""
-
     command: str
     timeout_s: int
     thread: ThreadId
     config: GitConfig
-    """The settings of the caller's store."""
 
     trusted: Mapping[str, str] = MappingProxyType({})
     """What ``find_trusted_settings`` finds in that store."""
 
 
 class AgentCheck(NamedTuple):
-    """The outcome of a check that succeeded."""
-
     meta: Any
     content: str
     rung: str | None
-    """How the meta was found; None if the agent does not report it."""
+    """How the meta was found; None if the agent does not report the rung."""
 
     usage: dict[str, Any] | None
     duration_ms: int
     prompt_characters: int
-    """The length of the prompt that it reports to have used; 0 if it reports none."""
+    """The length of the prompt that the agent reports; 0 without such a report."""
 
     heard: bool
     """Whether its text has the word of the task, which shows that it read the prompt."""
 
 
 def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -> AgentCheck:
-    """Let the agent take one step."""
     if request.command.strip() == PERSON:
         raise Refused(
             f"{PERSON} is a person: there is no program to check",
@@ -180,7 +174,6 @@ def _build_store(path: str, config: GitConfig) -> Store:
 
 
 def _with_absolute_path(command: str, cwd: str) -> str:
-    """Return *command* with the path of its program made absolute."""
     program, *words = split_command(command)
     if "/" not in program or os.path.isabs(program):
         return command

@@ -31,23 +31,19 @@ Agents = list[dict[str, Any]]
 
 
 class AgentSelection(NamedTuple):
-    """The agents that a command line selects."""
-
     command: str | None = None
-    """This command; with a thread or a workflow, its agents with this command."""
+    """Select this command; with a thread or a workflow, its agents with this command."""
 
     thread: str | None = None
     workflow: str | None = None
 
     cwd: str | None = None
-    """The directory whose project may have the workflow, and where the relative paths in a command
-    lead; None: neither."""
+    """The directory whose project may have the workflow, and to which relative paths belong."""
 
     stored: bool = False
     """What the store's git config trusts, as an older uwf wrote it."""
 
     setting: str | None = None
-    """This setting of the store's own config."""
 
 
 def _no_agent_selected(problem: str) -> BadUsage:
@@ -68,12 +64,6 @@ def _no_such_agent(place: str, agents: Agents) -> Refused:
 
 
 def trust(store: Store, selection: AgentSelection) -> Agents:
-    """Trust the agents that *selection* selects, and return them.
-
-    Raises:
-        NobodyMeant, Refused, BadCommand: *selection* selects none.
-        NoSuchThread, Refused: there is none of that name.
-    """
     agents = select_agents(store, selection)
     trust_agents(store, agents, _directory_of(store, selection))
     return agents
@@ -123,7 +113,7 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
 
 
 def _directory_of(store: Store, selection: AgentSelection) -> str | None:
-    """Return where the relative paths in the selected commands lead."""
+    """Return the directory where the relative paths in the selected commands begin."""
     if selection.setting is not None and not _is_for_agents(selection.setting):
         return store.path
     if selection.thread is None:

@@ -1,7 +1,4 @@
-"""A cheap first check for work on a thread; running.py finds the worker, but imports much more.
-
-A thread without these files is at rest; one that has them may be at rest too.
-"""
+"""A cheap first check for work on a thread; running.py finds the worker, but imports much more."""
 
 import os
 import stat
@@ -18,14 +15,12 @@ _DRIVE = ".drive"
 
 
 def may_be_active(store: Store, thread: ThreadId) -> bool:
-    """Return whether a process may be working on *thread*."""
     lock = store.local_path(_LOCKS, thread)
     # A lock is emptied when it is released, so most threads have empty lock files.
     return _has_content(lock) or _has_content(lock + _DRIVE) or has_runs(store, thread)
 
 
 def list_possibly_active(store: Store) -> list[ThreadId]:
-    """List the threads on which a process may be working, newest first."""
     folder = store.local_path(_LOCKS)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     locked = {

@@ -1,7 +1,7 @@
 """Mask the secrets of the agent's environment in its output before it is checked or recorded.
 
-An engine that takes up the run of another one need not have that environment: it finds the secrets
-by the fingerprints that lie beside the run.
+An engine that takes up another engine's run may not have that environment: it finds the secrets by
+the fingerprints that lie beside the run.
 """
 
 import os
@@ -32,15 +32,12 @@ _TELLING = 4
 
 
 class Secrets(NamedTuple):
-    """The secrets to mask in what one agent left."""
-
     known: tuple[str, ...]
 
     others: Fingerprints | None = None
     """Fingerprints of secrets that this process does not know."""
 
     def find_in(self, value: Any) -> tuple[str, ...]:
-        """Return the known secrets, and those of the others that are in the texts of *value*."""
         if self.others is None:
             return self.known
         data = b"\0".join(_walk_texts(value))
@@ -48,14 +45,12 @@ class Secrets(NamedTuple):
 
 
 def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
-    """Write the fingerprints of the secrets in the agent's environment beside its run."""
     secrets = find_secrets(environ)
     if secrets:
         run.write_prints(format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
 
 
 def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
-    """Return the secrets in *environ*, and those that the agent of *run* had."""
     known = find_secrets(environ)
     document = run.read_prints()
     try:
@@ -67,7 +62,6 @@ def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
 
 
 def mask_run(run: AgentRun, secrets: Secrets) -> AgentRun:
-    """Return *run* with all secrets in its outputs masked."""
     found = secrets.find_in((run.stdout, run.stderr))
     stdout, stderr = run.stdout, run.stderr
     if run.outcome != "exited":
@@ -82,7 +76,6 @@ def _without_half(output: bytes, secrets: Sequence[str]) -> bytes:
 
 
 def mask_played(played: Played, known: Secrets) -> Played:
-    """Return *played* with all secrets masked."""
     secrets = known.find_in(played)
     if not secrets:
         return played

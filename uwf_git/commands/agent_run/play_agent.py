@@ -99,15 +99,13 @@ from uwf_git.store.threads.run_dir import RunDir
 MAX_BYTES = 1024 * 1024
 
 RUNG = "file"
-"""How the meta of such a reply was found."""
+"""How the meta of a reply from the output file was found."""
 
 FILE = "output-file"
 """The kind of a failed attempt whose agent left something else there, and no fit answer."""
 
 
 class OutputFileUnusable(AgentFailed):
-    """The agent could not leave its meta in the file that its role names."""
-
     code = "output-file-unusable"
 
     def __init__(self, error: BadFileBelow) -> None:
@@ -118,25 +116,18 @@ class OutputFileUnusable(AgentFailed):
 
 
 class Report(NamedTuple):
-    """What an agent has left in its output file."""
-
     path: str
     meta: Any
     problem: str | None = None
-    """Why that is not its meta; None: it fits."""
+    """Why that is no fit meta; None: it fits."""
 
     @property
     def message(self) -> str:
-        """What is wrong, in words."""
         return f"its outputFile {self.path}: {self.problem}"
 
 
 def prepare_output_file(turn: Turn) -> None:
-    """Remove the output file of an earlier try, and remember the path for this one.
-
-    Raises:
-        OutputFileUnusable: it is not below the work directory, or cannot be removed.
-    """
+    """Remove the output file of an earlier try, and remember the path for this one."""
     if turn.asked.output_file is None:
         return
     try:
@@ -149,10 +140,7 @@ def prepare_output_file(turn: Turn) -> None:
 
 
 def find_report(turn: Turn, secrets: Secrets) -> Report | None:
-    """Return what the agent of *turn* has left in its output file; None if there is no such file.
-
-    It may be asked while the agent is at work. *secrets* are masked in it.
-    """
+    """Return what the agent, perhaps still at work, left in its output file, masked, or None."""
     path = turn.run_dir.read_output_file()
     if not path:
         return None
@@ -172,7 +160,6 @@ def find_report(turn: Turn, secrets: Secrets) -> Report | None:
 
 
 def find_meta_problem(turn: Turn, meta: Any) -> str | None:
-    """Return why *meta* does not fit the role of *turn*; None if it does."""
     schema = get_schema(turn.snapshot, turn.asked.output_schema)
     return find_reply_problem(schema, {"meta": meta})
 
@@ -195,7 +182,7 @@ _ENDED = b"it has left its report and stays open; it is ended, and that is its a
 
 
 def with_end(turn: Turn, listener: Listener, environ: Mapping[str, str]) -> Listener:
-    """Return *listener* so that an agent which has left its meta is ended once it may be."""
+    """Return *listener* so that an agent that has left its meta is ended once it may be."""
 
     def is_done() -> bool:
         if turn.run_dir.read_report():
@@ -224,7 +211,7 @@ def _keep_report(turn: Turn, secrets: Secrets) -> bool:
 
 
 def find_kept_report(turn: Turn) -> Report | None:
-    """Return what was kept before the agent of *turn* was ended; None if nothing was."""
+    """Return what was kept before the agent of *turn* was ended, or None."""
     document = turn.run_dir.read_report()
     try:
         return Report(turn.run_dir.read_output_file(), parse_strict_json(document))
@@ -347,7 +334,7 @@ class OtherAgentRuns(Conflict):
 
 
 class OtherAgentFinished(Conflict):
-    """A finished run waits to be recorded, and it is not the turn's agent who ran."""
+    """A finished run waits to be recorded, and another agent than the turn's agent ran."""
 
     code = "other-agent-finished"
 
@@ -367,10 +354,7 @@ def agent_player(
     on_stdout: OnOutput | None = None,
     on_tick: OnTick = ignore_tick,
 ) -> Player:
-    """Return a player that runs the turn's agent command, or its checks once it has answered.
-
-    It passes their masked output on.
-    """
+    """Return a player of the turn's agent, or of its checks, that passes their masked output on."""
     listener = Listener(on_stderr, on_stdout, on_tick)
 
     def play(turn: Turn) -> Played:
@@ -380,12 +364,9 @@ def agent_player(
 
 
 def play_agent(turn: Turn, listener: Listener) -> Played:
-    """Run the agent of *turn*, or take up the run of a killed engine, and read its reply.
+    """Run the agent of *turn*, or take up a killed engine's run, and read its reply.
 
     *listener* receives the output with keys masked, as it is recorded.
-
-    Raises:
-        BadCommand, WorkdirMissing: the agent cannot be started; nothing is recorded.
     """
     environ = agent_environ(turn)
     try:
@@ -472,7 +453,7 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     """Let only the turn that began a run take it up, and never discard a finished run.
 
     A step takes up the turn of a run whatever it would choose itself (step/ending.py), so this
-    refuses only a choice by hand, and runs that do not say whose they are.
+    refuses only a choice by hand, and runs that do not name their turn.
     """
     if is_run_of(turn):
         return
@@ -550,7 +531,6 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
 
 
 def _parse(turn: Turn, stdout: bytes, protocol: Protocol) -> AgentReply:
-    """Return the reply in *stdout*; an object without a meta may be the meta itself."""
     try:
         return parse_reply(stdout, protocol=protocol, is_free=turn.is_free)
     except BadReply as error:
@@ -631,7 +611,6 @@ def _name_limit(turn: Turn, played: Played) -> Played:
 
 
 def _describe_end(run: AgentRun) -> str:
-    """Return in words how a run failed."""
     if run.outcome == "timed-out":
         return f"it exceeded its time limit and was stopped after {run.duration_ms / 1000:.1f} s"
     if run.outcome == "too-much-output":

@@ -37,7 +37,6 @@ from uwf_git.store.threads.run_dir import RunDir
 
 
 def agent_environ(turn: Turn) -> dict[str, str]:
-    """Return the inherited environment with the variables that the agent's settings add."""
     return {**turn.environ, **turn.agent.payload.get("env", {})}
 
 
@@ -92,8 +91,6 @@ class CheckMissing(AgentFailed):
 
 
 class _Checked(NamedTuple):
-    """What one check came to."""
-
     log: bytes
     duration_ms: int
     error: dict[str, str] | None = None
@@ -104,13 +101,7 @@ class _Checked(NamedTuple):
 
 
 def require_programs(turn: Turn) -> None:
-    """Check that the programs of the checks are there, before the agent is paid.
-
-    One that is a path may be what the agent is to make.
-
-    Raises:
-        CheckMissing: the program of one is not on the PATH.
-    """
+    """Check that the programs of checks exist before the agent is paid; a path it may yet make."""
     path = _search_path(turn)
     for command in turn.asked.checks:
         program = split_command(command)[0]
@@ -124,8 +115,8 @@ def require_programs(turn: Turn) -> None:
 def run_checks(turn: Turn, listener: Listener) -> Played:
     """Return what the agent of *turn* answered, with the output of the checks in its log.
 
-    If one fails, return a failed turn instead; the checks after it do not run. If one is stopped
-    or interrupted, the answer stays in the run directory, if it is there, and all run again at the
+    If a check fails, return a failed turn instead; the checks after it do not run. If a check is
+    stopped or interrupted, the answer stays in the run directory, and all checks run again at the
     next step. *listener* receives their output, with keys masked.
     """
     played = turn.answered

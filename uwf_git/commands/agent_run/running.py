@@ -30,14 +30,10 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class Running(NamedTuple):
-    """A thread that is being worked on."""
-
     thread: ThreadId
     role: str | None
-    """The role that is being played; None between two steps."""
 
     agent: str | None
-    """The name of its agent."""
 
     pid: int | None
     """The engine's pid; None if it is dead and its agent works on, or on another machine."""
@@ -49,14 +45,13 @@ class Running(NamedTuple):
     """Start of the step, or of the drive between two steps, in milliseconds since 1970."""
 
     is_driven: bool
-    """The thread has a driver."""
 
     last_output: int | None = None
     """When its agent printed last, or else began, in milliseconds since 1970."""
 
 
 def find_running(store: Store, thread: ThreadId) -> Running | None:
-    """Return the step, driver or orphaned agent that works on *thread*; None if there is none."""
+    """Return the step, driver or orphaned agent that works on *thread*, or None."""
     holder, driver = find_holder(store, thread), find_driver(store, thread)
     found = _find_agent(store, thread)
     output = None if found is None else find_last_output_ms(found.run.path)
@@ -83,14 +78,12 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
 
 
 def is_at_work(store: Store, thread: ThreadId) -> bool:
-    """Return whether a step, driver or agent is at work on *thread*."""
     # Locks first: the search for an orphaned agent costs more.
     is_locked = find_holder(store, thread) or find_driver(store, thread)
     return bool(is_locked) or _find_agent(store, thread) is not None
 
 
 def is_any_at_work(store: Store, family: Family) -> bool:
-    """Return whether a step, driver or agent is at work on a thread or a branch of it."""
     # The thread first, which costs least.
     if is_at_work(store, family.root):
         return True
@@ -110,10 +103,7 @@ def stamp_work(store: Store) -> dict[ThreadId, tuple[object, ...]]:
 
 
 def list_running(store: Store, root: ThreadId | None = None) -> list[Running]:
-    """List the threads of *store* that are being worked on, newest first.
-
-    With *root* only that thread and its branches.
-    """
+    """List the threads of *store*, or *root* and its branches, that are worked on, newest first."""
     family = None if root is None else Family(store, root)
     threads = list_possibly_active(store)
     found = (find_running(store, each) for each in threads if family is None or each in family)
@@ -218,7 +208,6 @@ def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
 # itself.
 
 THREAD_VARIABLE = "UWF_THREAD_ID"
-"""Names the thread of an agent, in the environment of the agent."""
 
 
 def _inside_thread(thread: ThreadId) -> Refused:

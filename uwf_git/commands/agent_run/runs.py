@@ -63,7 +63,6 @@ def read_found_state(run: RunDir, *, is_held: bool) -> RunState:
 
 
 def is_finished(run: RunDir) -> bool:
-    """Return whether the agent of a run has ended with an exit status."""
     # The lock does not matter then: a daemon may hold it.
     return isinstance(read_run_state(run.path, alive_is_held=False), RunFinished)
 
@@ -74,7 +73,6 @@ def is_left(run: RunDir) -> bool:
 
 
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
-    """List the commits of *thread* after which an agent has finished and is not recorded."""
     return [run.commit for run in list_run_dirs(store, thread) if is_finished(run)]
 
 
@@ -99,25 +97,18 @@ def forget_recorded_runs(store: Store, thread: ThreadId) -> None:
 
 
 class BegunTurn(NamedTuple):
-    """The turn of a run, as its directory names it."""
-
     role: str
     agent: NodeHash
-    """The name of its AgentConfig."""
 
     program: str
     payload: Mapping[str, Any]
-    """The payload of its AgentConfig."""
 
     at: str | None = None
-    """The place of a flow that it plays."""
+    """The place of a flow that the turn plays."""
 
 
 def describe_turn(turn: Turn) -> str:
-    """Return the text by which the run directory names a turn.
-
-    One line, the agent as JSON, and of a flow the place.
-    """
+    """Return the line by which the run directory names a turn: agent and place as JSON."""
     payload = turn.agent.payload
     line = f"{turn.role} {turn.agent.hash} {first_line(agent_name(payload['command']))}"
     place = "" if turn.at is None else f"{turn.at}\n"
@@ -125,7 +116,7 @@ def describe_turn(turn: Turn) -> str:
 
 
 def read_begun_turn(run: RunDir) -> BegunTurn | None:
-    """Return which turn a run belongs to; None if there is none, or it is not readable."""
+    """Return which turn a run belongs to; None if its directory names none that can be read."""
     line, _, rest = run.read_turn().partition("\n")
     document, _, place = rest.partition("\n")
     role, _, rest = line.partition(" ")
@@ -140,7 +131,6 @@ def read_begun_turn(run: RunDir) -> BegunTurn | None:
 
 
 def is_run_of(turn: Turn) -> bool:
-    """Return whether the run in the directory of *turn* was begun by such a turn."""
     begun = read_begun_turn(turn.run_dir)
     if begun is None:
         return False
@@ -148,7 +138,6 @@ def is_run_of(turn: Turn) -> bool:
 
 
 def find_player(run: RunDir) -> tuple[str | None, str | None]:
-    """Return role and agent name of a run, each None if it is unknown."""
     # That of a check has no agent.
     role, _, rest = run.read_turn().partition("\n")[0].partition(" ")
     return role or None, rest.partition(" ")[2] or None
@@ -175,10 +164,7 @@ def stop_agents(
     """Stop the agents of *thread*, wait for their engines to record; return whether there were any.
 
     The caller prevents new steps (a pause, ``lock_stop``). *before* is called before an agent is
-    stopped: one that called this process may take it along.
-
-    Raises:
-        ThreadBusy: the agent has ended, but its engine has not; at once if that is stopped itself.
+    stopped: an agent that called this process may take it along.
     """
     stopped = False
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
@@ -210,9 +196,6 @@ def lock_stopped(
     """Stop the agents of *thread* and hold its lock; the caller holds ``lock_stop``.
 
     *before* is called before an agent is stopped.
-
-    Raises:
-        ThreadBusy: as ``stop_agents``; or a process of another machine holds the lock.
     """
     deadline = time.monotonic() + DEFAULT_GRACE_S + _PATIENCE_S
     with ExitStack() as stack:

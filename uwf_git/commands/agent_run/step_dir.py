@@ -34,7 +34,6 @@ _KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
 
 
 def read_step_dir(step_dir: str) -> StepFiles:
-    """Return what an agent left in *step_dir*."""
     failure = _read_failure(os.path.join(step_dir, FAILURE))
     kind, usage, reset_at = (failure.get(name) for name in ("kind", "usage", "resetAt"))
     return StepFiles(
@@ -47,7 +46,6 @@ def read_step_dir(step_dir: str) -> StepFiles:
 
 
 def add_to_trace(step_dir: str, event: Mapping[str, Any]) -> None:
-    """Add *event* to the trace of an agent that may be at work, as it does itself."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     file = os.open(os.path.join(step_dir, TRACE), flags | os.O_CLOEXEC, 0o666)
     try:

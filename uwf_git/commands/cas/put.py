@@ -32,8 +32,6 @@ _Found = list[tuple[str, str]]
 
 
 class InvalidPayload(Refused):
-    """The payload does not fit its type."""
-
     code = "invalid-payload"
 
     def __init__(self, type_node: Node, problems: list[Problem]) -> None:
@@ -56,14 +54,13 @@ class InvalidPayload(Refused):
 
 
 def check_payload(type_node: Node, payload: Any) -> None:
-    """Check that *payload* fits *type_node*."""
     problems = find_problems(type_node, payload)
     if problems:
         raise InvalidPayload(type_node, problems)
 
 
 def find_problems(type_node: Node, payload: Any) -> list[Problem]:
-    """List where *payload* does not fit *type_node*; of a meta-schema it is a JSON Schema."""
+    """List where *payload* does not fit *type_node*; if that is the meta-schema, as a schema."""
     schema = type_node.payload
     if not type_node.is_self_typed and _is_plain(schema, payload):
         return []
@@ -103,7 +100,7 @@ def _check_limited(check: Callable[[], _Found], *, size_bytes: int) -> _Found:
 
 
 def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> None:
-    """Put *node* and its closure at refs/cas/nodes; nodes that it has stay as they are."""
+    """Put *node* and its closure at refs/cas/nodes; nodes that are there stay as they are."""
     by_hand = open_root(store, NODES_REF)
     closure: dict[NodeHash, Node] = {}
     missing: dict[NodeHash, NodeHash] = {}
@@ -138,22 +135,13 @@ def keep_node(store: Store, caller: Caller, lookup: NodeLookup, node: Node) -> N
 
 
 class PutNode(NamedTuple):
-    """A node that is in the store."""
-
     hash: NodeHash
     new: bool
     """Whether no ref held it before."""
 
 
 def put_payload(store: Store, caller: Caller, type_text: str | None, payload: Any) -> PutNode:
-    """Store *payload* as a node of the type *type_text*; None makes a meta-schema.
-
-    Putting the same again changes nothing. It raises as ``keep_node``.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: there is no such type.
-        NotCanonical, InvalidPayload: no node, or none of this type, can hold the payload.
-    """
+    """Store *payload* as a node of the type *type_text*, once; None makes a meta-schema."""
     lookup = NodeLookup(store)
     now_ms = caller.now_ms()
     if type_text is None:
@@ -182,27 +170,18 @@ def _find_same(lookup: NodeLookup, node: Node) -> Node | None:
 
 
 class Bootstrapped(NamedTuple):
-    """The hashes of the built-in schemas."""
-
     meta: NodeHash
-    """The meta-schema, which is its own type."""
 
     schemas: dict[str, NodeHash]
-    """The hashes by name."""
 
 
 def bootstrap_store(store: Store, caller: Caller) -> Bootstrapped:
-    """Put the built-in schemas at refs/cas/nodes; doing it again changes nothing.
-
-    Threads and workflows have copies of their own. These can be fetched and read with git alone
-    before there is any thread.
-    """
+    """Put the built-in schemas at refs/cas/nodes, readable before there is any thread."""
     put_nodes(store, [], caller.signing(store))
     return Bootstrapped(META, dict(BUILTIN_TYPES))
 
 
 def init_cas(path: str | None, caller: Caller) -> Initialized:
-    """Make the repository at *path* a store, as ``init_store``, and bootstrap it."""
     made = init_store(path, caller.cwd, caller.environ)
     bootstrap_store(made.store, caller)
     return made

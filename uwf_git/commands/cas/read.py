@@ -35,16 +35,11 @@ def find_plain_type(text: str) -> NodeHash | None:
 
 
 def resolve_type(lookup: NodeLookup, text: str) -> NodeHash:
-    """Find the type *text*: a built-in name, a hash, or a unique prefix of one.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
-    """
+    """Find the type *text*: a built-in name, a hash, or a unique prefix of a hash."""
     return find_plain_type(text) or lookup.resolve(parse_node_prefix(text))
 
 
 def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
-    """Return the schema node *name*."""
     node = lookup.get_type(name)
     if not is_schema(lookup, node):
         raise Refused(
@@ -58,7 +53,6 @@ def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
 
 
 def is_schema(lookup: NodeLookup, node: Node) -> bool:
-    """Check whether *node* is a schema."""
     if node.is_self_typed:
         return True
     try:
@@ -70,13 +64,7 @@ def is_schema(lookup: NodeLookup, node: Node) -> bool:
 def hash_payload(
     type_text: str | None, payload: Any, *, open_store: Callable[[], Store]
 ) -> NodeHash:
-    """Return the name of a node of the type *type_text* with *payload*; None is for a meta-schema.
-
-    *open_store* is only called to resolve a prefix.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *type_text* names no type, or several.
-    """
+    """Return the name of a node with *payload*; *type_text* None is for a meta-schema."""
     if type_text is None:
         return self_typed_hash(payload)
     type_hash = find_plain_type(type_text) or resolve_type(NodeLookup(open_store()), type_text)
@@ -91,14 +79,12 @@ _NAMES = ("title", "name", "role", "command", "prompt")
 
 
 class NodeRow(NamedTuple):
-    """One node in a list."""
-
     hash: NodeHash
     type: NodeHash | None
     """None if the node cannot be read."""
 
     type_name: str | None
-    """The title of its schema; None if it has none, or cannot be read."""
+    """The title of its schema; None without a title, or if the schema cannot be read."""
 
     summary: str
     """One line of the payload; "" if the node cannot be read."""
@@ -108,7 +94,6 @@ class NodeRow(NamedTuple):
 
 
 def build_row(lookup: NodeLookup, name: NodeHash) -> tuple[NodeRow, Node | None]:
-    """Return the row of the node *name*, and the node if it can be read."""
     try:
         node = lookup.find(name)
     except StoreDamaged as error:
@@ -119,13 +104,12 @@ def build_row(lookup: NodeLookup, name: NodeHash) -> tuple[NodeRow, Node | None]
 
 
 def find_title(payload: Any) -> str | None:
-    """Return the title of a schema in one line; None if it has none."""
     title = payload.get("title") if isinstance(payload, dict) else None
     return " ".join(title.split()) or None if isinstance(title, str) else None
 
 
 def find_type_name(lookup: NodeLookup, node: Node) -> str | None:
-    """Return the title of the schema of *node*; None if it has none, or cannot be read."""
+    """Return the title of the schema of *node*; None without a title, or if it cannot be read."""
     try:
         return find_title(lookup.get_type(node.type).payload)
     except (NoSuchNode, StoreDamaged):
@@ -133,7 +117,6 @@ def find_type_name(lookup: NodeLookup, node: Node) -> str | None:
 
 
 def summarize(node: Node) -> str:
-    """Return one short line of the payload of *node*."""
     return _short(_words(node.payload))
 
 
@@ -165,8 +148,6 @@ def _short(text: str) -> str:
 
 
 class Reached(NamedTuple):
-    """One node on a walk."""
-
     depth: int
     """The length of the shortest path of references."""
 
@@ -177,11 +158,7 @@ class Reached(NamedTuple):
 
 
 def walk_nodes(store: Store, text: str) -> list[Reached]:
-    """List the node *text* and all nodes that it reaches, each once, nearest first.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
+    """List the node *text* and all nodes that it reaches, each once, nearest first."""
     lookup = NodeLookup(store)
     first = lookup.get(lookup.resolve(parse_node_prefix(text))).hash
     reached: list[Reached] = []
@@ -207,8 +184,6 @@ def _targets(lookup: NodeLookup, node: Node) -> list[NodeHash]:
 
 
 class Reference(NamedTuple):
-    """A reference of a node."""
-
     as_type: bool
     """Whether it is the node's type; else it is in the payload."""
 
@@ -216,11 +191,7 @@ class Reference(NamedTuple):
 
 
 def list_references(store: Store, text: str) -> list[Reference]:
-    """List the references of the node *text*, its type first.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
+    """List the references of the node *text*, its type first."""
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return [
@@ -230,8 +201,6 @@ def list_references(store: Store, text: str) -> list[Reference]:
 
 
 class Presence(NamedTuple):
-    """Whether a node is in the store."""
-
     hash: str
     """Its name; of an absent node, the text that was given."""
 
@@ -239,11 +208,6 @@ class Presence(NamedTuple):
 
 
 def has_node(store: Store, text: str) -> Presence:
-    """Check whether any ref holds the node *text*.
-
-    Raises:
-        NotANodeHash, Refused: no node can have this name, or several do.
-    """
     prefix = parse_node_prefix(text)
     lookup = NodeLookup(store)
     try:
@@ -254,34 +218,23 @@ def has_node(store: Store, text: str) -> Presence:
 
 
 class FoundNode(NamedTuple):
-    """A node, and the title of its schema."""
-
     node: Node
     type_name: str | None
-    """None if the schema has no title, or cannot be read."""
 
 
 def get_node(store: Store, text: str) -> FoundNode:
-    """Return the node *text*.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: no node has this name, or several.
-    """
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(parse_node_prefix(text)))
     return FoundNode(node, find_type_name(lookup, node))
 
 
 class Content(NamedTuple):
-    """The content of a node."""
-
     payload: Any
     raw: bytes | None
     """The bytes of a Text or Bytes node; None for any other node."""
 
 
 def cat_node(store: Store, text: str) -> Content:
-    """Return the content of the node *text*; it raises as ``get_node``."""
     node = get_node(store, text).node
     return Content(node.payload, _raw(node))
 

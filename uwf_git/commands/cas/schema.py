@@ -23,19 +23,16 @@ from uwf_git.store.store import Store
 
 
 class SchemaRow(NamedTuple):
-    """One schema."""
-
     hash: NodeHash
     title: str | None
-    """Its title; None if it has none."""
 
     builtin: bool
     problem: str | None = None
-    """Why the node cannot be read; it may be no schema then."""
+    """Why the node cannot be read; such a node may be no schema."""
 
 
 def list_schemas(store: Store, *, limit: int | None = None) -> list[SchemaRow]:
-    """List the built-in schemas, then the others by title; a damaged node is a row that says so."""
+    """List the built-in schemas, then the others by title; a damaged node gets a row as well."""
     rows = [SchemaRow(each.hash, find_title(each.payload), builtin=True) for each in BUILTIN_NODES]
     by_hand = open_root(store, NODES_REF)
     lookup = NodeLookup(store)
@@ -58,23 +55,14 @@ def _rows(by_hand: NodeRoot, lookup: NodeLookup, name: NodeHash) -> list[SchemaR
 
 
 class NodeValidation(NamedTuple):
-    """The outcome of a check."""
-
     schema: NodeHash
     problems: tuple[Problem, ...]
-    """Empty if the node is valid."""
 
 
 def validate_node(
     store: Store, text: str, read_value: Callable[[], Any] | None = None
 ) -> NodeValidation:
-    """Check the node *text* against its type; with *read_value*, check that value against the node.
-
-    *read_value* is only called once the schema was found.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no node, or several.
-    """
+    """Check the node *text* against its type, or what *read_value* returns against it."""
     lookup = NodeLookup(store)
     name = resolve_type(lookup, text)
     if read_value is not None:
@@ -88,16 +76,11 @@ def validate_node(
 
 
 def put_schema(store: Store, caller: Caller, schema: Any) -> PutNode:
-    """Store *schema* as a node of the built-in meta-schema; it raises as ``put_payload``."""
     return put_payload(store, caller, META, schema)
 
 
 def get_schema_payload(store: Store, text: str) -> Any:
-    """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of one.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: *text* names no schema, or several.
-    """
+    """Return the JSON Schema *text*: a built-in name, a hash, or a unique prefix of a hash."""
     lookup = NodeLookup(store)
     return get_schema(lookup, resolve_type(lookup, text)).payload
 
@@ -108,31 +91,21 @@ def get_schema_payload(store: Store, text: str) -> Any:
 
 
 class NodeFinding(NamedTuple):
-    """A problem with a node."""
-
     node: NodeHash
     message: str
     ref: str | None = None
     """The ref whose copy is damaged; None if the problem is in the node itself."""
 
     path: str | None = None
-    """The place in the payload; None if it is the whole node."""
+    """The place in the payload; None for the whole node."""
 
 
 class NodeVerification(NamedTuple):
-    """The outcome of a check."""
-
     checked: tuple[NodeHash, ...]
     findings: tuple[NodeFinding, ...]
-    """Empty if the nodes are whole."""
 
 
 def verify_nodes(store: Store, texts: list[str]) -> NodeVerification:
-    """Check the nodes *texts*: hashes, or unique prefixes.
-
-    Raises:
-        NotANodeHash, NoSuchNode, Refused: one names no node, or several.
-    """
     lookup = NodeLookup(store)
     names = [lookup.resolve(parse_node_prefix(text)) for text in texts]
     checked = list(dict.fromkeys(names))

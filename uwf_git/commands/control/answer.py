@@ -47,8 +47,6 @@ _MOST_TRIES = 20
 
 
 class AnswerRefused(Refused):
-    """The answer does not fit the role."""
-
     code = "answer-refused"
 
     def __init__(self, question: "PersonQuestion", problem: str) -> None:
@@ -62,18 +60,15 @@ class AnswerRefused(Refused):
 
 
 class PersonQuestion(NamedTuple):
-    """The question to a person: whose turn it is, and at which step."""
-
     thread: ThreadId
     head: NodeHash
-    """The newest step; the same role may be asked again after the next one."""
+    """The newest step; the same role may be asked again after the next step."""
 
     role: str
     schema: Any
     """The JSON Schema of the meta."""
 
     agent: Node
-    """The AgentConfig node of the person."""
 
     is_put: bool = True
     """The thread waits for the answer; False: it is ready, and its next step would wait."""
@@ -83,14 +78,11 @@ class PersonQuestion(NamedTuple):
 
     @property
     def wants(self) -> str:
-        """The fields of the answer, in one line."""
         lines = (line.strip().removeprefix("- ") for line in list_questions(self.schema))
         return "; ".join(line.rstrip(".") for line in lines)
 
 
 class PersonAnswer(NamedTuple):
-    """A person's answer."""
-
     meta: Any
     content: str = ""
     state: Mapping[str, Any] | None = None
@@ -103,21 +95,14 @@ class PersonAnswer(NamedTuple):
     """The whole answer, if it was not UTF-8."""
 
     note: str = ""
-    """The body of the commit."""
 
 
 def read_question(
     store: Store, caller: Caller, text: str, *, default: str | None = None
 ) -> PersonQuestion:
-    """Return the question to a person in the thread that *text* names.
+    """Return the question to a person, now or next, in the thread that *text* names.
 
-    The thread waits for a person, or it is ready and a person's turn is next. *default* is the
-    agent of unbound roles, before the configured one.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        WrongStatus: it is not a person's turn.
-        LimitReached: the thread may take no further step.
+    *default* is the agent of unbound roles, before the configured agent.
     """
     thread = read_active(store, text)[0].thread
     # If the thread is busy, the process that holds the lock takes over what a remote has.
@@ -130,14 +115,6 @@ def read_question(
 def answer_thread(
     store: Store, caller: Caller, question: PersonQuestion, answer: PersonAnswer
 ) -> ThreadResult:
-    """Record *answer* to *question*.
-
-    Raises:
-        AnswerRefused: the answer does not fit the role; nothing is recorded.
-        HeadMoved: the question is no longer open.
-        ThreadBusy: another process holds the thread's lock.
-        WrongStatus, ThreadNotActive, LimitReached, EndedElsewhere: the thread takes no answer now.
-    """
     thread = question.thread
     _check_answer(question, answer)
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
@@ -158,7 +135,7 @@ def answer_thread(
 
 
 def _find_same(store: Store, snapshot: Snapshot, question: PersonQuestion) -> PersonQuestion:
-    """Return the question as it is now, or raise ``HeadMoved`` if another one is open."""
+    """Return the question as it is now, or raise ``HeadMoved`` if another question is open."""
     now = _find_question(store, snapshot, question.agent.payload["command"])
     if (now.head, now.role, now.at) != (question.head, question.role, question.at):
         raise HeadMoved(question.thread)
@@ -272,7 +249,6 @@ def _list_asking(store: Store, snapshot: Snapshot) -> list[ThreadId]:
 
 
 def _is_asked(snapshot: Snapshot) -> bool:
-    """Check whether a thread waits for a person."""
     waiting = snapshot.get_present().waiting
     return snapshot.record.status == "waiting" and waiting is not None and waiting.until is None
 
@@ -336,8 +312,6 @@ Edit = Callable[[str], str | None]
 
 
 class FilledForm(NamedTuple):
-    """A person's answer."""
-
     meta: Any
     content: str
 
@@ -358,7 +332,6 @@ def build_page(context: AgentContext) -> str:
 
 
 def ask_person(asker: FormIO, role: RoleView, *, check: CheckAnswer, edit: Edit) -> FilledForm:
-    """Ask for the fields and the text until the person hands them in."""
     meta, content = None, ""
     while True:
         asker.say(f"----- Your answer as {role.name} -----\n")

@@ -1,7 +1,7 @@
 """`uwf thread append`: add roles and transitions to the workflow of one running thread.
 
-The new Workflow node is checked like one that was put, and lives in the thread alone; the registry
-keeps its versions. How the two are joined: model/definition/append.py. Source: seed 004, append.
+The new Workflow node is checked as in a put, and lives in the thread alone. How the two are joined:
+model/definition/append.py. Source: seed 004, append.
 """
 
 from collections.abc import Mapping
@@ -40,12 +40,9 @@ from uwf_git.store.trust import trust_agents
 
 
 class AppendRequest(NamedTuple):
-    """The addition to a thread's workflow."""
-
     thread: str
     source: bytes
-    """YAML with ``roles``, ``moderator`` and ``agentOverrides``; of a flow a list of nodes, or
-    ``nodes``, ``roles`` and ``agentOverrides``."""
+    """YAML: ``roles``, ``moderator``, ``agentOverrides``; for a flow ``nodes`` or a list."""
 
     path: str | None = None
     """Where the file lies, to find its includes; None: it can include nothing."""
@@ -55,22 +52,17 @@ class AppendRequest(NamedTuple):
     """Of a flow: the id or name of a container, at whose end the nodes go; None: after the root."""
 
     default_agent: str | None = None
-    """$UWF_AGENT: the agent of a new role that the file binds to none."""
+    """$UWF_AGENT: the agent of a new role that the file binds to no agent."""
 
     new_agents: Mapping[str, str] = MappingProxyType({})
-    """Commands by role, of new roles, and of others, which are left out."""
+    """Commands by role; roles that are not new are left out."""
 
 
 def append_to_thread(store: Store, caller: Caller, request: AppendRequest) -> Amended:
-    """Add to the workflow of a thread, for this thread alone.
+    """Add roles and transitions, or nodes, to the workflow of a thread, for this thread alone.
 
-    A graph gets roles and transitions, a flow gets nodes.
-
-    The agents that the file names may run in this store from now on, since the file was given
-    here. They play the roles that it names; other roles keep their agents.
-
-    Raises:
-        InvalidWorkflow: the file or the joined workflow has problems; all are listed.
+    The agents that the file names may run in this store from now on, since the file was given here.
+    They play the roles that it names; other roles keep their agents.
     """
     results: list[Amended] = []
 
@@ -121,7 +113,6 @@ def _build(
 def _read(
     store: Store, caller: Caller, snapshot: Snapshot, before: Workflow, request: AppendRequest
 ) -> tuple[Node, list[Node], Addition]:
-    """Return the new Workflow node, the other new nodes, and what the file adds."""
     node, now = snapshot.get_node(before.hash), caller.now_ms()
     includes = includes_beside(request.path)
     flow = read_flow(snapshot, before)

@@ -43,7 +43,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
-    """Say that the new workflow lacks the role at which the thread stands."""
+    """Return the error for a new workflow without the role at which the thread stands."""
     return Refused(
         f"thread {thread} stands at {role}, and workflow {workflow.name} {workflow.hash} has "
         "no such role",
@@ -57,7 +57,7 @@ def position_gone(thread: ThreadId, role: str, workflow: Workflow) -> Refused:
 
 
 def place_gone(thread: ThreadId, at: str, workflow: Workflow) -> Refused:
-    """Tell that the new workflow has another container or agent where the thread stands."""
+    """Return the error for a new workflow with another node where the thread stands."""
     return Refused(
         f"thread {thread} stands at {at}, and workflow {workflow.name} {workflow.hash} has "
         "something else on the way there",
@@ -78,8 +78,6 @@ _OF_SPLIT = (
 
 
 class RuleChange(NamedTuple):
-    """A change of a thread's rules, with the nodes that it needs."""
-
     action: Action
     workflow: Workflow
     """The workflow in force afterwards; it may be the same as before."""
@@ -100,26 +98,22 @@ class RuleChange(NamedTuple):
 
 
 class Amended(NamedTuple):
-    """A thread after its rules changed."""
-
     workflow: NodeHash
     thread: ThreadId
     head: NodeHash
     status: Status
     name: str
-    """The name of the workflow."""
 
     agents: Mapping[str, str]
     """The commands of the roles that got an agent."""
 
     limits: Mapping[str, Any]
-    """All limits in force."""
 
     unbound: tuple[str, ...]
-    """The roles that have no agent yet, those of workflows inside included."""
+    """The roles without an agent, also of workflows inside."""
 
     settings: Mapping[str, Mapping[str, Any]] = _NOTHING
-    """What the agents of these roles have besides their command, where there is any."""
+    """What the agents of these roles have besides their command."""
 
     left: tuple[str, ...] = ()
     """The roles that a command for every role left as the file binds them."""
@@ -131,7 +125,6 @@ class Amended(NamedTuple):
 def build_rule_change(
     caller: Caller, snapshot: Snapshot, change: RuleChange
 ) -> tuple[NewCommit, Amended]:
-    """Build the commit of *change*, and the result that the command shows."""
     before, workflow = read_standing(snapshot), change.workflow
     old, now = before.state, caller.now_ms()
     if workflow.hash != old.workflow:
@@ -206,9 +199,9 @@ def check_place(
     *,
     entry: Position | None = None,
 ) -> None:
-    """Check that *thread*, at *present* in the first of *flows*, can go on in the second.
+    """Check that *thread*, at *present* in the first of *flows*, can go on in the second, of *to*.
 
-    That one is of the workflow *to*. *entry* is where the thread began, if it was a branch.
+    *entry* is where the thread began, if it was a branch.
     """
     old, new = flows
     lost = find_lost_place(old, new, present, entry)
@@ -225,11 +218,11 @@ def bind_new_roles(
     played: Workflow,
     given: tuple[str | None, Mapping[str, str]],
 ) -> Bound:
-    """Return the agents, as at a start, of the roles of *played* that the thread binds to none.
+    """Return the agents, as at a start, of the roles of *played* that the thread binds to no agent.
 
-    *played* is *workflow* with the roles of workflows in it; these keep agents of their own.
-    *given* is the agent of roles that the workflow binds to none, and commands by role, which come
-    before what the workflow says.
+    *played* is *workflow* with the roles of workflows in it, which keep agents of their own.
+    *given* is the agent of roles that the workflow binds to no agent, and commands by role, which
+    come before what the workflow says.
     """
     default, commands = given
     known = snapshot.get_present().binding
@@ -252,15 +245,7 @@ def bind_new_roles(
 def steer_between_steps(
     store: Store, caller: Caller, text: str, build: BuildCommit
 ) -> ThreadResult:
-    """Record what *build* returns on top of a thread, unless a step is under way.
-
-    A step that began under one workflow must not be recorded under another.
-
-    Raises:
-        ThreadBusy, AgentLeftRunning: a step is under way.
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """Record what *build* returns, unless a step of the old workflow is under way."""
     thread = read_active(store, text)[0].thread
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         fast_forward_from_tracking(store, thread)
@@ -303,34 +288,25 @@ class AmendRequest(NamedTuple):
     """A name or a hash."""
 
     agents: tuple[str, ...] = ()
-    """``CMD`` or settings for every role, or ``ROLE=…`` for one; the rest of an agent stays.
+    """``CMD`` or settings for every role, or ``ROLE=…`` for one role; the rest of an agent stays.
 
-    The roles of workflows inside count too.
-
-    A command for every role leaves those that the file binds to a person, or to a check.
+    The roles of workflows inside count too. A command for every role leaves roles that the file
+    binds to a person or to a check.
     """
 
     limits: Mapping[str, Any] = MappingProxyType({})
-    """By their names in the StartNode; None removes one."""
+    """By their names in the StartNode; None removes a limit."""
 
     reason: str = ""
     default_agent: str | None = None
-    """$UWF_AGENT: the agent of a new role that the workflow binds to none."""
+    """$UWF_AGENT: the agent of a new role that the workflow binds to no agent."""
 
     new_agents: Mapping[str, str] = MappingProxyType({})
-    """Commands by role, of new roles, and of others, which are left out."""
+    """Commands by role; roles that are not new are left out."""
 
 
 def amend_thread(store: Store, caller: Caller, request: AmendRequest) -> Amended:
-    """Change the workflow, the agents or the limits of a thread.
-
-    Commands that are given here may run in this store from now on.
-
-    Raises:
-        Refused, BadCommand: the request is wrong.
-        Refused, WorkflowRemoved, BadLocalWorkflow: no workflow matches.
-        ThreadBusy, AgentLeftRunning: the workflow changes and a step is under way.
-    """
+    """Change workflow, agents or limits of a thread; trust the commands that are given."""
     if request.workflow is None and not request.agents and not request.limits:
         raise BadUsage(
             "there is nothing to change",

@@ -67,11 +67,7 @@ def find_files(
     """Return what is recorded of the files of the thread *text* at *step*, or of all its steps.
 
     *step* is a step's number or hash, a commit of the thread, or a commit of its chain of files. A
-    step that changed none has those of before for both.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        Refused: nothing is recorded, or not in the project here.
+    step that changed no file has the same commit before and after it.
     """
     head = get_head(store, resolve_thread(store, text))
     chain = find_chain(store, head.thread, environ, is_reading=True)
@@ -143,7 +139,6 @@ def _no_files(thread: ThreadId, problem: str, hint: str) -> Refused:
 
 
 def view_files(found: FilesAt) -> dict[str, Any]:
-    """Return the document of what changed between the two commits."""
     told = found.chain.git.ask(
         "diff", *_PLAIN, "--no-renames", "--numstat", "-z", found.before, found.after
     )
@@ -173,17 +168,11 @@ def _count(text: str) -> int | None:
 
 
 def read_patch(found: FilesAt) -> str:
-    """Return what changed between the two commits, as `git diff` has it."""
     return found.chain.git.ask("diff", *_PLAIN, found.before, found.after)
 
 
 def open_files(found: FilesAt, commit: str, path: str) -> str:
-    """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*.
-
-    Raises:
-        Refused: something is at *path*.
-        ProgramFailed: git is missing, or failed.
-    """
+    """Make a work tree at *path* of the project: HEAD of then, with the files of *commit*."""
     if os.path.lexists(path) and (not os.path.isdir(path) or os.listdir(path)):
         raise Refused(
             f"{path} is there already",
@@ -215,15 +204,7 @@ def restore_files(
     """Make the files of the project as they were after *step*, or before it; None: the newest.
 
     What is there now is recorded first. The user's index, HEAD and stash stay as they are.
-
-    Returns:
-        From what was there to what is there now: restoring its ``before`` undoes this.
-
-    Raises:
-        Refused: nothing is recorded, or another thread is at work in the project.
-        ThreadBusy: an agent of the thread is at work.
-        Conflict: a file in the way is in no commit, and nothing was changed; or half of it was.
-        ProgramFailed: git is missing, or failed.
+    Restoring the ``before`` of the result undoes this.
     """
     thread = resolve_thread(store, text)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -245,15 +226,10 @@ def restore_files(
 
 
 def take_files(store: Store, caller: Caller, text: str, other: str) -> FilesAt:
-    """Merge the files of the thread *other*, as a branch or a fork, into those of *text*'s project.
+    """Merge the files of the thread *other*, a branch or a fork, into the project of *text*.
 
     git's own forecast, `git merge-tree`, is asked before a file is touched. What is there now is
     recorded first.
-
-    Raises:
-        Refused: nothing is recorded of one of them; or both changed the same lines, and nothing
-            was changed.
-        ThreadBusy, Conflict, ProgramFailed: as ``restore_files``.
     """
     thread, winner = resolve_thread(store, text), resolve_thread(store, other)
     with lock_thread(store, thread, since_ms=caller.now_ms()):
@@ -301,7 +277,7 @@ def _bring(
     told: str,
     choose: Callable[[str], str],
 ) -> FilesAt:
-    """Record the files of now, and make them those that *choose* returns for that commit."""
+    """Record the files of now, and replace them by what *choose* returns for that commit."""
     thread, after = tip.record.thread, tip.commit.oid
     check_nothing_runs(store, tip)
     _check_alone(store, thread, chain.worktree)
@@ -323,10 +299,7 @@ def _bring(
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
-    """Yield what is where a restore makes a file, and not in the commit *now*: ignored, left out.
-
-    git would overwrite an ignored file.
-    """
+    """Yield the files that git would overwrite: made by a restore, not in the commit *now*."""
     words = ("--no-renames", "--name-status", "-z")
     told = iter(chain.git.ask("diff-tree", "-r", *words, now, then).split("\0"))
     changes = list(zip(told, told, strict=False))
@@ -399,10 +372,7 @@ def _check_alone(store: Store, thread: ThreadId, worktree: str) -> None:
 def fork_with_files(
     store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId, into: str | None
 ) -> tuple[Forked, str]:
-    """Fork a thread as ``fork_thread`` does, with the files of then in a work tree of its own.
-
-    It is at *into*, by default among the user's own files; the fork's agents run in it.
-    """
+    """Fork a thread, with the files of then in a work tree *into* or below the user's own files."""
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)
     found = find_files(store, caller.environ, head.thread, point.commit.oid)

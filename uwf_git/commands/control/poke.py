@@ -28,14 +28,7 @@ _AGAIN = "`uwf thread step {thread}` takes it again"
 def poke_thread(
     store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
 ) -> ThreadResult:
-    """Take the newest step of a thread back; *hint* goes into the next prompt of its role.
-
-    *agents* are the values of ``--agent`` for the step that follows.
-
-    Raises:
-        WrongStatus: the thread is paused, has no step, or its newest step is taken back already.
-        ThreadBusy: a step is under way, or a process drives the thread.
-    """
+    """Take the newest step back; *hint* is for its role's next prompt, *agents* are ``--agent``."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         thread = snapshot.record.thread

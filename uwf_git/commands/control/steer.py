@@ -34,19 +34,13 @@ _STEP = "`uwf thread step {thread}` takes its next step"
 RESUME = "`uwf thread resume {thread}` lets it go on"
 
 MOST_TRIES = 1000
-"""The most tries to move a head that other processes move as well; each time one succeeds."""
+"""The most tries to move a head that other processes move as well; each time a process succeeds."""
 
 BuildCommit = Callable[[Snapshot], NewCommit]
-"""Builds the commit that follows a snapshot, or raises why there can be none."""
 
 
 def steer_thread(store: Store, caller: Caller, text: str, build: BuildCommit) -> ThreadResult:
-    """Record what *build* returns on top of the thread that *text* names.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """Record what *build* returns on top of the thread that *text* names."""
     thread = read_active(store, text)[0].thread
     _catch_up(store, thread)
     return record_built(store, caller, thread, build)
@@ -62,12 +56,7 @@ def _catch_up(store: Store, thread: ThreadId) -> None:
 def record_built(
     store: Store, caller: Caller, thread: ThreadId, build: BuildCommit
 ) -> ThreadResult:
-    """Record what *build* returns on top of *thread*; build again if the head moved meanwhile.
-
-    Raises:
-        ThreadNotActive: the thread ended meanwhile.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """Record what *build* returns on top of *thread*; build again if the head moved meanwhile."""
     for _ in range(MOST_TRIES):
         head, snapshot = read_active(store, thread)
         new = build(snapshot)
@@ -83,7 +72,6 @@ def record_built(
 def build_signalled(
     before: Standing, cause: Cause, *, signal: Node, nodes: tuple[Node, ...] = ()
 ) -> NewCommit:
-    """Build the commit of *signal*."""
     event = event_of(signal.payload["action"])
     return build_next(before, event, cause._replace(node=signal), nodes=(signal, *nodes))
 
@@ -99,11 +87,7 @@ _NEXT = {
 
 
 def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """Resume a paused thread; one that waits for the end of a limit may try at once.
-
-    Raises:
-        WrongStatus: the thread is neither paused nor waiting for the end of a limit.
-    """
+    """Resume a paused thread; one that waits for the end of a limit may try at once."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         before = read_standing(snapshot)
@@ -125,13 +109,7 @@ _DRIVE = "`uwf thread run {thread}` drives its branches"
 
 
 def retry_thread(store: Store, caller: Caller, text: str, *, hint: str = "") -> ThreadResult:
-    """Make a failed thread ready again; *hint* goes into the agent's next prompt.
-
-    Of a thread that has split, those of its branches that have failed.
-
-    Raises:
-        WrongStatus: neither the thread nor a branch of it has failed.
-    """
+    """Make a failed thread, or a split thread's failed branches, ready again; agents get *hint*."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         status = snapshot.record.status
@@ -186,11 +164,7 @@ def _bad_patch(problem: str) -> BadUsage:
 def patch_thread(
     store: Store, caller: Caller, text: str, patch: Any, *, reason: str = ""
 ) -> ThreadResult:
-    """Apply the JSON merge patch *patch* to a thread's state.
-
-    Raises:
-        NotCanonical: *patch* holds a value that a node cannot hold.
-    """
+    """Apply the JSON merge patch *patch* to a thread's state."""
     if not isinstance(patch, Mapping):
         raise _bad_patch("is not an object")
     if not patch:

@@ -1,13 +1,13 @@
 """Stop a thread: pause it, before its next step or at once, or end it; agents are stopped.
 
 A pause is committed before an agent is stopped, so nothing starts in between; the stopped attempt
-is recorded after it. It is one commit, of the thread: its branches look at it before each step, and
---now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
+is recorded after it. The pause is a commit of the thread alone: its branches look at the thread
+before each step, and --now stops their agents too. Source: seeds 003 and 004 (pause, interrupt).
 
 While a thread is killed no step can begin. What a stopped agent printed is recorded first, and so
 is what the agent of a dead engine has finished. An agent may kill its own thread. The branches end
-after it. If a crash comes in between, another kill of the thread ends them, or the next step of one
-of them.
+after the thread. After a crash in between, another kill of the thread ends the branches, or the
+next step of any of them.
 """
 
 from uwf_git.commands.agent_run.runs import stop_agents
@@ -33,12 +33,8 @@ def pause_thread(
 ) -> ThreadResult:
     """Pause a thread after the step that is under way, or *now*.
 
-    *now* stops a running agent; its output is kept as an attempt that does not count against its
-    retries. A paused thread can be paused *now* as well, to stop its agent.
-
-    Raises:
-        WrongStatus: the thread is paused already.
-        ThreadBusy: the agent was stopped, but its engine did not end.
+    *now* stops a running agent, also of a paused thread; its output is kept as an attempt that does
+    not count against its retries.
     """
     reason = keep_reason(reason)
     thread = read_active(store, text)[0].thread
@@ -72,13 +68,7 @@ def _build(caller: Caller, snapshot: Snapshot, reason: str) -> NewCommit:
 
 
 def kill_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """End a thread and archive it, then its branches; stop their agents first.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread matches.
-        ThreadBusy: another process is ending the thread, or the engine does not end.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """End a thread and archive it, then its branches; stop their agents first."""
     reason = keep_reason(reason)
     thread, commit, _archived = resolve_or_begin(store, text)
     tip = read_snapshot(store, commit)

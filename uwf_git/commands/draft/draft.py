@@ -37,8 +37,6 @@ _WORD = re.compile(r"\w+")
 
 
 class Pattern(NamedTuple):
-    """A shipped workflow to begin from."""
-
     name: str
     words: tuple[str, ...]
     """Words of wishes that ask for it, or their beginnings, in lower case."""
@@ -58,7 +56,6 @@ PATTERNS = (
 
 
 def build_prompt(wish: str) -> str:
-    """Return the task of the thread that drafts a workflow for *wish*."""
     lines, texts = [], []
     nearest = find_nearest(wish)
     for pattern in PATTERNS:
@@ -71,7 +68,6 @@ def build_prompt(wish: str) -> str:
 
 
 def find_wish(prompt: str) -> str:
-    """Return the wish in the task that ``build_prompt`` made."""
     return prompt.rpartition(_MARK)[0] or prompt
 
 
@@ -120,7 +116,7 @@ class NoDraftThread(Refused):
 
 
 def draft_stopped(thread: str, status: str) -> Refused:
-    """Say that the drafting has stopped before its end."""
+    """Return the error for a drafting that stopped before its end."""
     return Refused(
         f"the drafting has stopped: thread {thread} is {status}",
         code="draft-stopped",
@@ -130,22 +126,17 @@ def draft_stopped(thread: str, status: str) -> Refused:
 
 
 class DraftRequest(NamedTuple):
-    """What is wished for, and who writes it."""
-
     wish: str
     agent: str | None = None
     """The command or the settings of the agent; None: the default one."""
 
     default_agent: str | None = None
-    """$UWF_AGENT."""
 
     needs_agent: bool = True
     """Refuse to begin without an agent whose program is found here."""
 
 
 class Draft(NamedTuple):
-    """What a drafting thread has come to."""
-
     thread: ThreadId
     wish: str
     why: str
@@ -176,12 +167,6 @@ def start_draft(
 
 
 def read_draft(store: Store, cwd: str, text: str) -> Draft:
-    """Return the newest draft of the thread that *text* names, judged anew.
-
-    Raises:
-        NoDraftThread: it has none.
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread begins so, or several.
-    """
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
     if snapshot.record.workflow_name != WORKFLOW:
@@ -202,7 +187,6 @@ def read_draft(store: Store, cwd: str, text: str) -> Draft:
 
 
 def answer_as_validator(store: Store, cwd: str, thread: str) -> tuple[dict[str, Any], str]:
-    """Return the meta and the text with which the validator answers to the newest draft."""
     judgement = read_draft(store, cwd, thread).judgement
     problems = [describe_problem(each) for each in judgement.problems]
     told = describe(judgement) if problems else f"It ends: {' → '.join(judgement.roles)}."
@@ -210,7 +194,6 @@ def answer_as_validator(store: Store, cwd: str, thread: str) -> tuple[dict[str, 
 
 
 def look_around(store: Store, cwd: str) -> Around:
-    """Return what drafts are judged against in *store*, for the project around *cwd*."""
     local = [file.name for file in list_local(cwd)]
     shipped = [file.name for file in list_shipped()]
     taken = {fold_workflow_name(name) for name in (*local, *list_names(store), *shipped)}

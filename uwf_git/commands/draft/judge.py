@@ -147,7 +147,7 @@ def _check_flow(
 
 
 def _list_fields(schema: Any) -> list[str] | None:
-    """List the fields of the answers that *schema* allows; None if that cannot be told."""
+    """List the fields of the answers that *schema* allows; None for an open schema."""
     if schema is True:
         return []
     if not isinstance(schema, dict) or "$ref" in schema or "patternProperties" in schema:
@@ -215,27 +215,20 @@ _LONGEST_LINE = 200
 
 
 class Around(NamedTuple):
-    """What a draft is judged against."""
-
     find_used: FindUsed
-    """Finds the workflows that it uses."""
 
     is_taken: Callable[[str, str], bool]
-    """Tells whether a workflow has a name already, other than the one of the same file."""
+    """Check whether another file has defined a workflow of this name already."""
 
 
 class Judgement(NamedTuple):
-    """What was found in a draft."""
-
     source: str
-    """The workflow file."""
 
     problems: tuple[Problem, ...]
     name: str = ""
     """The name of the workflow, if it has no problem."""
 
     roles: tuple[str, ...] = ()
-    """The roles that acted in its rehearsal."""
 
 
 def find_source(text: str) -> str:
@@ -286,7 +279,6 @@ def judge(text: str, around: Around, *, prompt: str, limits: RunLimits = LIMITS)
 
 
 def describe(judgement: Judgement) -> str:
-    """Return the problems, a line each, and the lines of the file that they name."""
     told = [f"- {describe_problem(each)}" for each in judgement.problems]
     lines = judgement.source.splitlines()
     width = len(str(len(lines)))
@@ -300,7 +292,6 @@ def describe(judgement: Judgement) -> str:
 
 
 def describe_problem(problem: Problem) -> str:
-    """Return *problem* with its line, and the path of what it is about."""
     place = "" if problem.line is None else f"line {problem.line}"
     where = ", ".join(filter(None, (place, problem.path)))
     return f"{where}: {problem.message}" if where else problem.message
@@ -309,7 +300,6 @@ def describe_problem(problem: Problem) -> str:
 def find_problems(
     document: YamlDocument, check: Callable[[Findings, Mapping[str, Any]], None]
 ) -> list[Problem]:
-    """Return what *check* finds in a *document*."""
     findings = Findings(document)
     try:
         check(findings, document.value if isinstance(document.value, dict) else {})

@@ -57,8 +57,6 @@ class DriverEnded(Refused):
 
 
 class Driver(NamedTuple):
-    """A driver in the background."""
-
     workflow: NodeHash
     thread: ThreadId
     pid: int
@@ -66,10 +64,7 @@ class Driver(NamedTuple):
 
 
 class DriverRequest(NamedTuple):
-    """A thread to drive in the background."""
-
     thread: str
-    """An id or a unique prefix."""
 
     argv: Callable[[ThreadId], Sequence[str]]
     """Returns the command that drives a thread."""
@@ -83,14 +78,6 @@ class DriverRequest(NamedTuple):
 
 
 def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver:
-    """Start a process that drives a thread, and return when it has begun.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId, ThreadNotActive: no active thread is meant.
-        ThreadBusy: another process drives it or takes a step.
-        ThreadNotReady, Refused: no step can be taken, or *until* or an agent
-            is for no role.
-    """
     head, snapshot = read_active(store, request.thread)
     _check_free(store, head.thread)
     _check_ready(store, snapshot, now_ms=caller.now_ms(), wait=request.wait)

@@ -28,24 +28,17 @@ _GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed"
 
 
 def drive_branches(drive: Drive) -> Driven | None:
-    """Drive the branches of the thread of *drive* until they are joined; None if they are.
+    """Drive the branches of the thread of *drive* until they are joined; None once they are.
 
-    Returns:
-        Why the drive ends, if none of them can go on.
-
-    Raises:
-        ThreadBusy: another process works on the last of them.
-        KeyboardInterrupt: Ctrl-C; all agents were stopped and their attempts recorded.
+    Return why the drive ends, if no branch can go on. After Ctrl-C all agents are stopped and their
+    attempts recorded.
     """
     return _BranchDrive(drive).run()
 
 
 class _Stop(NamedTuple):
-    """Why a branch goes on no further in this drive."""
-
     thread: ThreadId
     stopped: str
-    """As ``Driven.stopped``; ``refused`` with an *error*."""
 
     error: UwfError | None = None
 
@@ -67,10 +60,10 @@ class _BranchDrive:
         self._driven: dict[ThreadId, Driven] = {}
         self._stops: list[_Stop] = []
         self._is_idle = True
-        """Nothing could be done: other processes have all of it."""
+        """Nothing could be done: other processes work on all branches."""
 
     def run(self) -> Driven | None:
-        """Drive until the branches are joined, or none of them can go on: return why."""
+        """Drive until the branches are joined, or no branch can go on: return why."""
         drive = self._drive
         self._run_all()
         # One that has ended since holds nobody: another branch was enough, or a person ended it.
@@ -189,9 +182,9 @@ class _BranchDrive:
             self._stops.append(_Stop(thread, stopped))
 
     def _settle(self, trunk: ThreadId, *, may_have_failed: bool = True) -> None:
-        """End the branches of *trunk* that are given up, and join them if all have ended.
+        """End the branches of *trunk* that are given up, and join the branches if all have ended.
 
-        Why it cannot be joined is kept for the end: the work of other branches goes on.
+        Why they cannot be joined is kept for the end: the work of other branches goes on.
         """
         try:
             with self._settling:
@@ -210,7 +203,7 @@ class _BranchDrive:
                 self._submit(trunk)
 
     def _may_begin(self, thread: ThreadId) -> bool:
-        """Return whether *thread* may take a step: those under way count for the most steps."""
+        """Return whether *thread* may take a step: steps under way count for the most steps."""
         drive, most = self._drive, self._drive.request.max_steps
         with self._one_at_a_time:
             under_way = len(self._at_work - {thread})
@@ -232,7 +225,6 @@ class _BranchDrive:
         self._drive.request.sleep(seconds)
 
     def _watcher(self, thread: ThreadId | None) -> Watcher:
-        """Return the watcher of a branch: one call at a time, and its steps count."""
         outer = self._drive
 
         def on_step(stepped: ThreadResult) -> None:

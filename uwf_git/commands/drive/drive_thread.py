@@ -1,8 +1,8 @@
 """Drive a thread: step after step, with retries and waits, until there is a reason to stop.
 
-Each step is an ordinary step, so a drive that was cut short anywhere is continued by another one.
-While waiting, the thread's ref is polled, so a pause or an end takes effect.
-Source: seed 000 section 3; seed 003's `run`.
+Each step is an ordinary step, so another drive continues a drive that was cut short anywhere. While
+waiting, the thread's ref is polled, so a pause or an end takes effect. Source: seed 000 section 3;
+seed 003's `run`.
 """
 
 import time
@@ -59,14 +59,10 @@ _UNKNOWN_LIMIT = RetryRules(0, 60.0)
 
 
 class DriveRequest(NamedTuple):
-    """A drive: what to step, and when to stop."""
-
     step: StepRequest
     max_steps: int | None = None
-    """The most steps of this drive; None: no limit."""
 
     until: str | None = None
-    """Stop after a step of this role."""
 
     wait: bool = False
     """Sleep until the end of a limit that an agent hit, or for a while; if False, stop there."""
@@ -74,7 +70,6 @@ class DriveRequest(NamedTuple):
     sleep: Sleep = time.sleep
 
     is_branch: bool = False
-    """Another drive has the thread that this one is a branch of."""
 
     is_over: Callable[[], bool] = _never
     """Of a branch: begin no more steps."""
@@ -84,26 +79,18 @@ class DriveRequest(NamedTuple):
 
 
 class Driven(NamedTuple):
-    """A thread after a drive."""
-
     last: ThreadResult
     steps: int
-    """The number of steps of this drive."""
 
     stopped: StoppedBy
     waiting: Waiting | None = None
-    """What the thread waits for."""
 
     failure: TurnFailed | None = None
-    """The failed attempt that stopped the drive."""
 
     steered: Steered | None = None
-    """Who paused or killed the thread."""
 
 
 class Watcher(NamedTuple):
-    """Callbacks that report a drive's progress."""
-
     on_step: Callable[[ThreadResult], None]
     on_retry: Callable[[TurnFailed, float], None]
     """An attempt failed; the next is due in so many seconds."""
@@ -112,7 +99,7 @@ class Watcher(NamedTuple):
     """The drive sleeps until a limit ends."""
 
     on_branch_failed: Callable[[TurnFailed], None] = lambda _failure: None
-    """A branch has failed; where it is given up, the thread goes on without it."""
+    """A branch has failed; if it is given up, the thread goes on without the branch."""
 
     def then(self, on_change: Callable[[], None]) -> "Watcher":
         """Return a watcher that calls *on_change* as well, after each report."""
@@ -130,13 +117,7 @@ class Watcher(NamedTuple):
 def drive_thread(
     store: Store, caller: Caller, request: DriveRequest, *, watcher: Watcher
 ) -> Driven:
-    """Step the thread until it ends, or there is another reason to stop.
-
-    Raises:
-        ThreadBusy: another process drives it or takes a step.
-        TurnInterrupted: Ctrl-C; the attempt was recorded, and another drive can go on.
-        LimitReached, ThreadNotReady: not even one step can be taken, and it may not do nothing.
-    """
+    """Step the thread until it ends, or there is another reason to stop."""
     with hold_drive(store, caller, request, watcher=watcher) as drive:
         return drive.run()
 
@@ -178,7 +159,6 @@ class Drive:
         self.has_begun = False
 
     def run(self) -> Driven:
-        """Take steps until there is a reason to stop."""
         while True:
             driven = self._go_on()
             if driven is not None:
@@ -264,7 +244,7 @@ class Drive:
         return None
 
     def is_at_max_steps(self) -> bool:
-        """Return whether the drive may begin no more turns; one that was stopped counts as well."""
+        """Return whether the drive may begin no more turns; a stopped turn counts as well."""
         most = self.request.max_steps
         return most is not None and self.steps + self.stopped_turns >= most
 
@@ -297,7 +277,7 @@ class Drive:
         return not is_cut_short or self.tries_in_a_row <= max(1, self.rules.retries)
 
     def _not_ready(self, error: ThreadNotReady) -> Driven | None:
-        """Return why no step can be taken, or wait until one can."""
+        """Return why no step can be taken, or wait until a step can be taken."""
         snapshot = self._snapshot()
         status = snapshot.record.status
         if status == "ready":
@@ -372,13 +352,12 @@ class Drive:
         return None
 
     def _held(self, held: BranchHeld) -> Driven:
-        """Stop as the thread has stopped of which this one is a branch."""
+        """Stop as the thread around this branch has stopped."""
         if not (self.request.is_branch or self.has_begun):
             raise held
         return self.stop("paused" if held.facts["status"] == "paused" else "killed")
 
     def ended(self) -> Driven:
-        """Return the end of the drive of a thread that has ended."""
         return self.stop("end" if self._snapshot().record.status == "completed" else "killed")
 
     def _stopped_unless_first(
@@ -390,7 +369,6 @@ class Drive:
         return self.stop(stopped)
 
     def stop(self, stopped: StoppedBy, *, failure: TurnFailed | None = None) -> Driven:
-        """Return the end of the drive, with the thread's present state."""
         snapshot = self._snapshot()
         record = snapshot.record
         # A pause or kill may have a reason in its body; that of an attempt is the agent's log.
@@ -405,7 +383,6 @@ class Drive:
         )
 
     def read_status(self) -> Status:
-        """Return the thread's status now."""
         return self._snapshot().record.status
 
     def _snapshot(self) -> Snapshot:

@@ -35,8 +35,7 @@ def wait_in_status(
 ) -> None:
     """Sleep *seconds* and until a time, but only while the thread is in the status of *waiting*.
 
-    *until* is a clock, and a time in its milliseconds. The caller names the status: a pause that
-    comes before the first look must not go unnoticed.
+    *until* is a clock, and a time in its milliseconds. A pause before the first look is noticed.
     """
     (thread, status), (now_ms, until_ms) = waiting, until
     seen: Head | None = None
@@ -81,8 +80,6 @@ class StillAtWork(Conflict):
 
 
 class AtRest(NamedTuple):
-    """A thread that no process is at work on."""
-
     workflow: NodeHash
     thread: ThreadId
     head: NodeHash
@@ -93,10 +90,7 @@ class AtRest(NamedTuple):
 
 
 class WaitRequest(NamedTuple):
-    """The threads to wait for."""
-
     threads: Sequence[str]
-    """Ids or unique prefixes."""
 
     timeout_s: float | None = None
     """None: no limit."""
@@ -119,9 +113,6 @@ def wait_for_threads(
     A driver is at work also while it sleeps until a limit ends, a paused thread while its last
     step runs, and a thread whose engine was killed while its agent runs. A process at work on a
     branch is at work on the threads around it.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread is meant.
     """
     threads = list(dict.fromkeys(resolve_thread(store, text) for text in request.threads))
     for thread in threads:

@@ -1,7 +1,4 @@
-"""Read the events of one commit of a thread; keys are masked.
-
-The same commit has the same events on every machine.
-"""
+"""Read the events of a commit of a thread, the same on every machine; keys are masked."""
 
 from collections.abc import Container, Mapping
 from functools import cached_property
@@ -40,8 +37,6 @@ _RECENT = 16
 
 
 class EventOptions(NamedTuple):
-    """What events contain."""
-
     with_state: bool = False
     """Whether they have the thread's state after the transition."""
 
@@ -52,7 +47,6 @@ class EventOptions(NamedTuple):
 def read_events(
     store: Store, commit: Oid, options: EventOptions, *, entered: Container[Oid] = ()
 ) -> list[dict[str, Any]]:
-    """Return the events of one transition; see ``EventReader.read``."""
     return EventReader(store, options).read(commit, entered=entered)
 
 
@@ -68,7 +62,7 @@ class _Moment:
 
 
 class EventReader:
-    """Reads the events of transitions, and keeps what the next one needs again."""
+    """Reads the events of transitions, and keeps what the next transition needs again."""
 
     def __init__(self, store: Store, options: EventOptions) -> None:
         self._store, self._options = store, options
@@ -78,8 +72,8 @@ class EventReader:
     def read(self, commit: Oid, *, entered: Container[Oid] = ()) -> list[dict[str, Any]]:
         """Return the events of the transition *commit*, in order.
 
-        The ``node:enter`` of a turn that began after one of the commits *entered* is left out: it
-        was reported when the turn began. The workflow's ``config`` may add the state to each event
+        The ``node:enter`` of a turn that began after a commit in *entered* is left out: it was
+        reported when the turn began. The workflow's ``config`` may add the state to each event
         (``stateSnapshot``), or leave out progress (``eventEmit: false``).
         """
         moment = self._look(commit)
@@ -216,7 +210,7 @@ class EventReader:
 
 
 def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
-    """Return what a *step* told: of a verdict that ended the last try, why."""
+    """Return what a *step* said: of a verdict that ended the last try, why."""
     if not happened.has_failed:
         return happened
     told = describe_rejection(step.payload["role"], step.payload["meta"])

@@ -31,7 +31,7 @@ from uwf_git.store.threads.watch import RefWatch, Tips
 
 
 def list_open_turns(store: Store, *, known: Container[Oid] = ()) -> Iterator[TurnStarted]:
-    """Yield the open turns, except those that began after one of the commits *known*."""
+    """Yield the open turns, except turns that began after a commit in *known*."""
     for thread in list_threads_with_runs(store):
         if turn := find_open_turn(store, thread, known=known):
             yield turn
@@ -40,7 +40,7 @@ def list_open_turns(store: Store, *, known: Container[Oid] = ()) -> Iterator[Tur
 def find_open_turn(
     store: Store, thread: ThreadId, *, known: Container[Oid] = ()
 ) -> TurnStarted | None:
-    """Return the open turn of *thread*; None if it has none, or that began after one of *known*."""
+    """Return the open turn of *thread*, unless it began after a commit in *known*, or None."""
     if not _has_another_run(store, thread, known):
         return None
     try:
@@ -63,7 +63,6 @@ def find_open_turn(
 
 
 def _has_another_run(store: Store, thread: ThreadId, known: Container[Oid]) -> bool:
-    """Check for a run directory that is not *known*, without reading a commit."""
     return any(run.commit not in known for run in list_run_dirs(store, thread))
 
 
@@ -86,10 +85,8 @@ class NoSuchEvent(Refused):
 
 
 class OrderedTransition(NamedTuple):
-    """A transition with the time that orders it among those of other threads."""
-
     time_s: int
-    """The commit's date, or that of an earlier transition of the thread if it is later."""
+    """The commit's date, or the date of an earlier transition of the thread if that is later."""
 
     thread: ThreadId
     commit: Oid
@@ -101,10 +98,7 @@ class OrderedTransition(NamedTuple):
 def list_new(
     store: Store, thread: ThreadId, tip: Oid, *, known: Oid | None
 ) -> list[OrderedTransition]:
-    """List the transitions of *thread* up to *tip* that are not behind *known*, oldest first.
-
-    A thread that has diverged may move other than forward, so *known* may not be among them.
-    """
+    """List the transitions of *thread* up to *tip* that are not behind *known*, oldest first."""
     found: list[tuple[int, Oid, tuple[Oid, ...]]] = []
     for snapshot in walk_history(store, tip):
         if snapshot.commit.oid == known:
@@ -165,13 +159,7 @@ def merge_transitions(threads: Iterable[list[OrderedTransition]]) -> list[Ordere
 
 
 def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> EventId | None:
-    """Return the ``enter`` place in the transition that ended the turn begun after *base*.
-
-    None if no such turn has ended. *heads* has the tips of the threads.
-
-    Raises:
-        NoSuchEvent: no thread has the commit *base*.
-    """
+    """Return the ``enter`` place in the transition that ended the turn after *base*."""
     event = EventId(base, ENTER)
     thread = find_thread(store, event)
     tip = heads.get(thread)
@@ -187,11 +175,6 @@ def find_turn_end(store: Store, base: Oid, heads: Mapping[ThreadId, Oid]) -> Eve
 
 
 def find_thread(store: Store, event: EventId) -> ThreadId:
-    """Return the thread that the commit of *event* is a transition of.
-
-    Raises:
-        NoSuchEvent: the commit is no transition, or not in this store.
-    """
     try:
         return read_snapshot(store, Oid(event.commit)).record.thread
     except StoreDamaged as error:
@@ -231,10 +214,8 @@ class JournalReader:
         """The commits after which the journal has an ``enter`` line."""
 
         self.threads: set[ThreadId] = set()
-        """The threads that have a ref."""
 
     def take(self) -> list[Line]:
-        """Return the lines since the last call; the first call returns the whole journal."""
         self._catch_up()
         lines, self._lines = self._lines, []
         return lines
@@ -272,10 +253,7 @@ class JournalReader:
             held.__exit__(None, None, None)
 
     def _load(self, journal: Journal | None, tips: Tips | None) -> list[Line]:
-        """Read the journal on, or begin it.
-
-        Return the lines that this reader lacks if the journal was replaced since its last read.
-        """
+        """Read the journal on, or begin it; return what this reader lacks of a new journal."""
         if journal is None:
             if not self._name and tips is not None:
                 self._name = _OWN

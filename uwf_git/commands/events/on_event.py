@@ -1,6 +1,6 @@
 """Announce events: run the listener of git config `uwf.onEvent` for each event of this process.
 
-One event after the other, after the commit. Fetched transitions are not announced; the process
+Events are announced in order, after the commit. Fetched transitions are not announced; the process
 that made them has done that. A listener that the store's own config names runs only if the user
 trusts it, as `uwf config set` does. (`uwf.onReceive` announces pushes into a shared store.)
 """
@@ -29,11 +29,9 @@ def announce_events(
 ) -> str | None:
     """Run the listener for each event of the transitions made through *store* since the last call.
 
-    It gets one event as JSON on standard input and ``UWF_REPO`` in its environment, and runs in
-    the store's directory. A listener that cannot be run, or hangs, is not run again in this call.
-
-    Returns:
-        What went wrong, in one line; None if nothing did, or there is no listener.
+    It gets one event as JSON on standard input and ``UWF_REPO`` in its environment, and runs in the
+    store's directory. A listener that cannot be run, or hangs, is not run again in this call.
+    Return in one line what went wrong; None without a failure or a listener.
     """
     moved = [] if store.own_transitions is None else store.own_transitions.take()
     command = store.config.get(ON_EVENT)

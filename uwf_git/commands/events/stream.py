@@ -1,8 +1,8 @@
-"""The stream of events: the lines of the journal, of all threads or of one, as events.
+"""The stream of events: the lines of the journal, of all threads or of one thread, as events.
 
-After each event there is one rest, the same for all readers. Transitions that are older than the
-journal come first, by time; they are read from the threads, so that beginning a journal costs one
-look at the refs.
+After each event the rest of the stream is the same for all readers. Transitions that are older than
+the journal come first, by time; they are read from the threads, so that beginning a journal costs
+one look at the refs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,16 +38,13 @@ OnDamage = Callable[[StoreDamaged], None]
 
 
 class EventsRequest(NamedTuple):
-    """Which events a reader wants."""
-
     thread: ThreadId | None = None
-    """Only those of this thread and of its branches; None: of all."""
+    """Only the events of this thread and of its branches; None: of all threads."""
 
     since: EventId | None = None
-    """Only those after this event."""
 
     from_now: bool = False
-    """Without *since*: only new events, after those of the turns that are being played."""
+    """Without *since*: only new events, after the events of the turns that are being played."""
 
 
 def _by_time(transition: OrderedTransition) -> tuple[int, ThreadId]:
@@ -57,8 +54,8 @@ def _by_time(transition: OrderedTransition) -> tuple[int, ThreadId]:
 class EventStream:
     """The events of a store, or of one thread and its branches.
 
-    Of all threads, a damaged one is reported to *on_damage*, once, and the others go on. Of one
-    thread, damage is raised.
+    In a stream of all threads, a damaged thread is reported to *on_damage*, once; in a stream of
+    one thread, damage is raised.
     """
 
     def __init__(
@@ -75,12 +72,7 @@ class EventStream:
         """Whether no more events can come: the one thread has ended, and all were read."""
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Yield the events that are new since the last call, oldest first.
-
-        Raises:
-            NoSuchEvent: there is no event *since*.
-            NoSuchThread: the one thread was removed.
-        """
+        """Yield the events that are new since the last call, oldest first."""
         is_archived = False
         if self._request.thread is not None:
             # Before the journal is read: an archived thread has no transition after this.
@@ -108,7 +100,7 @@ class EventStream:
             yield from self._read_lines(lines)
 
     def _has_ended(self, thread: ThreadId) -> bool:
-        """Whether *thread* has ended, and so have its branches: a kill ends them one by one."""
+        """Return whether *thread* and its branches have ended: a kill ends one after the other."""
         if not get_head(self._store, thread).archived:
             return False
         branches = list_present_descendants(self._store, thread)
@@ -200,7 +192,7 @@ class EventStream:
     def _find_older(
         self, tips: Mapping[ThreadId, Oid], since: EventId
     ) -> tuple[OrderedTransition, list[OrderedTransition]]:
-        """Return the transition of *since*, and with it all of its thread, oldest first."""
+        """Return the transition of *since*, and all transitions of its thread, oldest first."""
         try:
             thread = find_thread(self._store, since)
         except NoSuchEvent as error:

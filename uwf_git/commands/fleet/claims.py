@@ -1,12 +1,11 @@
 """Claims: which machine runs a thread of a hub, so that no agent is paid twice.
 
-A claim is the ref `refs/claims/<thread>` at the hub, and leads to a small blob. It moves only from
-the value that its mover has seen, and each value is new, so of two who claim one wins. Who holds
-one renews it three times in its time to live (TTL). No clocks are compared: a claim is dead if who
-watches it saw no other value for the TTL. All claims of a process are renewed by one push, and one
-look at the hub's refs serves all its threads.
-
-Claims spare money. That no step is lost or doubled is kept by the threads' own refs.
+A claim is the ref `refs/claims/<thread>` at the hub, and leads to a small blob. The claim moves
+only from the value that its mover has seen, and each value is new, so a single claimer wins. The
+holder of a claim renews it three times in its time to live (TTL). No clocks are compared: a claim
+is dead if its watcher saw no other value for the TTL. All claims of a process are renewed by one
+push, and one look at the hub's refs serves all its threads. Claims spare money: the threads' own
+refs keep steps from being lost or doubled.
 """
 
 import json
@@ -42,8 +41,6 @@ _MOST_REFUSED = 5
 
 
 class ThreadClaimed(Conflict):
-    """Another process runs the thread."""
-
     code = "thread-claimed"
 
     def __init__(self, thread: ThreadId, claim: Mapping[str, str]) -> None:
@@ -57,8 +54,6 @@ class ThreadClaimed(Conflict):
 
 
 class Claim(NamedTuple):
-    """A claim as it is at the hub."""
-
     value: Oid
     said: dict[str, str]
     """What it tells; empty if that cannot be read."""
@@ -84,11 +79,6 @@ class Hub:
         self._access.check_trusted(store)
 
     def look(self) -> dict[str, Oid]:
-        """Return the shared refs and the claims.
-
-        Raises:
-            RemoteFailed: it cannot be reached.
-        """
         from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
 
         return list_refs_there(self._access)
@@ -129,7 +119,6 @@ class Hub:
 
 
 def list_claims(refs: Mapping[str, Oid]) -> dict[ThreadId, Oid]:
-    """Return the claims among the refs of a hub."""
     named = {ref.removeprefix(CLAIMS): oid for ref, oid in refs.items() if ref.startswith(CLAIMS)}
     return {ThreadId(name): oid for name, oid in named.items() if is_thread_id(name)}
 
@@ -224,7 +213,6 @@ class Keeper:
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:
-        """Delete the claim, if it is still this one."""
         with self._lock:
             self._held.pop(held.thread, None)
             self._woken.set()

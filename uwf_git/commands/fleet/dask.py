@@ -1,7 +1,7 @@
 """Dask.distributed as an executor; the one module that imports it. Source: distributed.dask.org.
 
-A task goes where its thread ran last, since that machine has its clone warm, and not to a worker
-that fell silent with it: Dask takes a frozen one for idle.
+A task goes where its thread ran last, since that machine has a warm clone, and not to a worker that
+fell silent with it: Dask takes a frozen worker for idle.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +17,7 @@ _CONNECT_S = 10
 
 @contextmanager
 def open_dask(address: str) -> Iterator["DaskExecutor"]:
-    """Connect to the scheduler at *address*; certificates are those of Dask's configuration.
-
-    Raises:
-        Refused: the extra is not installed, or the scheduler does not answer.
-    """
+    """Connect to the scheduler at *address*; certificates are those of Dask's configuration."""
     try:
         from distributed import Client  # noqa: PLC0415 (an extra)
     except ImportError as error:
@@ -48,8 +44,6 @@ def open_dask(address: str) -> Iterator["DaskExecutor"]:
 
 
 class DaskExecutor:
-    """Submits jobs to a scheduler."""
-
     def __init__(self, client: Any) -> None:
         self._client = client
         self._sent: dict[Future[Done], Any] = {}
@@ -90,7 +84,6 @@ class DaskExecutor:
         return [told for told, sent in list(self._sent.items()) if sent.key in keys]
 
     def _list_workers(self, ttl_s: float) -> tuple[set[str], set[str]]:
-        """Return all workers, and those that are silent, by the scheduler's clock."""
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         seen = {each: told["last_seen"] for each, told in found.items()}
         newest = max(seen.values(), default=0)

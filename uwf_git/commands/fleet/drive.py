@@ -56,8 +56,6 @@ class Executor(Protocol):
 
 
 class FleetRequest(NamedTuple):
-    """What to drive, and how."""
-
     job: Job
     """The job of every thread, without its name."""
 
@@ -77,8 +75,6 @@ class FleetRequest(NamedTuple):
 
 
 class FleetReport(NamedTuple):
-    """Callbacks that report progress."""
-
     on_moved: Callable[[ThreadId, str], None]
     """A thread has moved at the hub; the subject of its newest commit."""
 
@@ -101,11 +97,7 @@ class FleetEnd(NamedTuple):
 def drive_hub(
     store: Store, caller: Caller, executor: Executor, request: FleetRequest, report: FleetReport
 ) -> FleetEnd:
-    """Submit what can go on until nothing can.
-
-    Raises:
-        RemoteFailed: the hub could not be reached at the first look.
-    """
+    """Submit what can go on until nothing can."""
     return _Driver(store, caller, executor, request, report).run()
 
 
@@ -310,7 +302,6 @@ class _Driver:
                     list(list_leaves(self._store, tip))
 
     def _is_mine(self, thread: ThreadId, refs: dict[str, Oid]) -> bool:
-        """Return whether *thread* is one of those to drive."""
         if self._families:
             return any(thread in each for each in self._families)
         if ACTIVE + thread in refs or ARCHIVE + thread in refs:

@@ -15,12 +15,9 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Executor]:
-    """Return the executor at *address*: ``local:N``, ``tls://…``, ``tcp://…``, ``MODULE:FUNCTION``.
+    """Return the executor at *address*; *insecure* allows another machine without TLS.
 
-    *insecure* allows a connection without TLS to another machine.
-
-    Raises:
-        BadUsage, Refused: there is none, or its package is missing.
+    ``local:N``, ``tls://…``, ``tcp://…``, ``MODULE:FUNCTION``.
     """
     kind, _colon, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):

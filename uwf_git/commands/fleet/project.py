@@ -25,8 +25,6 @@ _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 
 
 class Project(NamedTuple):
-    """The project of one thread on this machine."""
-
     url: str
     base: str
     """The commit with which it begins; empty: HEAD of the project."""
@@ -42,7 +40,6 @@ class Project(NamedTuple):
 
     @property
     def workdir(self) -> str:
-        """The clone in which the agents work."""
         return os.path.join(self.folder, "work", self.thread)
 
     @property
@@ -55,22 +52,11 @@ class Project(NamedTuple):
         return name_work(self.thread)
 
     def prepare(self) -> None:
-        """Make the clone, and bring its files to where the thread stands at the project.
-
-        Raises:
-            Refused: the project takes no refs below refs/uwf/.
-            ProgramFailed: git is missing, or failed.
-        """
+        """Make the clone, and bring its files to where the thread stands at the project."""
         with self._locked():
             self._prepare()
 
     def publish(self) -> None:
-        """Push what the turns recorded to the project.
-
-        Raises:
-            RemoteFailed: it was not pushed; another call tries again.
-            ProgramFailed: git is missing, or failed.
-        """
         ours = self._find(self.workdir, self._ref)
         if ours and ours != self._find(self._mirror, self._ref):
             with self._locked():

@@ -23,15 +23,10 @@ from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 from uwf_git.store.trust import agent_text, find_meant_files
 
 Standing = tuple[Oid | None, ...]
-"""A thread's head, and those of its branches and of the threads around it.
-
-What came of a run rests until one of them moves.
-"""
+"""The heads of a thread, its branches and the threads around: a run rests until a head moves."""
 
 
 class Runnable(NamedTuple):
-    """A thread that a run may bring further."""
-
     thread: ThreadId
     standing: Standing
     around: tuple[ThreadId, ...]
@@ -55,7 +50,8 @@ def find_runnable(
 ) -> Runnable | None:
     """Return how the thread at *head* can go on; None if it cannot now.
 
-    *trusts*: its own commands may run wherever it does. *waits*: also at the end of a usage limit.
+    *trusts*: its own commands may run wherever the thread does. *waits*: also at the end of a usage
+    limit.
     """
     snapshot = read_snapshot(store, head.commit)
     status = snapshot.record.status
@@ -106,7 +102,6 @@ def _list_around(store: Store, snapshot: Snapshot) -> list[Snapshot]:
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:
-    """Return whether a run may join the branches of *tip*, or give some of them up."""
     found = tip.get_present().split
     policy = {} if found is None else find_container(tip, found.at).policy
     if policy.get("join") == "any" and any(each.has_ended for each in branches):

@@ -1,9 +1,9 @@
 """One run of a thread of a hub: claim it, fetch it, drive it, push each step, release the claim.
 
 A step is pushed before the next agent begins. While an agent works, what steers the thread at the
-hub is taken over, and the agent is stopped if the thread ended there or somebody else has claimed
-it. If both sides have gone on, the first push wins: a clone that is a cache keeps its own side as
-a fork and follows the hub.
+hub is taken over, and the agent is stopped if the thread ended there or another process has claimed
+it. If both sides have gone on, the first push wins: a clone that is a cache keeps its own side as a
+fork and follows the hub.
 """
 
 import os
@@ -46,8 +46,6 @@ from uwf_git.store.threads.heads import (
 
 
 class Share(NamedTuple):
-    """How a run shares its thread with other machines."""
-
     remote: str | None = None
     """The hub; None: the only remote, or origin."""
 
@@ -62,7 +60,6 @@ class Share(NamedTuple):
     """The clone is a cache: a step that came too late is kept as a fork with such an id."""
 
     project: Project | None = None
-    """The files of the thread, which travel with it."""
 
 
 class ClaimLost(Conflict):
@@ -85,12 +82,7 @@ class ClaimLost(Conflict):
 def hold_shared_drive(
     store: Store, caller: Caller, request: DriveRequest, *, share: Share, watcher: Watcher
 ) -> Iterator["SharedDrive"]:
-    """Claim the thread and hold its drive lock; yield the drive, which ``run`` runs.
-
-    Raises:
-        ThreadClaimed: another process runs the thread, and is alive.
-        RemoteFailed: the hub cannot be reached.
-    """
+    """Claim the thread and hold its drive lock; yield the drive, which ``run`` runs."""
     text = request.step.thread
     thread = parse_thread_id(text) or resolve_thread(store, text)
     shared = SharedDrive(store, caller, thread, share)
@@ -111,8 +103,6 @@ def hold_shared_drive(
 
 
 class SharedDrive:
-    """A drive of a thread that this process has claimed."""
-
     drive: Drive
     _held: Held
 
@@ -189,10 +179,7 @@ class SharedDrive:
         self.cancelled.clear()
 
     def attend(self, play: Player) -> Player:
-        """Return a player that pushes first, and looks at the hub at the end of the turn.
-
-        Steering that came while the agent worked is then recorded before its step.
-        """
+        """Return a player that pushes before a turn and looks at the hub after the turn."""
 
         def attended(turn: Turn) -> Played:
             self._held.role = turn.role
@@ -205,14 +192,7 @@ class SharedDrive:
         return attended
 
     def push(self) -> None:
-        """Push the thread and its branches; try again while the hub cannot be reached.
-
-        The claim is kept meanwhile: whoever took over would pay for the step again.
-
-        Raises:
-            RemoteFailed: it could not be reached for the time to live of a claim.
-            FetchFirst, PushDiverged: another process has moved it there.
-        """
+        """Push the thread and its branches; while the hub is away keep the claim and try again."""
         until = time.monotonic() + self._share.ttl_s
         while True:
             try:
@@ -283,7 +263,6 @@ class SharedDrive:
         return any(seen.find(kind, name) != oid for kind, name, oid in ours.rows())
 
     def fetch(self) -> Fetched:
-        """Fetch the thread, its branches and the threads around it."""
         return fetch_remote(self._store, self._caller, self._remote, [self._thread])
 
     def _follow(self) -> ThreadId | None:

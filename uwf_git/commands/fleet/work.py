@@ -29,8 +29,6 @@ from uwf_git.store.store import Store, create_store, open_store
 
 
 class Job(NamedTuple):
-    """One run of a thread, as a driver sends it."""
-
     hub: str
     """The URL of the hub, as each machine reaches it."""
 
@@ -60,8 +58,6 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of a job."""
-
     thread: str
     host: str
     stopped: str
@@ -98,11 +94,7 @@ class Worker(NamedTuple):
 
 
 def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
-    """Open this machine's clone of the hub, and find where the agents of *job* run.
-
-    Raises:
-        BadRemoteUrl: the hub is no URL or path.
-    """
+    """Open this machine's clone of the hub, and find where the agents of *job* run."""
     thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
     folder = _folder(environ)
     share = Share(ORIGIN, job.ttl_s, job.poll_s, Oid(job.over) if job.over else None, _new_id)

@@ -1,4 +1,4 @@
-"""Every step of a thread, and inside a join those of the branches that it joined."""
+"""Every step of a thread, and inside a join the steps of the branches that it joined."""
 
 from typing import Any
 
@@ -18,10 +18,7 @@ from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at, 
 
 
 def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the documents of all steps of the thread at *tip*, oldest first.
-
-    Each has the number of attempts that failed before it; a join has its ``branches``.
-    """
+    """Return the documents of all steps, oldest first; joins with ``branches``."""
     history = walk_history(store, tip.commit.oid, through_forks=True)
     # After a poke an equal step has the same node; the newest, here the last, counts.
     taken = list(count_failed(history))[::-1]
@@ -50,10 +47,7 @@ def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
 
 
 def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the branches that the newest step of the thread at *tip*, a join, goes on without.
-
-    Each has its ``error``. The list is empty if the step is no join, or one branch was enough.
-    """
+    """Return the branches that the join at *tip* goes on without, each with ``error``."""
     join = find_newest_step(tip)
     if join.record.event != "join":
         return []
@@ -65,14 +59,13 @@ def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
 
 
 def find_given_up(join: Snapshot) -> dict[int, Snapshot]:
-    """Return the branches, by number, that *join* goes on without; none if one was enough."""
+    """Return the branches, by number, that *join* goes on without; {} if one branch was enough."""
     container, tips = _read_joined(join)
     killed = {number: tip for number, tip in enumerate(tips) if tip.record.status == "killed"}
     return {} if container.policy.get("join") == "any" else killed
 
 
 def tell_given_up(tip: Snapshot) -> str:
-    """Return why the branch at *tip* was given up."""
     return first_line(tip.body) or "killed"
 
 

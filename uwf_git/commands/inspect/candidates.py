@@ -14,8 +14,6 @@ MOST_THREADS = 100
 
 
 class Candidate(NamedTuple):
-    """A word that may be typed, and what it stands for."""
-
     word: str
     meaning: str
 
@@ -23,10 +21,7 @@ class Candidate(NamedTuple):
 def offer_threads(
     store: Store, typed: str, *, statuses: frozenset[str] = frozenset(), archived: bool = False
 ) -> list[Candidate]:
-    """Return the threads whose ids begin with *typed*, newest first.
-
-    If there is none: those whose status, workflow or task contains it.
-    """
+    """Return the threads whose ids, or else whose row, match *typed*, newest first."""
     rows = list_thread_rows(store, ListRequest(archived, statuses=statuses, limit=MOST_THREADS))
     by_id = [row for row in rows if row["thread"].startswith(typed.upper())]
     offered = [Candidate(row["thread"], _describe(store, row)) for row in by_id or rows]
@@ -72,13 +67,11 @@ def offer_roles(
 
 
 def offer_remotes(store: Store, typed: str) -> list[Candidate]:
-    """Return the remotes whose names begin with *typed*."""
     remotes = list_remotes(store.config)
     return [Candidate(each.name, each.shown) for each in remotes if each.name.startswith(typed)]
 
 
 def _describe(store: Store, row: dict[str, Any]) -> str:
-    """Return the status, workflow and task of a thread."""
     try:
         task = str(_read(store, row["thread"]).get_start().payload["prompt"])
     except (UwfError, StoreDamaged) as error:

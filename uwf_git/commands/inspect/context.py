@@ -36,8 +36,6 @@ _NOT_KEPT = "is not kept: the thread does not tell what it held then"
 
 
 class ViewedTurn(NamedTuple):
-    """A turn whose files are shown."""
-
     store: Store
     snapshot: Snapshot
     present: ThreadState
@@ -48,7 +46,6 @@ class ViewedTurn(NamedTuple):
 def find_begun(
     store: Store, snapshot: Snapshot, role: str | None
 ) -> tuple[BegunTurn, RunDir] | None:
-    """Return the turn of *role* that has begun at *snapshot*, and its run; None: none has."""
     thread = snapshot.record.thread
     if role is None or not has_runs(store, thread):
         return None
@@ -58,7 +55,7 @@ def find_begun(
 
 
 def view_output_file(turn: ViewedTurn) -> dict[str, Any]:
-    """Return where the agent may leave its meta: of a turn that has begun, as it began."""
+    """Return where the agent may leave its meta; if the turn has begun, where it may since then."""
     if turn.role.output_file is None:
         return {}
     begun = find_begun(turn.store, turn.snapshot, turn.role.name)
@@ -98,19 +95,12 @@ _LONGEST_OUTPUT = 8_000
 
 
 def load_thread_context(repo: str, thread: str, *, role: str | None = None) -> dict[str, Any]:
-    """Return a turn's context, as ``get_context``, from the store at *repo*; the kit calls it."""
+    """Return a turn's context, as ``get_context``, from the store at *repo*; the kit calls this."""
     return get_context(open_store(repo), thread, role=role)
 
 
 def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str, Any]:
-    """Return the context of a turn of *role* (None: the next role) in the thread *text*.
-
-    Its steps are a lazy list: each is read when it is accessed, as it was at this moment.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-        ThreadNotActive, Refused: no turn is left, or there is no such role.
-    """
+    """Return the context of a turn of *role* (None: the next role); its steps are a lazy list."""
     head = resolve_head(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:
@@ -121,10 +111,7 @@ def get_context(store: Store, text: str, *, role: str | None = None) -> dict[str
 
 
 def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
-    """Return the context that the agent of a step, or of a failed attempt, was given.
-
-    *taken* is the commit of the step or attempt.
-    """
+    """Return the context that the agent of a step or attempt, *taken*, was given."""
     record = taken.record
     if record.event not in STEPS and record.event != "attempt":
         raise Refused(
@@ -163,11 +150,8 @@ def build_context(
 ) -> dict[str, Any]:
     """Return the context of a turn of *role* (None: the next role) at the commit of *snapshot*.
 
-    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. Of a turn
-    that *is_past* the files that it was given are not known.
-
-    Raises:
-        Refused, LimitHit: a template of its input cannot be filled.
+    *at* is its place in a flow; None: where the thread goes next, if *role* acts there. The files
+    that a turn was given are not known if the turn *is_past*.
     """
     present = snapshot.get_present()
     workflow = get_workflow(snapshot, present.workflow)
@@ -226,7 +210,7 @@ def _view_start(snapshot: Snapshot) -> dict[str, Any]:
 def _find_turn(
     snapshot: Snapshot, present: ThreadState, workflow: Workflow, role: str | None
 ) -> tuple[str, str | None]:
-    """Return whose turn it is, and where; of *role* only where, if the turn is its."""
+    """Return whose turn it is, and where; with *role* where that role acts, if it is its turn."""
     turn = decide_next(snapshot, present, workflow)
     if role is None and turn.splits:
         thread = snapshot.record.thread
@@ -239,10 +223,7 @@ def _find_turn(
 def _view_place(
     store: Store, snapshot: Snapshot, present: ThreadState, at: str | None
 ) -> dict[str, Any]:
-    """Return what a turn of a flow has besides: its node, its input, and the state as it reads it.
-
-    ``iteration`` is the number of passes done of the innermost loop around it.
-    """
+    """Return a flow's node, input and state at a turn; ``iteration`` is of the innermost loop."""
     place = find_turn_place(snapshot, at)
     if place is None:
         return {}
@@ -299,5 +280,4 @@ def _last_error(snapshot: Snapshot, present: ThreadState, role: NodeHash) -> dic
 
 
 def render_prompt(context: dict[str, Any]) -> str:
-    """Return the prompt that the document of a context leads to."""
     return build_prompt(parse_context(context))

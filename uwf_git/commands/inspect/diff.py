@@ -20,15 +20,14 @@ from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 
 class Divergence(NamedTuple):
-    """Where two chains of steps diverge."""
-
     one: list[Node]
-    """The StepNodes that only the first has, oldest first."""
+    """The StepNodes that only the first thread has, oldest first."""
 
     other: list[Node]
 
     node: NodeHash | None
-    """The newest node that both have, which may be the StartNode; None if they share none."""
+    """The newest node that both threads have, possibly the StartNode; None without a shared node.
+    """
 
     depth: int
     """How many steps both have."""
@@ -86,8 +85,6 @@ def _walk(objects: ObjectStore, tip: Oid) -> Iterator[Oid]:
 
 
 class _Side(NamedTuple):
-    """One of the two threads."""
-
     name: str
     head: Head
     tip: Snapshot
@@ -96,21 +93,17 @@ class _Side(NamedTuple):
     """The steps that only this thread has, oldest first."""
 
     first: int
-    """The number of the first of these."""
 
     failed: dict[NodeHash, int]
     """How many attempts failed before a step."""
 
     def find(self, at: int | None) -> "_Turn | None":
-        """Return the step at an index of *steps*; None for None."""
         if at is None:
             return None
         return _Turn(self, self.first + at, check_type(self.steps[at], STEP))
 
 
 class _Turn(NamedTuple):
-    """One step of one thread."""
-
     side: _Side
     number: int
     node: Node
@@ -120,7 +113,6 @@ class _Turn(NamedTuple):
         return get_text(self.side.tip, self.node.payload.get("content"))
 
     def view(self) -> dict[str, Any]:
-        """Return the fields that identify the step."""
         payload = self.node.payload
         return {
             "number": self.number,
@@ -132,13 +124,7 @@ class _Turn(NamedTuple):
 
 
 def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
-    """Compare the threads *one* and *other*, active or archived.
-
-    Threads that share no step are compared from their starts.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one names no thread, or several.
-    """
+    """Compare two threads, active or archived; from their starts if they share no step."""
     heads = [get_head(store, resolve_thread(store, text)) for text in (one, other)]
     tips = [read_snapshot(store, head.commit) for head in heads]
     parted = part_chains(tips[0], tips[1])

@@ -20,7 +20,7 @@ CONTENT_BYTES = 64 * 1024
 """How much is shown of what an agent answered."""
 
 ASIDE_BYTES = 8 * 1024
-"""How much is shown of what is beside it: prompts, logs, notes."""
+"""How much is shown of what is beside an answer: prompts, logs, notes."""
 
 _DIFF_BYTES = 4 * 1024
 _MARGIN = 16 * 1024
@@ -36,7 +36,7 @@ def make_mask(environ: Mapping[str, str]) -> Mask:
 
 
 def mask_json(value: Any, mask: Mask) -> Any:
-    """Return a JSON value with all its texts masked; one that is nested deep as its JSON text."""
+    """Return a JSON value with all its texts masked; a deeply nested value as its JSON text."""
     try:
         return change_texts(value, mask)
     except RecursionError:
@@ -46,7 +46,6 @@ def mask_json(value: Any, mask: Mask) -> Any:
 def excerpt_node(
     snapshot: Snapshot, ref: Any, mask: Mask, *, most: int = ASIDE_BYTES
 ) -> dict[str, Any] | None:
-    """Return the excerpt of the text node that *ref* points at; None for no reference."""
     name = find_reference(ref)
     if name is None:
         return None
@@ -58,7 +57,7 @@ def excerpt_node(
 
 
 def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict[str, Any]:
-    """Return a value of *node* as ``value``; of one that is too long the excerpt of its text."""
+    """Return a value of *node* as ``value``; if it is too long, an excerpt of its text."""
     masked = mask_json(value, mask)
     text = json.dumps(masked, ensure_ascii=False)
     found = cut_text(text, mask, f"git show {place_in_git(snapshot, node)}", most=CONTENT_BYTES)
@@ -68,7 +67,6 @@ def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict
 def excerpt_diff(
     one: tuple[Snapshot, Node], other: tuple[Snapshot, Node], mask: Mask
 ) -> dict[str, Any] | None:
-    """Return the excerpt of the differences of two text nodes; None if there are none."""
     told = diff_texts(mask(str(one[1].payload)), mask(str(other[1].payload)))
     if not told:
         return None
@@ -92,7 +90,6 @@ def cut_text(text: str, mask: Mask, command: str, *, most: int) -> dict[str, Any
 
 
 def place_in_git(snapshot: Snapshot, node: Node) -> str:
-    """Return the name by which git knows the blob of *node* in the commit of *snapshot*."""
     suffix = "md" if node.type == TEXT else "json"
     first, second, rest = node.hash[0], node.hash[1], node.hash[2:]
     return f"{snapshot.commit.oid}:nodes/{first}/{second}/{rest}.{suffix}"

@@ -34,10 +34,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class StepsAt(NamedTuple):
-    """The steps that a thread and the branches that it joined took."""
-
     commits: frozenset[Oid] = frozenset()
-    """Those that were looked at."""
 
     positions: frozenset[str] = frozenset()
     """Where in the flow the steps were taken; each has a position of its own."""
@@ -53,11 +50,11 @@ _NOTHING = StepsAt()
 
 
 def find_steps_at(store: Store, tip: Oid, *, most: int, before: StepsAt = _NOTHING) -> StepsAt:
-    """Find the steps of the thread at *tip*, with those of joined branches.
+    """Find the steps of the thread at *tip*, with the steps of joined branches.
 
-    That costs a look at each commit, but for those *before*: of a branch those of its thread. Of
-    more than *most* no step is told. Those before damage are left out, and so are steps that were
-    redone, and those of other workflows.
+    That costs a look at each commit except *before*, which has the steps of a branch's thread. If
+    there are more than *most*, no step is returned. Steps before damage, steps that were redone,
+    and steps of other workflows are left out.
     """
     seen, positions, by_place = set(before.commits), set(before.positions), Counter(before.by_place)
     given_up: dict[str, dict[str, str]] = {}
@@ -111,7 +108,7 @@ def _is_within_flow(snapshot: Snapshot) -> bool:
 
 
 def _list_places(at: str) -> list[str]:
-    """Return the place of a position; none if it is no position."""
+    """Return the place of a position in a list; [] for any other text."""
     try:
         return [parse_position(at).place]
     except NotAPosition:
@@ -123,11 +120,7 @@ _MOST_COMMITS = 1_000
 
 
 def picture_thread(store: Store, text: str) -> Subject:
-    """Return what the picture of the thread *text* shows: its workflow, and where it stands.
-
-    Branches that are not joined yet are shown in it; one that cannot be read is left out. The
-    errors are those of ``view_thread``.
-    """
+    """Return what the picture of a thread shows; branches that cannot be read are left out."""
     shown = view_thread(store, text, with_family=False)
     document, snapshot = shown.document, shown.snapshot
     status = document["status"]
@@ -143,7 +136,6 @@ def picture_thread(store: Store, text: str) -> Subject:
 
 
 def read_progress(shown: ShownThread) -> Progress:
-    """Return how a thread stands."""
     document, move = shown.document, shown.move
     running = document.get("running") or {}
     return Progress(
@@ -170,7 +162,7 @@ def _tell_try(shown: ShownThread) -> str:
 def _mark(
     store: Store, shown: ShownThread, moves: Graph | Flow, before: StepsAt = _NOTHING
 ) -> dict[str, Mark]:
-    """Return the marks of a thread; of a branch *before* has the steps of its thread."""
+    """Return the marks of a thread; for a branch *before* has the steps of its thread."""
     progress, split = read_progress(shown), shown.snapshot.get_present().split
     if not isinstance(moves, Flow):
         marks = mark_roles(progress)
@@ -206,7 +198,7 @@ def _mark_branches(
     flow: Flow | None,
     steps: StepsAt = _NOTHING,
 ) -> dict[str, Mark]:
-    """Return the marks of the branches of a thread; of those with a workflow of their own, none."""
+    """Return the marks of a thread's branches, except branches with a workflow of their own."""
     own = shown.snapshot.record.workflow
     is_many = len(split.children) > MOST_ALIKE
     branches: list[dict[str, Mark]] = []

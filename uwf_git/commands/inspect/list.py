@@ -66,12 +66,10 @@ HOLDING = frozenset({*IN_GROUP["needs"], "paused"})
 
 
 def name_damage(error: StoreDamaged) -> str:
-    """Return the status of a thread that cannot be read."""
     return UNREADABLE if "format" in error.facts else DAMAGED
 
 
 def order_statuses(*first: Group) -> tuple[str, ...]:
-    """Return all statuses in the order in which they are shown, *first* first."""
     groups = dict.fromkeys([*first, *IN_GROUP])
     return tuple(status for group in groups for status in IN_GROUP[group])
 
@@ -92,16 +90,16 @@ def sort_counts(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def tell_standing(row: Mapping[str, Any], order: Iterable[str]) -> str:
-    """Return the status by which a row is ordered: of one that has split, its branches' first."""
+    """Return the status that orders a row; of a thread that has split, its first branch."""
     below = row.get("branches") or {}
     status = str(row["status"])
     return next((each for each in order if each in below), status) if status == "split" else status
 
 
 def view_urgent(status: str, below: Collection[str]) -> dict[str, str]:
-    """Return ``branchStatus``: of a thread that has split, the most urgent status of its branches.
+    """Return ``branchStatus``: the most urgent status of the branches of a thread that has split.
 
-    That is what people are told of it. {} if it has not split, or all of them have ended.
+    People see this status first. {} if the thread has not split, or all branches have ended.
     """
     urgent = next((each for each in _URGENT if each in below), None)
     return {"branchStatus": urgent} if status == "split" and urgent is not None else {}
@@ -130,10 +128,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
 
 
 def view_branches(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
-    """Return the documents of the branches that the thread at *tip* has now, in order.
-
-    One that has split itself has its own ``branches``.
-    """
+    """Return the documents of the branches at *tip*, with their own ``branches``."""
     found = tip.get_present().split
     if found is None:
         return []
@@ -169,7 +164,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
 
 
 def count_branches(store: Store, tip: Snapshot) -> dict[str, int]:
-    """Count the branches below *tip* by their status; of one that has split, its own instead."""
+    """Count the branches below *tip* by status; a branch that has split counts as its branches."""
     return count_rows(view_branches(store, tip))
 
 
@@ -194,8 +189,8 @@ def find_held_by(
 ) -> list[dict[str, Any]]:
     """Return what keeps the thread at *tip* from going on.
 
-    That is a thread around it, a branch that needs somebody, a limit, or branches that cannot be
-    joined. *branches* are those of ``view_branches``.
+    A thread around it, a branch that needs somebody, a limit, or branches that cannot be joined.
+    *branches* come from ``view_branches``.
     """
     held: list[dict[str, Any]] = [
         {name: row[name] for name in ("thread", "label", "status", "error") if name in row}
@@ -248,9 +243,9 @@ def _find_conflicts(
 
 
 def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the branches whose next step an expression without an answer keeps from beginning.
+    """Yield the branches whose next step is held up by an expression without an answer.
 
-    Each is asked, so not while something is at work, and only the first of many.
+    Each branch is asked, so not while something is at work, and only the first of many.
     """
     leaves = list(_walk(rows))
     if any(row["status"] == RUNNING for row in leaves):
@@ -267,7 +262,7 @@ def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[s
 def _find_limit(
     store: Store, tip: Snapshot, branches: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the limit that lets none of the *branches* take a step, or the thread if it is one."""
+    """Yield the limit that lets no branch take a step, or the thread if it is a branch itself."""
     statuses = {row["status"] for row in _walk(branches)} or {tip.record.status}
     limit = None
     # What a branch that cannot be read has spent is not known.
@@ -292,35 +287,29 @@ _LONG_MS = 7 * 24 * 3600 * 1000
 
 
 class ListRequest(NamedTuple):
-    """Which threads to list."""
-
     archived: bool = False
     """Whether to include ended threads (``--all``), whatever *statuses* has."""
 
     workflow: str | None = None
-    """Only those of the workflow of this name or hash."""
+    """Only threads of the workflow of this name or hash."""
 
     statuses: frozenset[str] = frozenset()
-    """Only those with one of these, or of the words of seed 004; empty: any."""
+    """Only threads with one of these statuses, or of the words of seed 004; empty: any status."""
 
     after_ms: int | None = None
-    """Only those that were updated at this time or later, in milliseconds since 1970."""
+    """Only threads that were updated at this time or later, in milliseconds since 1970."""
 
     before_ms: int | None = None
-    """Only those that were updated before this time."""
+    """Only threads that were updated before this time."""
 
     offset: int = 0
-    """How many rows to skip."""
 
     parent: str | None = None
-    """Only its branches, and those that its agents started, ended ones as well: an id or a prefix.
+    """Only its branches, and threads that its agents started, also ended ones: an id or a prefix.
     """
 
     branches: bool = False
-    """Whether to list branches beside the threads that have split into them.
-
-    With *statuses* or *parent* they are listed anyway, and so is one whose parent is not here.
-    """
+    """Whether to list branches beside their threads; *statuses* or *parent* list them anyway."""
 
     limit: int | None = None
 
@@ -331,10 +320,7 @@ class ListRequest(NamedTuple):
 def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]:
     """List the threads that *request* selects, newest first.
 
-    A status that only ended threads have includes the archived ones, and so does a parent.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: the parent is no thread, or several.
+    A status that only ended threads have includes the archived threads, and so does a parent.
     """
     statuses = frozenset(FROM_TASK_WORDS.get(each, each) for each in request.statuses)
     request = request._replace(statuses=statuses)
@@ -358,10 +344,7 @@ def list_thread_rows(store: Store, request: ListRequest) -> list[dict[str, Any]]
 
 
 def list_lately_ended(store: Store, *, after_ms: int, limit: int) -> list[dict[str, Any]]:
-    """List the threads that ended at *after_ms* or later, of those that began not long before.
-
-    The others are not looked at: a store may have 100,000 that have ended.
-    """
+    """List threads that ended from *after_ms* on and began not long before."""
     heads = RemoteHeads(store)
     first_ms = after_ms - _LONG_MS
     threads = takewhile(
@@ -398,10 +381,7 @@ def walk_threads(store: Store, *, archived: bool) -> Iterator[ThreadId]:
 
 
 def _walk_refs(store: Store, *, archived: bool) -> Iterator[ThreadId]:
-    """Yield as `walk_threads`, but also ended threads whose active ref a crash has left.
-
-    That saves a look at each thread, for a reader who takes one in any case.
-    """
+    """Yield as `walk_threads`, and without a look at each thread also ended threads of a crash."""
     names = store.refs.names(ACTIVE)
     active = (ThreadId(name) for name in reversed(names) if is_thread_id(name))
     ended = list_threads(store, archived=True) if archived else []
@@ -420,8 +400,9 @@ def view_thread_row(
 ) -> dict[str, Any] | None:
     """Return the row of *thread*.
 
-    None if it is gone, has ended and none of *archived*, or is a branch and none *with_branches*.
-    Without *heads* it does not say whether the thread has diverged from a remote.
+    None if the thread is gone, has ended and *archived* is false, or is a branch and
+    *with_branches* is false. Without *heads* the row does not say whether the thread has diverged
+    from a remote.
     """
     try:
         head = find_head(store, thread)
@@ -458,7 +439,7 @@ def view_thread_row(
 
 
 def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str, Any]:
-    """Return the remotes from which *thread*, at *here*, has diverged; empty if from none."""
+    """Return the remotes from which *thread*, at *here*, has diverged."""
     found = [each._asdict() for each in heads.find_thread(thread, here)]
     return {"diverged": found} if found else {}
 
@@ -507,8 +488,6 @@ def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
 
 
 class Summary(NamedTuple):
-    """A thread in a few words."""
-
     task: str | None
     last: str | None
 
@@ -529,9 +508,9 @@ def summarize_thread(store: Store, row: dict[str, Any]) -> Summary:
 
 
 def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
-    """Return who is at work, or what is to be decided; else the newest event.
+    """Find who is at work, or what is to be decided; else the newest event.
 
-    Of an end the reason or the event before it: the end itself says no more than the status.
+    For an end, find the reason or the event before: the end itself says no more than the status.
     """
     said: str = row["said"]
     if snapshot.record.event == "start" and row["status"] != RUNNING and "question" not in row:

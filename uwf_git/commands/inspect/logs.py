@@ -54,7 +54,6 @@ class GrowingFile:
         self._open()
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -128,7 +127,7 @@ CONTEXT_BYTES = 16 * 1024
 """How far back a private key may have begun."""
 
 LAST_BYTES = 2 * CONTEXT_BYTES
-"""How much of the end of a log its last line is looked for in."""
+"""In how many bytes at the end of a log its last line is looked for."""
 
 _SHOWN_BYTES = 4 * 1024
 _LONGEST_LINE = 256 * 1024
@@ -143,8 +142,6 @@ _KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
 
 
 class LogLines:
-    """The lines of one log, as its bytes arrive."""
-
     def __init__(self, secrets: Secrets, *, before: bytes = b"") -> None:
         """Create it; *before* is the log before the first piece: a key may have begun there."""
         self._secrets = secrets
@@ -212,10 +209,8 @@ class LastLine:
         self._tail = b""
         self._is_cut = False
         self._found = (b"", "")
-        """The last line, and what it was found in."""
 
     def add(self, piece: bytes) -> None:
-        """Add what the log has grown by."""
         tail = self._tail + piece
         self._is_cut = self._is_cut or len(tail) > LAST_BYTES
         self._tail = tail[-LAST_BYTES:]
@@ -249,10 +244,7 @@ _PATIENCE_S = 1.0
 
 
 class LogRequest(NamedTuple):
-    """Which logs to read."""
-
     thread: str
-    """A thread id, or a unique prefix."""
 
     last: int | None = None
     """How many of the newest existing lines to read; None: all."""
@@ -262,23 +254,14 @@ class LogRequest(NamedTuple):
 
 
 class LogPiece(NamedTuple):
-    """Lines of one log."""
-
     source: str
-    """The name of the log."""
 
     lines: list[str]
     """Without line ends; control characters stay."""
 
 
 def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
-    """Yield the logs of a thread's background driver and running agent.
-
-    If it has neither, yield the log of the newest agent that failed, or whose step kept its log.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no thread, or several.
-    """
+    """Yield the logs of a thread's driver and running agent, or else the newest kept log."""
     thread = get_head(store, resolve_thread(store, request.thread)).thread
     with closing(_Tails(store, thread, request)) as tails:
         if tails.are_empty:
@@ -325,22 +308,18 @@ class LogReader:
         yield from self._tails.read_new()
 
     def is_over(self) -> bool:
-        """Whether no process works on the thread now."""
         return not is_any_at_work(self._store, self._tails.family)
 
     def close(self) -> None:
-        """Close the files."""
         self._tails.close()
 
 
 def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> str | None:
-    """Return the newest line of the log of the agent that works on *thread*; None if none."""
     run = find_run_dir(store, thread)
     return None if run is None else read_last_log_line(run, environ)
 
 
 def read_last_log_line(run: RunDir, environ: Mapping[str, str]) -> str | None:
-    """Return the newest line of the log of a run, or of its newest check; None if none."""
     for each in (*reversed(run.list_checks()), run):
         with suppress(OSError), closing(open_left_file(os.path.join(each.path, STDERR))) as file:
             size = min(file.size(), DEFAULT_MAX_OUTPUT_BYTES)
@@ -363,14 +342,11 @@ def stamp_logs(run: RunDir) -> tuple[tuple[int, int], ...]:
 
 
 def find_status(store: Store, text: str) -> str:
-    """Return the recorded status of the thread *text*."""
     head = get_head(store, resolve_thread(store, text))
     return read_snapshot(store, head.commit).record.status
 
 
 class _Tail:
-    """A log, and the position up to which it was read."""
-
     def __init__(self, source: str, path: str, secrets: Secrets) -> None:
         self._source = source
         # An agent that writes more is stopped; one without an engine may go on without end.
@@ -396,8 +372,6 @@ class _Tail:
 
 
 class _Tails:
-    """The logs that a thread has."""
-
     def __init__(self, store: Store, thread: ThreadId, request: LogRequest) -> None:
         self._store, self._environ = store, request.environ
         self.family = Family(store, thread)
@@ -411,7 +385,6 @@ class _Tails:
 
     @property
     def are_empty(self) -> bool:
-        """Whether the thread has no log file."""
         return not self._tails
 
     def look(self) -> Iterator[LogPiece]:
@@ -446,10 +419,7 @@ class _Tails:
 
 
 def _find_sources(store: Store, family: Family) -> dict[str, tuple[str, RunDir | None]]:
-    """Return the name of each existing log, and the run that it is of, by path.
-
-    The logs of branches have the names of these.
-    """
+    """Return the name of each existing log, which a branch's log also has, and its run, by path."""
     log = log_path(store, family.root)
     sources = _find_own_sources(store, family.root, log)
     branches = (each for each in list_possibly_active(store) if each in family)
@@ -485,7 +455,6 @@ def _find_own_sources(
 
 
 def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
-    """Return the run directory of the present turn of *thread*, if it exists."""
     head = find_head(store, thread)
     # Checked before a commit is read: most threads have no run directory.
     if head is None or not has_runs(store, thread):
@@ -512,7 +481,7 @@ def _patience_s(store: Store, thread: ThreadId) -> float:
 
 
 def _read_last_log(store: Store, thread: ThreadId, request: LogRequest) -> Iterator[LogPiece]:
-    """Yield the newest log that a failed attempt or a step keeps, also one of a branch."""
+    """Yield the newest log that a failed attempt or a step keeps, also of a branch."""
     threads = [thread, *list_present_descendants(store, thread)]
     tips = [read_snapshot(store, get_head(store, each).commit) for each in threads]
     for tip in sorted(tips, key=lambda each: each.commit.time_s, reverse=True):

@@ -1,8 +1,8 @@
 """The threads of a store in groups: what needs a person, what runs, the others, what has ended.
 
-It is for a page that is read again and again: a row is kept while its thread's tip stays, so that
-reading costs the changed ones. Ended threads, of which a store may have 100,000, are looked at as
-far as they are asked for.
+For a page that is read again and again: a row is kept while its thread's tip stays, so that reading
+costs only the changed rows. Ended threads, of which a store may have 100,000, are looked at as far
+as they are asked for.
 """
 
 import threading
@@ -38,8 +38,6 @@ _SEARCHED = (
 
 
 class Wanted(NamedTuple):
-    """Which rows to list."""
-
     show: str = "active"
     """``active``, ``ended`` or ``all``."""
 
@@ -52,7 +50,6 @@ class Wanted(NamedTuple):
     """When a row changed at the earliest, in milliseconds since 1970."""
 
     least_cost: float | None = None
-    """In US dollars."""
 
     after: str | None = None
     """The cursor of the rows before."""
@@ -61,11 +58,9 @@ class Wanted(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A row, and for how long it holds."""
-
     tip: Oid
     row: dict[str, Any] | None
-    """None: a branch, which the row of its trunk tells."""
+    """None: a branch, which the row of its trunk includes."""
 
     changes: bool
     """It depends on other threads, or on what runs."""
@@ -82,7 +77,7 @@ class Overview:
         self._lock = threading.Lock()
 
     def read(self, store: Store, wanted: Wanted) -> dict[str, Any]:
-        """Return the rows that *wanted* selects, and how many there are of each group."""
+        """Return the rows that *wanted* selects, and the size of each group."""
         after = _parse_cursor(wanted.after)
         with self._lock:
             active = self._read_active(store)
@@ -114,8 +109,8 @@ class Overview:
     ) -> list[dict[str, Any]]:
         """Return the rows of the threads that agents of *parent* started, oldest first.
 
-        Of ended ones, those that began before *until_ms*, when *parent* changed last; 1,000 threads
-        after it are looked at.
+        Of ended threads, those that began before *until_ms*, when *parent* changed last; 1,000
+        threads after it are looked at.
         """
         with self._lock:
             rows = self._read_active(store)
@@ -166,7 +161,6 @@ class Overview:
     def _add_ended(
         self, store: Store, wanted: Wanted, after: tuple[int, str], shown: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Return *shown* and ended threads, and the cursor of those that were not looked at."""
         rank = GROUPS.index("ended")
         last = _cursor(shown[-1]) if shown else None
         later = (each for each in self._list_ended() if (rank, _invert(each)) > after)
@@ -218,7 +212,6 @@ def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
 
 
 def _view_bad(ref: str) -> dict[str, Any]:
-    """Return the row of a ref that names no commit."""
     row = {"thread": ref.rpartition("/")[2], "status": DAMAGED, "error": f"{ref} names no commit"}
     return {**dict.fromkeys(_SEARCHED), **row, "group": "needs", "updated": None, "parent": None}
 

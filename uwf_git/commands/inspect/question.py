@@ -19,10 +19,7 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 
 def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the role that a thread waits for and since when; None if it does not wait.
-
-    If an agent hit a usage limit, also until when.
-    """
+    """Return the role that a thread waits for, since when, and until which limit's end; or None."""
     waiting = present.waiting
     if waiting is None:
         return None
@@ -33,10 +30,7 @@ def view_waiting(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
 
 
 def find_since(store: Store, snapshot: Snapshot) -> int:
-    """Return when the present turn began to wait, in milliseconds since 1970.
-
-    A control event since then (a patch, a pause) does not restart it.
-    """
+    """Return since when, in ms since 1970, the turn waits; control events do not restart it."""
     begun = snapshot
     for each in walk_history(store, snapshot.commit.oid):
         begun = each
@@ -46,7 +40,6 @@ def find_since(store: Store, snapshot: Snapshot) -> int:
 
 
 def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return the question to a person; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     name = present.waiting.role
@@ -70,7 +63,6 @@ def view_question(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | 
 
 
 def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
-    """Return in a line what a person is asked for; None if the thread waits for none."""
     if present.waiting is None or present.waiting.until is not None:
         return None
     workflow = parse_workflow(snapshot.get_node(present.workflow))
@@ -81,7 +73,6 @@ def first_question_line(snapshot: Snapshot, present: ThreadState) -> str | None:
 
 
 def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
-    """Return the role *name*; None if the workflow has none, as after an amend."""
     node: NodeHash | None = workflow.roles.get(name)
     return None if node is None else parse_role(snapshot.get_node(node))
 

@@ -25,14 +25,11 @@ def render_thread(
 ) -> Iterator[str]:
     """Yield the thread that *text* names, or its *last* events, as Markdown, piece by piece.
 
-    *logs* adds the logs that steps keep; those of failed attempts are always there. *tell_time*
-    is given for a person who reads it rendered: it words the times, and objects in meta are lists
-    rather than JSON.
+    *logs* adds the logs that steps keep; logs of failed attempts are always there. With
+    *tell_time*, for a person who reads it rendered, times are in words and objects in meta are
+    lists rather than JSON.
 
     Each step is read when it is yielded: all of them could be more than memory holds.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
     """
     head = get_head(store, resolve_thread(store, text))
     tip = read_snapshot(store, head.commit)
@@ -69,10 +66,10 @@ def _name_parent(tip: Snapshot) -> tuple[str, ...]:
 def _render_entries(
     story: Iterable[Entry], tell_time: Callable[[int], str], *, within: str = "", around: str = ""
 ) -> Iterator[ThreadEntry]:
-    """Yield what is read of each entry, and of its branches one after the other.
+    """Yield what is read of each entry, and then of each of its branches.
 
-    Of a branch *within* begins the titles, and *around* has its number and those of the branches
-    around it, each with a dot.
+    For a branch *within* begins the titles, and *around* has the numbers of the branches, each with
+    a dot.
     """
     for entry in story:
         if entry["event"] == "start" or (within and entry["event"] == "end"):

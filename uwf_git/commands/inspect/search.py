@@ -1,8 +1,8 @@
 """`uwf search`: find a pattern in the prompts, metas and contents of threads, newest thread first.
 
-A step that forks share is searched once, and listed under the thread that took it, or, if that is
-not searched, under its newest fork. A step of a branch is listed under the branch alone. A damaged
-thread is one row that says so.
+A step that forks share is searched once, and listed under the thread that took it, or, if that
+thread is not searched, under its newest fork. A step of a branch is listed under the branch alone.
+A damaged thread has a row that says so.
 """
 
 import re
@@ -25,14 +25,11 @@ from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 
 class SearchRequest(NamedTuple):
-    """What to search, and where."""
-
     pattern: re.Pattern[str]
     workflow: str | None = None
     """Only in threads of the workflow of this name or hash."""
 
     role: str | None = None
-    """Only in steps of this role."""
 
     archived: bool = True
     """Whether to search ended threads too."""
@@ -42,24 +39,19 @@ class SearchRequest(NamedTuple):
 
 
 def search_threads(store: Store, request: SearchRequest) -> Iterator[dict[str, Any]]:
-    """Yield a row for each prompt, meta field and content that the pattern matches."""
     return _Search(store, request).rows()
 
 
 class _Stretch(NamedTuple):
-    """The steps of a thread from one step back."""
-
     thread: ThreadId
     tip: Snapshot
     """A snapshot of the thread with that step as its head."""
 
     is_joined: bool = False
-    """They are of a branch that was joined: all are at the step of the join."""
+    """The steps are of a branch that was joined: they all get the number of the join's step."""
 
 
 class _Search:
-    """One search."""
-
     def __init__(self, store: Store, request: SearchRequest) -> None:
         self._store, self._request = store, request
         self._seen: set[NodeHash] = set()
@@ -147,15 +139,12 @@ class _Search:
 
 
 def _is_told_elsewhere(node: Node) -> bool:
-    """Check for a node that only repeats.
-
-    A branch has the prompt of its parent thread; a join has what the branches said last.
-    """
+    """Check for a branch's prompt or a join's contents, which repeat other nodes."""
     return ("entry" if node.type == START else "branches") in node.payload
 
 
 def _list_joined(thread: ThreadId, depth: int, node: Node, tip: Snapshot) -> Iterator[_Stretch]:
-    """Yield the branches of a join: they are searched by themselves if they are here."""
+    """Yield the branches of a join; branches that are here are searched by themselves."""
     for reference in node.payload.get("branches", ()) if node.type != START else ():
         head = find_reference(reference)
         if head is not None:
@@ -174,10 +163,7 @@ def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _count_shared(store: Store, tip: Snapshot) -> int | None:
-    """Return how many steps of a fork are shared with its origin; None if it is no fork.
-
-    A poke may go back behind the fork; the steps from there on are the fork's own.
-    """
+    """Return how many steps a fork still shares with its origin; None for no fork."""
     fewest = tip.record.depth
     event = None
     for snapshot in walk_history(store, tip.commit.oid):

@@ -34,27 +34,21 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """A thread at its newest commit."""
-
     thread: ThreadId
     snapshot: Snapshot
     status: str
-    """The stored one, or ``running``."""
+    """The stored status, or ``running``."""
 
     running: "Running | None"
-    """The process that works on it."""
 
 
 class ShownThread(NamedTuple):
-    """A thread as it is shown."""
-
     document: dict[str, Any]
     snapshot: Snapshot
     move: NextMove
 
 
 def show_thread(store: Store, text: str, *, full: bool = False) -> dict[str, Any]:
-    """Return the document of the thread *text*; raise as ``view_thread``."""
     return view_thread(store, text, full=full).document
 
 
@@ -66,9 +60,6 @@ def view_thread(
     It has the newest attempt with its output if attempts have failed since that step, and the
     question if it waits for a person. *full* adds every step, oldest first; without *with_family*
     nothing is said of its branches and of what holds it up.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
     """
     moment = _read_at(store, resolve_head(store, text))
     document, move = _view_moment(store, moment, full=full, with_family=with_family)
@@ -76,11 +67,7 @@ def view_thread(
 
 
 def read_moment(store: Store, thread: ThreadId) -> Moment:
-    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock.
-
-    Raises:
-        NoSuchThread: there is no such thread.
-    """
+    """Read the newest commit of *thread*; if nothing works on it, no other object and no lock."""
     return _read_at(store, get_head(store, thread))
 
 
@@ -91,14 +78,12 @@ def _read_at(store: Store, head: Head) -> Moment:
 
 
 def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
-    """Return the document of a thread as it was at *moment*, with *store* opened now."""
     return _view_moment(store, moment, full=full)[0]
 
 
 def _view_moment(
     store: Store, moment: Moment, *, full: bool = False, with_family: bool = True
 ) -> tuple[dict[str, Any], NextMove]:
-    """Return the document of a thread, and whose turn it is."""
     thread, snapshot, status, running = moment
     snapshot = snapshot._replace(objects=store.objects)
     record = snapshot.record
@@ -149,7 +134,7 @@ def _view_moment(
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
-    """Return where the work is of branches that work apart: of the thread's, or its own."""
+    """Return where the work of branches that work apart is: of its own branches, or its own."""
     thread, parent = snapshot.record.thread, snapshot.record.parent_thread
     own = None if parent is None else find_worktree(store, parent, thread)
     found = [*([] if own is None else [own]), *list_worktrees(store, thread)]
@@ -274,7 +259,6 @@ def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
 
 
 def _view_account(present: ThreadState) -> dict[str, Any]:
-    """Return attempts, usage and limits."""
     return {
         "attempts": present.attempts,
         "failures": present.failures,
@@ -287,7 +271,6 @@ def _view_account(present: ThreadState) -> dict[str, Any]:
 
 
 def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return how much of its limits a thread has used, with the branches that it has now."""
     if not present.limits or snapshot.get_trunk() is not None:
         return {}
     with suppress(StoreDamaged):
@@ -297,7 +280,6 @@ def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
 
 
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
-    """Return the status to show, and the process that works on the thread."""
     if not may_be_active(store, thread):
         return status, None
     from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
@@ -355,7 +337,7 @@ def _view_running(running: "Running") -> dict[str, Any]:
 
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
-    """Return the reason that was given for the newest event: of a failure, its error."""
+    """Return the reason that was given for the newest event; for a failure, its error."""
     if snapshot.record.event in {"wait", "split"}:
         # The body is the question, or lists the branches: the document has these in full.
         return ""
@@ -367,7 +349,6 @@ def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
 
 
 def _view_agents(snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    """Return the command of each role's agent, and what else it was bound with."""
     agents = {
         role: get_typed(snapshot, agent, AGENT_CONFIG).payload
         for role, agent in present.binding.items()
@@ -385,18 +366,13 @@ class Stop(NamedTuple):
     """Where a thread stands when a command ends."""
 
     next: str | None
-    """The role that takes the next step, or ``$END``; None: the thread has ended, or the workflow
-    does not tell."""
+    """The role that takes the next step, or ``$END``; None: ended, or undecided."""
 
     advice: Advice
 
 
 def read_stop(store: Store, text: str, *, default: str | None = None) -> Stop:
-    """Return where the thread *text* stands now; *default* as for ``find_stop``.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-    """
+    """Return where the thread *text* stands now; *default* as for ``find_stop``."""
     head = resolve_head(store, text)
     return find_stop(store, read_snapshot(store, head.commit), default=default)
 

@@ -54,19 +54,12 @@ def _name_referred(payload: Mapping[str, Any], names: Iterable[str]) -> dict[str
 
 
 def view_steps(snapshot: Snapshot, before: Sequence[int] = ()) -> LazyList[dict[str, Any]]:
-    """Return the documents of all steps, oldest first, each read when it is accessed.
-
-    *before* adds the steps before a branch began, as ``StepChain`` does.
-
-    Raises (when one of them is read):
-        MissingNode, DamagedNode, StoreDamaged: the chain is broken.
-    """
+    """Return the documents of all steps, *before* included, oldest first, each read on access."""
     commands, chain = Commands(snapshot), StepChain(snapshot, before)
     return lazy_list(len(chain), lambda place: _view_step(snapshot, chain.get(place), commands))
 
 
 def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | None:
-    """Return the document of the failed attempt *name*, with its output; None for None."""
     if name is None:
         return None
     attempt = get_typed(snapshot, name, ATTEMPT)
@@ -86,7 +79,6 @@ def view_attempt(snapshot: Snapshot, name: NodeHash | None) -> dict[str, Any] | 
 
 
 def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] | None:
-    """Return the error of *attempt*; None for None."""
     if attempt is None:
         return None
     error: dict[str, Any] = get_typed(snapshot, attempt, ATTEMPT).payload["error"]
@@ -94,7 +86,6 @@ def view_error(snapshot: Snapshot, attempt: NodeHash | None) -> dict[str, Any] |
 
 
 def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | None:
-    """Return why the last try failed: the error of an attempt, or a verdict that rejected it."""
     verdict = find_verdict(snapshot, present) if present.last_attempt is None else None
     if verdict is None:
         return view_error(snapshot, present.last_attempt)
@@ -104,7 +95,7 @@ def view_failure(snapshot: Snapshot, present: ThreadState) -> dict[str, Any] | N
 
 
 def find_verdict(snapshot: Snapshot, present: ThreadState) -> Node | None:
-    """Return the verdict that ended the last try, if one did and the next is not done yet."""
+    """Return the verdict that ended the last try, unless the next try is done."""
     tried = present.tried
     if tried is None or tried.is_verdict or tried.reason is None:
         return None
@@ -113,7 +104,6 @@ def find_verdict(snapshot: Snapshot, present: ThreadState) -> Node | None:
 
 
 def get_text(snapshot: Snapshot, ref: Any) -> str:
-    """Return the text that a reference points at; "" for no reference."""
     target = find_reference(ref)
     return "" if target is None else str(snapshot.get_node(target).payload)
 
@@ -127,8 +117,6 @@ def get_command(snapshot: Snapshot, ref: Any) -> str:
 
 
 class Commands:
-    """A cache of the commands of a thread's agents."""
-
     __slots__ = ("_known", "_snapshot")
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -155,10 +143,7 @@ class Commands:
 
 
 def count_failed_by_role(store: Store, tip: Oid, *, most: int) -> dict[str, int]:
-    """Return how many attempts of each role failed; nothing of a thread with *most* commits.
-
-    That costs a look at each of its commits. Those before damage are not counted.
-    """
+    """Count the failed attempts of each role; {} for a thread of *most* commits."""
     counts: Counter[str] = Counter()
     with suppress(StoreDamaged):
         for number, snapshot in enumerate(walk_history(store, tip, through_forks=True), 1):

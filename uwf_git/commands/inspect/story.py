@@ -36,8 +36,9 @@ from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
 
 Entry = dict[str, Any]
 """An event: ``event``, ``commit``, ``time`` (ms), ``by``, ``thread``, ``status``, ``depth``,
-``role``, ``title``, ``said`` and ``note``; and what only some events have. Of a split ``branches``,
-each with its own ``entries``. ``problem`` tells what of it cannot be read."""
+``role``, ``title``, ``said`` and ``note``; and what only some events have. A split has
+``branches``, each with its own ``entries``. ``problem`` says what cannot be read.
+"""
 
 CONTROL_TITLES = {
     "pause": "Paused",
@@ -59,25 +60,23 @@ _PARTS = {"branches", "entries", "content", "prompt", "log"}
 
 
 class Telling(NamedTuple):
-    """How much of the texts of a thread is told."""
-
     mask: Mask = str
     signatures: SignatureReader | None = None
     """Without it nothing is said of signatures."""
 
     is_whole: bool = False
-    """Whether texts are told whole, and what cannot be read is raised.
+    """Whether texts are whole, and what cannot be read is raised.
 
-    If not, long texts are cut and damage is told in its place; and steps have their prompts, their
-    changes of the state, and what differs from the visit before.
+    If not, long texts are cut and damage is described in its place; and steps have their prompts,
+    their changes of the state, and what differs from the visit before.
     """
 
     has_logs: bool = True
-    """Whether steps have their logs; failed attempts always have."""
+    """Whether steps have their logs; failed attempts always have logs."""
 
 
 class _Visit(NamedTuple):
-    """A step of a role, for the next one of that role to be compared with."""
+    """A step of a role, to compare the role's next step with."""
 
     snapshot: Snapshot
     step: Node
@@ -85,7 +84,7 @@ class _Visit(NamedTuple):
 
 
 class StoryReader:
-    """Reads the events of a thread and of its branches; a thread is told once."""
+    """Reads the events of a thread and of its branches; each thread is read once."""
 
     def __init__(self, store: Store, telling: Telling) -> None:
         self._store, self._telling, self._mask = store, telling, telling.mask
@@ -100,8 +99,8 @@ class StoryReader:
     ) -> Iterator[Entry]:
         """Yield the events of *thread* up to *tip*, oldest first, each read when it is yielded.
 
-        With *through_forks* those from before a fork come first; with *last* only so many, and not
-        the start. Where the history is broken, the first entry is the problem.
+        With *through_forks* the events from before a fork come first; with *last* only so many
+        events, without the start. Where the history is broken, the first entry is the problem.
         """
         self._told.add(thread)
         story: list[Snapshot] = []
@@ -154,7 +153,7 @@ class StoryReader:
             yield entry
 
     def _tell_problem(self, error: UwfError) -> str:
-        """Return what cannot be read, to be told in its place; raise it if all is told whole."""
+        """Describe what cannot be read, for its place; raise it if all is shown whole."""
         if self._telling.is_whole:
             raise error
         return self._mask(error.message)
@@ -196,7 +195,6 @@ class StoryReader:
         return entry
 
     def _view_note(self, snapshot: Snapshot) -> dict[str, Any] | None:
-        """Return what people wrote into the commit."""
         # The body of an attempt is the end of its log, that of a split and a join its branches.
         if not snapshot.body or snapshot.record.event in {"attempt", "split", "join"}:
             return None
@@ -313,7 +311,7 @@ class StoryReader:
     def _view_branches(
         self, split: Snapshot, found: Split, ended: tuple[Oid, ...]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the branches; those that were joined as they were then (*ended*)."""
+        """Yield the branches; branches that were joined as they were then (*ended*)."""
         container = find_container(split, found.at)
         for number, child in enumerate(found.children):
             view: dict[str, Any] = {
@@ -341,7 +339,7 @@ class StoryReader:
 
 
 def _describe_try(snapshot: Snapshot, before: Snapshot | None) -> str:
-    """Return which try a step belongs to, and its verdict; "" if nobody verifies it."""
+    """Describe which try a step belongs to, and its verdict; "" if nobody verifies the step."""
     at = snapshot.record.at
     if at is None or before is None or snapshot.record.event == "join":
         return ""
@@ -366,10 +364,7 @@ def _list_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def count_failed(history: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, int]]:
-    """Yield each step of *history* (newest first), and how many attempts failed before it.
-
-    Attempts before a poke are not those of the step that follows.
-    """
+    """Yield each step of *history* (newest first), and how many attempts failed after a poke."""
     step: Snapshot | None = None
     count = 0
     for snapshot in history:
@@ -388,10 +383,7 @@ def _ends_attempts(snapshot: Snapshot) -> bool:
 
 
 def _pair_joins(story: list[Snapshot]) -> Iterator[tuple[Oid, tuple[Oid, ...]]]:
-    """Yield each split of *story* (newest first) with the commits at which its branches ended.
-
-    A fork outlives the refs of its branches.
-    """
+    """Yield each split of *story* (newest first) with the commits at which its branches ended."""
     ended: tuple[Oid, ...] = ()
     for snapshot in story:
         if snapshot.record.event == "join":
@@ -432,7 +424,7 @@ def _make_title(snapshot: Snapshot) -> str:
 
 
 def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None:
-    """Return what a signal changes, by the names that people type; None: the event has none."""
+    """Return what a signal changes, by the names that people type, or None."""
     cause = signal_of(snapshot.record)
     if cause is None:
         return None
@@ -449,7 +441,6 @@ def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None
 
 
 def _repeats_meta(meta: Any, content: str) -> bool:
-    """Check that the *content* of a step repeats its *meta* and says no more."""
     if not content.lstrip().startswith("{"):
         return False
     try:
@@ -460,20 +451,19 @@ def _repeats_meta(meta: Any, content: str) -> bool:
 
 
 def _read_author(snapshot: Snapshot) -> str:
-    """Return the name of who made the commit; "" if that is unknown."""
     name = snapshot.commit.author.decode(errors="replace").partition(" <")[0]
     return "" if name == "unknown" else name
 
 
 def view_files_of(store: Store, thread: ThreadId, named: list[str]) -> dict[str, Entry]:
-    """Return what is told of the files that steps changed, by their `Uwf-Files`."""
+    """Return what is known of the files that steps changed, by their `Uwf-Files`."""
     from uwf_git.commands.worktree.chain import view_ranges  # noqa: PLC0415 (start-up time)
 
     return view_ranges(store, thread, named)
 
 
 def walk_entries(entries: list[Entry]) -> Iterator[Entry]:
-    """Yield *entries* and those of the branches in them, in the order of the story."""
+    """Yield *entries* and the entries of the branches in them, in the order of the story."""
     for entry in entries:
         yield entry
         for branch in entry.get("branches", ()):
@@ -481,7 +471,7 @@ def walk_entries(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def add_up(entries: list[Entry]) -> dict[str, Any]:
-    """Return what *entries* took, with branches: of joins nothing, since branches have told it."""
+    """Return what *entries* took, with branches; joins count nothing, as their branches count."""
     steps = taken_back = attempts = duration_ms = tokens = 0
     costs = []
     for entry in walk_entries(entries):
@@ -503,7 +493,6 @@ def add_up(entries: list[Entry]) -> dict[str, Any]:
 
 
 def find_problems(value: Any) -> Iterator[str]:
-    """Yield what *value* says cannot be read."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

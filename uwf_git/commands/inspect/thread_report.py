@@ -30,15 +30,13 @@ _ASKED = ("role", "description", "systemPrompt", "fields")
 
 
 class ThreadReport(NamedTuple):
-    """All that a report shows."""
-
     document: dict[str, Any]
     picture: Subject | None
     """None: the thread or its workflow cannot be read."""
 
 
 def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
-    """Say that a report was made, and says what of the thread cannot be read."""
+    """Return the error after a report was made of a thread that cannot be read whole."""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return StoreDamaged(
         f"the report of thread {thread} is not whole: {problems[0]}{more}",
@@ -50,13 +48,7 @@ def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
 
 
 def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
-    """Return the report of the thread *text*; secrets in *environ* are masked.
-
-    What cannot be read is in ``problems``, and in its place.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: *text* names no thread, or several.
-    """
+    """Return the report of the thread *text*, masked; ``problems`` has what cannot be read."""
     head = resolve_head(store, text)
     mask = make_mask(environ)
     problems: list[str] = []

@@ -19,8 +19,8 @@ from uwf_git.store.threads.snapshot import Snapshot
 def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dict[str, Any] | None:
     """Return which try the turn at *place* belongs to; None if nobody verifies its work.
 
-    ``of`` is how many there are, and absent if that cannot be told now. A higher number means that
-    all are used up.
+    ``of`` is the number of tries, absent if unknown now. A higher number means that all are used
+    up.
     """
     if place is None or place.node.verifier is None:
         return None
@@ -35,11 +35,7 @@ def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dic
 def view_tried(
     store: Store, snapshot: Snapshot, place: FlowPlace, present: ThreadState
 ) -> dict[str, Any]:
-    """Return what the context of a turn at *place* has of its try; empty if it is not verified.
-
-    Raises:
-        Refused, LimitHit: a template of the input of the work cannot be filled.
-    """
+    """Return what the context of a turn at *place* has of its try; empty if it is not verified."""
     view = view_try(store, place, present)
     if view is None:
         return {}

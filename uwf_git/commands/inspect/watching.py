@@ -1,8 +1,4 @@
-"""`uwf watch`: the threads of a store, looked at again and again.
-
-A look where nothing has happened reads no object: the times of the refs' folders and the locks
-tell.
-"""
+"""`uwf watch`: the threads of a store, looked at again; without news a look reads no object."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,8 +37,6 @@ _ORDER = order_statuses("running")
 
 
 class WatchRequest(NamedTuple):
-    """What to watch."""
-
     roots: Sequence[ThreadId] = ()
     """Only these threads and their branches; none: all, and those that ended within a day."""
 
@@ -51,8 +45,6 @@ class WatchRequest(NamedTuple):
 
 
 class AtWork(NamedTuple):
-    """What the agent of a thread does now."""
-
     role: str
     agent: str | None
     attempt: int
@@ -104,7 +96,6 @@ class ThreadWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether threads were named, and all of them have ended."""
         ends = (self._all.get(root, {}).get("status") in {None, *ENDED} for root in self._roots)
         return bool(self._roots) and all(ends)
 
@@ -116,7 +107,6 @@ class ThreadWatch:
         return self._summaries[thread]
 
     def find_work(self, thread: ThreadId) -> "Work | None":
-        """Return the work on *thread*; None if no agent is at work."""
         running = self._running.get(thread)
         if running is None or running.role is None:
             return None
@@ -125,7 +115,6 @@ class ThreadWatch:
         return self._works[thread]
 
     def list_working_below(self, thread: ThreadId) -> list[str]:
-        """List the roles at work in the branches of *thread*."""
         return [
             running.role
             for each, running in sorted(self._running.items())
@@ -194,7 +183,6 @@ class Work:
                 self._present = read_snapshot(store, head.commit).get_present()
 
     def view(self) -> AtWork:
-        """Return who is at work."""
         run, present = self._find_run(), self._present
         begun = None if run is None else read_begun_turn(run)
         tries = present and present.begin_tries(begun.at if begun else None).attempts
@@ -202,7 +190,6 @@ class Work:
         return AtWork(running.role or "", running.agent, (tries or 0) + 1, running.since)
 
     def read_usage(self) -> dict[str, Any]:
-        """Return what the thread has used, as far as agents reported it."""
         spent: dict[str, Any] = {} if self._present is None else dict(self._present.usage)
         self._find_run()
         return spent if self._reported is None else add_usage(spent, self._reported.read())
@@ -213,7 +200,6 @@ class Work:
         return None if run is None else find_last_output_ms(run.path)
 
     def read_log(self) -> str:
-        """Return the last line of the agent's log; "" if there is none."""
         run = self._find_run()
         stamp = () if run is None else stamp_logs(run)
         if run is not None and stamp != self._log[0]:

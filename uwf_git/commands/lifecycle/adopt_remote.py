@@ -30,10 +30,8 @@ def adopt_remote_history(
 ) -> str | None:
     """Move *thread* from *kept*, which another thread has in its history, to a remote's head.
 
-    The branches that *kept* has joined go on as they are at the remote too.
-
-    Returns:
-        The remote whose history it adopted; None if it has diverged from no remote, or is busy.
+    Branches that *kept* has joined go on as at the remote too. Return the remote, or None if the
+    thread has diverged from no remote, or is busy.
     """
     follows = _adopt(store, caller, thread, kept)
     for end in list_joined(store, kept) if follows else ():

@@ -1,7 +1,7 @@
-"""`uwf thread fork`: begin a thread at a commit of another one, and find that commit.
+"""`uwf thread fork`: begin a thread at a commit of another thread, and find that commit.
 
 A fork point is named by a step's number, a step's hash, a commit or a role. It belongs to the
-thread, to a thread that this one was forked from, to a remote's copy, or to preserved work.
+thread, to its origin, to a remote's copy, or to preserved work.
 """
 
 import re
@@ -46,7 +46,6 @@ def _no_such_step(thread: ThreadId, text: str) -> Refused:
 
 
 def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
-    """Say that the text matches several commits."""
     shown = ", ".join(matches[:_MOST_LISTED])
     return Refused(
         f"{text!r} means {len(matches)} commits of thread {thread}: {shown}",
@@ -78,10 +77,7 @@ def _role_never_acted(
 
 
 def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
-    """Return the commit that *text* names: a step's number, a step's hash, or a commit id.
-
-    Hashes and ids may be shortened. Number 0 is the start; a failed attempt is named by its commit.
-    """
+    """Return the commit that a step's number or hash, or a commit id, *text*, names."""
     if is_oid(text):
         return _find_commit(store, head, Oid(text))
     if _NUMBER.fullmatch(text):
@@ -97,10 +93,7 @@ def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
 
 
 def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
-    """Return the commit before the newest step of *role*, so that the role's turn comes again.
-
-    It lies before the failed attempts of that turn; patches and amendments before the step stay.
-    """
+    """Return the commit at which the turn of the newest step of *role* began."""
     tip = read_snapshot(store, head.commit)
     step, acted = _find_step_of(tip, role)
     if step is None:
@@ -127,10 +120,7 @@ def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
 
 
 def _find_numbered(store: Store, head: Head, number: int) -> list[Snapshot]:
-    """Return the step of that number, and the preserved work of that number.
-
-    If several commits have the number, the newest counts; a poke took the others back.
-    """
+    """Return the newest step of that number, and the preserved work of that number."""
     tip = read_snapshot(store, head.commit)
     history = walk_history(store, head.commit, through_forks=True)
     first = next((each for each in history if _has_number(each, number)), None)
@@ -173,8 +163,6 @@ def _is_meant(snapshot: Snapshot, text: str) -> bool:
 
 
 class ForkRequest(NamedTuple):
-    """The options of a fork."""
-
     thread: str
     """A thread id or a unique prefix of one."""
 
@@ -190,8 +178,6 @@ class ForkRequest(NamedTuple):
 
 
 class Forked(NamedTuple):
-    """A thread that begins on another."""
-
     workflow: NodeHash
     thread: ThreadId
     head: NodeHash
@@ -205,14 +191,10 @@ class Forked(NamedTuple):
 
 
 def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: ThreadId) -> Forked:
-    """Begin the thread *thread* at a commit of another one.
+    """Begin *thread* at a commit of another thread.
 
-    If the other thread has diverged from a remote and its local head is forked, it adopts the
-    remote's history, also where both sides have ended; the fork keeps the local one.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches.
-        ThreadExists: the new id is taken.
+    If the other thread has diverged from a remote and its local head is forked, that thread adopts
+    the remote's history, also where both sides have ended; the fork keeps the local history.
     """
     head = get_head(store, resolve_thread(store, request.thread))
     point = find_point(store, head, request)
@@ -234,7 +216,6 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
 
 
 def find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
-    """Return the commit at which a fork of the thread at *head* begins."""
     if request.from_role is not None:
         return find_turn_of(store, head, request.from_role)
     if request.at is not None:

@@ -65,11 +65,8 @@ def _thread_still_active(thread: ThreadId, *, is_damaged: bool) -> Refused:
 
 
 class Removal(NamedTuple):
-    """An archived thread to remove."""
-
     thread: ThreadId
     commit: Oid
-    """Its last commit."""
 
     status: str
     """Its status; `damaged` if that cannot be read."""
@@ -84,11 +81,7 @@ class Removal(NamedTuple):
 
 
 def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
-    """Return the threads that *texts* name and their branches, each once; nothing is removed yet.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: a text matches no thread, or several.
-    """
+    """Return the threads that *texts* name and their branches, each once; remove nothing."""
     named = dict.fromkeys(resolve_thread(store, text) for text in texts)
     planned: dict[ThreadId, Removal] = {}
     for thread in named:
@@ -101,11 +94,6 @@ def plan_removals(store: Store, texts: Iterable[str]) -> list[Removal]:
 
 
 def get_archived(store: Store, thread: ThreadId) -> Head:
-    """Return the head of a thread that has ended.
-
-    Raises:
-        NoSuchThread: there is none.
-    """
     head = get_head(store, thread)
     if not head.archived:
         raise _thread_still_active(thread, is_damaged=_plan(store, head).status == DAMAGED)
@@ -152,7 +140,6 @@ def _plan_branches(store: Store, root: Removal) -> Iterator[Removal]:
 
 
 def _check_not_needed(store: Store, removal: Removal) -> None:
-    """Check that no thread waits for the end of the thread to join it."""
     parent = None if removal.parent is None else find_head(store, removal.parent)
     if parent is None or parent.archived:
         return
@@ -194,8 +181,6 @@ class AgentStillRuns(Conflict):
 
 
 class Removed(NamedTuple):
-    """A thread that was removed."""
-
     removal: Removal
     remotes: list[str]
     """The remotes that had it at the last contact; the next fetch brings it back."""
@@ -205,14 +190,7 @@ class Removed(NamedTuple):
 
 
 def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
-    """Remove an archived thread: its refs, its tracking refs, its local files, its work.
-
-    Raises:
-        NoSuchThread: another process removed it.
-        ThreadBusy, AgentStillRuns: the thread or an agent of it is busy.
-        ProgramFailed: git is missing, or failed.
-        HeadMoved: its head is no longer the one that was planned to be removed.
-    """
+    """Remove an archived thread: its refs, its tracking refs, its local files, its work."""
     thread, parent = removal.thread, removal.parent
     if parent is not None:
         remove_left_worktree(store, caller.environ, thread=thread, parent=parent)

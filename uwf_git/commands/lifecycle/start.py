@@ -37,8 +37,6 @@ from uwf_git.store.trust import trust_agents
 
 
 class EmptyPrompt(Refused):
-    """The prompt is empty."""
-
     code = "empty-prompt"
 
     def __init__(self) -> None:
@@ -46,8 +44,6 @@ class EmptyPrompt(Refused):
 
 
 class StartRequest(NamedTuple):
-    """The options of a new thread."""
-
     workflow: str
     """A name or a hash."""
 
@@ -55,10 +51,7 @@ class StartRequest(NamedTuple):
     """What is to be done; None: a flow has its description."""
 
     agents: tuple[str, ...] = ()
-    """``CMD`` or settings for every role, or ``ROLE=…`` for one.
-
-    A command for every role leaves those that the file binds to a person, or to a check.
-    """
+    """``CMD`` or settings for every role or, ``ROLE=…``, for one; people and checks keep theirs."""
 
     default_agent: str | None = None
     """$UWF_AGENT: the default of this process, before the configured one."""
@@ -67,10 +60,7 @@ class StartRequest(NamedTuple):
     """Where its agents run; None: the caller's directory."""
 
     needs_agents: bool = False
-    """Refuse a role without an agent, or whose program is not found here.
-
-    True when the thread is run at once.
-    """
+    """Refuse a role without an agent or its program: True when the thread is run at once."""
 
     until: str | None = None
     """A role that the workflow must have: where a run at once is to stop."""
@@ -79,10 +69,7 @@ class StartRequest(NamedTuple):
     """The thread whose agent starts it; None: that of $UWF_THREAD_ID, if this store has it."""
 
     limits: Mapping[str, Any] = MappingProxyType({})
-    """The thread's limits, by their names in the StartNode (``maxSteps``, …).
-
-    They come before those of the workflow's ``config``; None removes one of those.
-    """
+    """The thread's limits by their names in the StartNode, before ``config``; None: no limit."""
 
     state: Mapping[str, Any] | None = None
     """Members of the state that the thread begins with, over those of the workflow."""
@@ -92,8 +79,6 @@ class StartRequest(NamedTuple):
 
 
 class Started(NamedTuple):
-    """A new thread."""
-
     workflow: NodeHash
     thread: ThreadId
     unbound: tuple[str, ...]
@@ -112,16 +97,7 @@ class Started(NamedTuple):
 def start_thread(
     store: Store, caller: Caller, request: StartRequest, *, thread: ThreadId
 ) -> Started:
-    """Create the thread *thread*; nothing runs.
-
-    Raises:
-        Refused, WorkflowRemoved: no workflow matches, or several do.
-        BadLocalWorkflow: the project's file of that name has problems.
-        NoAgent: the request needs an agent for every role, and one has none.
-        EmptyPrompt, Refused, BadCommand: the request is wrong.
-        NoSuchThread, AmbiguousThread, NotAThreadId: the request names no parent, or several.
-        ThreadExists: the id is taken.
-    """
+    """Create the thread *thread*; nothing runs."""
     if request.prompt is not None and not request.prompt.strip():
         raise EmptyPrompt
     found = request.found or find_workflow(store, request.workflow, cwd=caller.cwd)
@@ -191,10 +167,7 @@ def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:
 def _find_missing(
     store: Store, caller: Caller, bound: Bound, workdir: str, *, workflow: str
 ) -> tuple[MissingProgram, ...]:
-    """Return the programs that are not found here, of the agents that may run here.
-
-    An agent from elsewhere is shown and refused at its turn, found or not.
-    """
+    """Return the programs that are not found here, of the agents that may run here."""
     found = {
         role: agent
         for role, agent in bound.agents.items()
@@ -204,7 +177,6 @@ def _find_missing(
 
 
 def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | None:
-    """Return the thread whose agent this process is, if the store has it."""
     text = caller.environ.get(THREAD_VARIABLE, "") if named is None else named
     if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
         # The agent of a thread of another store: its id means nothing in this one.

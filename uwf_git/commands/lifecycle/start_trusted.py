@@ -1,7 +1,7 @@
 """What may be started from a page or a chat, where nobody reads a command before it runs.
 
-Workflows of the store or that come with uwf, by name and never from a file of the project; agents
-that are trusted, or the user's own. A workflow that was fetched is one of the store.
+Workflows of the store, fetched or not, or that come with uwf, never from a file of the project;
+agents that are trusted, or the user's own.
 """
 
 import hashlib
@@ -30,8 +30,6 @@ PERSON_AGENT: Agent = {"command": PERSON}
 
 
 class Here(NamedTuple):
-    """Where threads are started."""
-
     store: Store
     cwd: str
     """Where the agents of new threads run."""
@@ -41,7 +39,6 @@ class Here(NamedTuple):
 
 
 def list_startable(store: Store) -> list[dict[str, Any]]:
-    """List the workflows of the store, then those that come with uwf."""
     rows = [
         {**{name: row.get(name) for name in ("name", "workflow", "description")},
          "isShipped": False, "problem": row.get("error")}
@@ -71,7 +68,6 @@ def find_startable(store: Store, name: str) -> FoundWorkflow:
 
 
 def find_agents(here: Here, directory: str) -> dict[str, Agent]:
-    """Return the agents that may run in *directory*, by id."""
     agents = [
         agent
         for each in list_trusted(here.store)
@@ -100,18 +96,13 @@ def find_default(here: Here, directory: str) -> Agent | None:
 
 
 def name_agent(agent: Agent) -> str:
-    """Return the id of *agent*."""
     return hashlib.sha256(json.dumps(agent, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def check_agents(
     here: Here, found: FoundWorkflow, words: tuple[str, ...] = (), *, is_driven: bool = True
 ) -> None:
-    """Check that the agent of each role may run here; if it *is_driven*, that each role has one.
-
-    Raises:
-        Refused: one may not, or is missing.
-    """
+    """Check that the agent of each role may run here; if it *is_driven*, that each role has one."""
     played = find_played(found.workflow, found.closure)
     bound = bind_roles(here.store, played, typed=words, default=here.agent, directory=here.cwd)
     own = find_agents(here, here.cwd).values()

@@ -1,8 +1,4 @@
-"""The tools of `uwf mcp`.
-
-They do not change the store. A submitted result is written to the step's directory, atomically, if
-it fits the role's schema.
-"""
+"""The tools of `uwf mcp`: they change no store; a fit result goes to the step's directory."""
 
 import json
 import os
@@ -37,7 +33,6 @@ _LONGEST_RESULT = DEFAULT_MAX_OUTPUT_BYTES - 1024**2
 
 
 def bad_argument(name: str, problem: str) -> BadUsage:
-    """Return the error of a tool's argument."""
     return BadUsage(f"{name} {problem}", code="bad-argument", argument=name)
 
 
@@ -59,7 +54,6 @@ def _result_refused(problem: str) -> Refused:
 
 
 def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-    """Return a thread as Markdown."""
     last = arguments.get("last")
     if last is not None and (not _is_whole(last) or last < 1):
         raise bad_argument("last", "is a whole number from 1")
@@ -82,7 +76,6 @@ def _count_steps(store: Store, thread: str) -> int:
 
 
 def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:
-    """Return one step as JSON."""
     index: Any = arguments.get("index")
     if not _is_whole(index) or index == 0:
         raise bad_argument("index", "is a whole number: 1 is the first step, -1 the newest")
@@ -155,5 +148,4 @@ def parse_or_keep(text: str) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """Write what a tool answers."""
     return json.dumps(value, ensure_ascii=False, indent=2)

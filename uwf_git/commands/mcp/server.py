@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class McpPlace(NamedTuple):
-    """The thread, role and step of the agent."""
-
     open_store: "Callable[[], Store]"
     thread: str | None = None
     role: str | None = None
@@ -115,8 +113,6 @@ class Tasks(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """What can be read by an address."""
-
     templates: Sequence[Reply]
     read: Callable[[str], tuple[str, str] | None]
     """Returns the type and the text; None if there is none."""
@@ -133,10 +129,7 @@ class _Refused(Exception):
 
 
 class McpServer(NamedTuple):
-    """A server with some tools.
-
-    A tuple: importing dataclasses would take a fifth of the server's start.
-    """
+    """A server with some tools; a tuple, as importing dataclasses takes a fifth of the start."""
 
     version: str
     instructions: str
@@ -145,7 +138,6 @@ class McpServer(NamedTuple):
     resources: Resources | None = None
 
     def answer_line(self, line: bytes) -> bytes | None:
-        """Answer one line of input; None if it gets no answer."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -160,8 +152,8 @@ class McpServer(NamedTuple):
     def answer_http(self, message: Any, headers: Mapping[str, str]) -> tuple[int, Reply | None]:
         """Answer the body of a POST with its *headers*, by their lower-case names: status, answer.
 
-        A request of the newer era repeats version, method and name in headers, for what stands
-        between client and server: one that says two things is refused.
+        A request of the newer era repeats version, method and name in headers; a contradiction is
+        refused.
         """
         problem = _find_mismatch(message, headers) if isinstance(message, dict) else None
         if problem is not None:
@@ -316,7 +308,6 @@ def _decode_header(value: str | None) -> str | None:
 
 
 def _check_version(params: Mapping[str, Any]) -> bool:
-    """Check whether a request is of the newer era, by its version."""
     meta = params.get("_meta")
     version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
     if version is None:
@@ -486,8 +477,6 @@ _TOOLS = (
 
 
 def build_server(place: McpPlace) -> McpServer:
-    """Build the server for one agent."""
-
     def bind(name: str) -> Callable[[Mapping[str, Any]], str]:
         def call(arguments: Mapping[str, Any]) -> str:
             from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)

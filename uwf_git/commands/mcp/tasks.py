@@ -31,8 +31,6 @@ _SCALARS = {
 
 
 class Question(NamedTuple):
-    """What a person is asked."""
-
     thread: str
     """The thread that waits: the task's own, or a branch of it."""
 
@@ -156,7 +154,6 @@ def _list_fields(schema: Any) -> dict[str, Any]:
 
 
 def _find_scalar(part: Any) -> str | None:
-    """Return the type of a field that a form can have; None if there is none."""
     kind = part.get("type") if isinstance(part, dict) else None
     choices = part.get("enum", ["", ""]) if isinstance(part, dict) else []
     fits = kind == "string" and all(isinstance(each, str) for each in choices)

@@ -77,8 +77,6 @@ _INSTRUCTIONS = (
 
 
 class ChatPlace(NamedTuple):
-    """The store, and the user whose chat it is."""
-
     open_store: Callable[[], Store]
     caller: Caller
     agent: str | None
@@ -399,8 +397,6 @@ TOOLS = (
 
 
 def build_workflow_server(place: ChatPlace) -> McpServer:
-    """Build the server of a chat."""
-
     def bind(tool: McpTool) -> McpTool:
         def call(arguments: Mapping[str, Any]) -> str | NewTask:
             for name in arguments.keys() - tool.parameters["properties"].keys():

@@ -48,10 +48,10 @@ WORKFLOW = "plan-execute"
 def find_plan_thread(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> Snapshot | None:
-    """Return the newest commit of the plan thread of *workdir*; None if it has none.
+    """Return the newest commit of the plan thread of *workdir*, or None.
 
-    The thread that its state file names comes first, then the newest that has not ended. An ended
-    one is found by the state file alone. *store* is None if there is no store yet.
+    The thread that the state file names, even if it has ended, comes first, then the newest
+    unfinished thread. *store* is None if there is no store yet.
     """
     if store is None:
         return None
@@ -67,16 +67,12 @@ def find_plan_thread(
 
 
 def find_plan_dir(found: Snapshot | None, settings: PlanSettings = DEFAULTS) -> str:
-    """Return the plan directory that a thread's state names, or the usual one."""
     named = None if found is None else found.get_present().state.get("planDir")
     return named if isinstance(named, str) and named.strip() else settings.plan_dir
 
 
 def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot | None:
-    """Return the tip of *thread* if it is one of the workflow, in this directory.
-
-    The directory of an ended thread is not known any more.
-    """
+    """Return the tip of *thread* if it runs the workflow, and in *workdir* as far as is known."""
     known = find_workdir(store, thread)
     if known is not None and os.path.realpath(known) != os.path.realpath(workdir):
         return None
@@ -105,7 +101,6 @@ class PlansAtWork(Conflict):
 
 
 def require_rest(store: Store, thread: ThreadId) -> None:
-    """Check that nobody is at work on *thread*."""
     if is_any_at_work(store, Family(store, thread)):
         raise PlansAtWork(thread)
 
@@ -125,11 +120,7 @@ def hold_plans(store: Store) -> AbstractContextManager[object]:
 
 
 class Views:
-    """The views of one thread, kept up with it by whoever drives.
-
-    The first update reads the whole story: what an earlier driver did not come to write, since it
-    was killed, is written then. Later updates read only what is new.
-    """
+    """The views of one thread, kept up by its driver; the first update writes what was missed."""
 
     def __init__(
         self,
@@ -163,7 +154,6 @@ class Views:
 def find_where(
     store: Store, workdir: str, thread: ThreadId, settings: PlanSettings = DEFAULTS
 ) -> dict[str, Any]:
-    """Return the thread and the store, and where its state file says that its driver listens."""
     known = read_state(workdir, state_file=settings.state_file)
     listens = {"address": known.get("address"), "port": known.get("port")}
     is_known = known.get("thread") == thread
@@ -178,9 +168,8 @@ def read_plan_status(
 ) -> dict[str, Any]:
     """Return where the plan thread of *workdir* stands, in the form of the state file.
 
-    It has besides the ``driver``, by its process, and where that listens only while it lives. A
-    state file that was deleted comes back while the thread lives, and one that is not true any
-    more, since somebody else drove or the driver was killed, is mended.
+    With ``driver``, by its process, and where that listens while it lives. A state file that is
+    missing or wrong while the thread lives is mended.
     """
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
@@ -204,7 +193,6 @@ def read_plan_status(
 def read_plan_rows(
     store: Store | None, workdir: str, settings: PlanSettings = DEFAULTS
 ) -> list[dict[str, Any]]:
-    """List the plans of *workdir* with their status, by number."""
     found = find_plan_thread(store, workdir, settings)
     state = IDLE if store is None or found is None else _read_state_of(store, found)
     return list_plan_rows(state, find_plans(workdir, find_plan_dir(found, settings)).plans)
@@ -228,10 +216,7 @@ def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
 def prepare_plans(
     store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
 ) -> None:
-    """Check that plans may be begun in *workdir*, and make the folders that they need.
-
-    With *has_plans* the plan files that lie there are to be carried out as they are.
-    """
+    """Check that plans may begin in *workdir*, *has_plans*: as they are; make folders."""
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
         thread = found.record.thread
@@ -304,10 +289,7 @@ def clean_plans(
 
 
 def _find_status_file(found: Snapshot | None, settings: PlanSettings) -> str:
-    """Return the file in which the agents of a thread leave their reports, or the usual one.
-
-    What no role may name as its file is not it either.
-    """
+    """Return the file in which agents leave their reports, or the usual file."""
     named = None if found is None else found.get_present().state.get("statusFile")
     is_named = isinstance(named, str) and not check_path_below(named)
     return str(named) if is_named else settings.status_file

@@ -24,11 +24,7 @@ _OURS = ("type", "phase", "timestamp", "thread", "head")
 
 
 class StopWatch:
-    """A stop server, and the grace of the turn that is at work; use it in a ``with``.
-
-    Raises:
-        CannotListen: the address is wrong, or *port* is taken.
-    """
+    """A stop server, and the grace of the turn that is at work; use it in a ``with``."""
 
     def __init__(self, settings: PlanSettings, *, port: int | None = None) -> None:
         """Listen where *settings* say; *port*, if it was typed, and no other."""
@@ -51,10 +47,10 @@ class StopWatch:
         self._server.close()
 
     def attend(self, play: Player, find_phase: Callable[[], str], hook: str | None) -> Player:
-        """Return a player that plays each turn by *play*, and hears of its stop meanwhile.
+        """Return a player that plays turns by *play*, and hears of their stops meanwhile.
 
-        *find_phase* tells the phase at the beginning of a turn. The agent is told the path *hook*
-        of the script by which its tool tells that it has stopped; None: no tool is given it.
+        *find_phase* tells the phase at the beginning of a turn. The agent gets the path *hook* of
+        the script by which its tool reports its stop.
         """
 
         def play_attended(turn: Turn) -> Played:
@@ -79,7 +75,6 @@ class StopWatch:
         self._grace.begin(at_work, has_stopped=_has_stopped(self._step_dir))
 
     def _take(self, notice: Notice) -> None:
-        """Take a notice, in the thread of the server."""
         step_dir = self._step_dir
         is_taken = self._grace.take(notice)
         debug("7M3QX0ZK", "stop notice", is_taken=is_taken, notice=_shorten(notice))

@@ -39,12 +39,7 @@ class CheckBroken(Exception):
 def check_push(
     git_dir: str, environ: Mapping[str, str], updates: Sequence[RefUpdate]
 ) -> list[Refusal]:
-    """Return why the push in git's quarantine is refused; an empty list accepts it.
-
-    Raises:
-        NotAStore, Refused, BadConfig: the store cannot be used.
-        LimitHit: the check took too much time or memory.
-    """
+    """Return why the push in git's quarantine is refused; an empty list accepts it."""
     store = open_received(git_dir, environ)
     limits = read_receive_limits(store.config)
     largest = min(limits.most_blob_bytes, _LARGEST_BLOB)
@@ -73,8 +68,6 @@ _MS = 1000
 
 
 class _Moved(NamedTuple):
-    """A thread that a push moved."""
-
     thread: ThreadId
     ref: str
     tip: Oid
@@ -85,10 +78,7 @@ class _Moved(NamedTuple):
 def announce_push(
     store: Store, updates: Sequence[RefUpdate], environ: Mapping[str, str]
 ) -> list[str]:
-    """Clean up, and run the command in git config ``uwf.onReceive``; return warnings, a line each.
-
-    The command gets a line of JSON for each transition on standard input, and has 30 seconds.
-    """
+    """Clean up, and run ``uwf.onReceive`` with JSON lines for 30 s; return warnings."""
     moved = list(_moved_threads(store, updates))
     warnings = [*_delete_archived(store, moved)]
     command = store.config.get(ON_RECEIVE)

@@ -32,8 +32,6 @@ def bad_hook_input(problem: str) -> BadUsage:
 
 
 class RefUpdate(NamedTuple):
-    """One ref that a push changes."""
-
     name: str
     old: Oid | None
     """The value that the pusher saw; None if the ref is new."""
@@ -77,14 +75,10 @@ def _oid(digits: bytes) -> Oid | None:
 
 
 def is_ours(name: str) -> bool:
-    """Check whether the ref *name* lies in a folder of uwf, ignoring case.
-
-    On a file system that ignores case, refs/Threads/x is a file in refs/threads.
-    """
+    """Check whether *name* lies in a folder of uwf, ignoring case as some file systems do."""
     folded = fold_workflow_name(name)
     return any(folded == ours or folded.startswith(ours + "/") for ours in _OURS)
 
 
 def ours_among(updates: Sequence[RefUpdate]) -> list[RefUpdate]:
-    """Return the updates of uwf's refs."""
     return [update for update in updates if is_ours(update.name)]

@@ -82,10 +82,7 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
 
 
 def find_bad_join(push: Push, branch: ThreadId, tip: Oid) -> str | None:
-    """Return why no thread may join *branch* as it is at *tip*; None if it may.
-
-    Where the branch is here or comes in the same push, nothing of it may be left behind.
-    """
+    """Return why no thread may join *branch* at *tip*, leaving commits behind, or None."""
     for name in (ARCHIVE + branch, ACTIVE + branch):
         for ref, is_last in ((push.store.refs.find(name), False), (push.find_coming(name), True)):
             if ref is None or ref == tip:
@@ -134,7 +131,6 @@ class BranchRules:
         )
 
     def _find_tip(self, at: Snapshot) -> Oid | None:
-        """Return the last commit that is known of the thread at *at*; None if it is not here."""
         split, thread = _find_split(at), at.record.thread
         around = None if split is None else self._find_tip(split)
         joined = None
@@ -144,7 +140,6 @@ class BranchRules:
         return joined or coming(ARCHIVE + thread) or coming(ACTIVE + thread)
 
     def _find_joined(self, at: Snapshot, split: Snapshot, around: Oid) -> Oid | None:
-        """Return where the thread that is at *around* has joined the branch at *at*, if it has."""
         if is_descendant(self._objects, split.commit.oid, around):
             return None
         return self._line(around).list_ends(split.commit.oid).get(at.record.thread)
@@ -164,7 +159,6 @@ class _Line:
         """What the join after each split has joined."""
 
     def has(self, split: Oid) -> bool:
-        """Check whether the thread has split at the commit *split*."""
         while split not in self._ends and self._next is not None:
             at = read_at(self._objects, self._next)
             if at.record.event == "join":
@@ -175,13 +169,11 @@ class _Line:
         return split in self._ends
 
     def list_ends(self, split: Oid) -> dict[ThreadId, Oid]:
-        """List the ends of the branches that began at *split* and were joined."""
         ends = self._ends[split] if self.has(split) else ()
         return {read_at(self._objects, end).record.thread: end for end in ends}
 
 
 def _find_split(at: Snapshot) -> Snapshot | None:
-    """Return the commit at which the thread at *at* began as a branch; None if it is none."""
     # Commits of an older uwf do not name the thread around it.
     if "parent" not in at.get_start().payload:
         return None
@@ -326,10 +318,7 @@ _MOST_FINDINGS = 10
 
 
 def check_received(store: Store, updates: Sequence[RefUpdate]) -> list[Refusal]:
-    """Return why a push of *updates* into *store* is refused; an empty list accepts it.
-
-    *store* has the refs from before the push and the objects from after it.
-    """
+    """Return why a push is refused, or []; *store* has the refs of before, the objects of after."""
     limits = read_receive_limits(store.config)
     objects = LimitedObjects(store.objects, most_blob_bytes=limits.most_blob_bytes)
     store = store._replace(objects=objects)

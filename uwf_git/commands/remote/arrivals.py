@@ -79,13 +79,10 @@ class Arrival(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """The ref that it is to have."""
         return (ARCHIVE if self.archived else ACTIVE) + self.thread
 
 
 class Verdicts(NamedTuple):
-    """What a check of arrivals found."""
-
     passed: set[Arrival]
     refused: dict[Arrival, Finding]
 
@@ -112,10 +109,10 @@ def judge_together(
     check: Callable[[Sequence[T]], Iterator[Finding]],
     accept: Callable[[T], object] = lambda _item: None,
 ) -> dict[T, Finding]:
-    """Return why items are refused; each of the others was accepted, before the next was checked.
+    """Return why items are refused; each other item was accepted before the next was checked.
 
-    Those that do not pass together are halved, until so many checks have failed that no more is
-    read: of refs without end that are all bad, few are looked at.
+    Items that do not pass together are halved, until too many checks have failed: of endless bad
+    refs, few are looked at.
     """
     refused: dict[T, Finding] = {}
     failed = 0

@@ -32,7 +32,6 @@ def with_branches(
 
 
 def with_family(store: Store, threads: Sequence[ThreadId], seen: SharedRefs) -> list[ThreadId]:
-    """List the same, and the threads around *threads*."""
     found = dict.fromkeys(with_branches(store, threads, seen))
     waiting = list(threads)
     while waiting:

@@ -31,8 +31,8 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     """Fast-forward *thread* to its tracking refs before a step; return whether it moved.
 
     The caller holds the lock. A thread that diverged from a remote may be stepped, so that work
-    goes on without a network; one that has *ended* at a remote may not, since the two sides could
-    never be joined.
+    goes on without a network; unless it has *ended* at a remote, as the sides could never be
+    joined.
     """
     if not store.has_remotes:
         return False

@@ -62,13 +62,10 @@ class FetchedRef(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """Its full name."""
         return f"refs/{self.kind}/{self.name}"
 
 
 class Judged(NamedTuple):
-    """What a check of fetched refs found."""
-
     passed: set[Arrival]
     workflows: set[tuple[str, Oid]]
     """The workflows that passed, each with its commit."""
@@ -101,7 +98,6 @@ def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef])
 
 
 def view_refused(refused: Mapping[Arrival, Finding]) -> list[Reconciled]:
-    """Return what a fetch tells of the threads that it refused."""
     return [
         Reconciled("refused", each.ref, each.known, each.tip, finding)
         for each, finding in refused.items()
@@ -118,11 +114,7 @@ def _known(received: Store, here: Oid | None, there: Oid) -> Oid | None:
 
 
 def forget_refused(store: Store, remote: Remote, reconciled: Iterable[Reconciled]) -> None:
-    """Remove the tracking refs of what was refused: older versions and plain git fetch make them.
-
-    Raises:
-        RefLocked: another process holds the lock of one.
-    """
+    """Remove tracking refs of refused threads: older versions and plain git fetch make them."""
     moves: dict[str, tuple[Oid | None, Oid | None]] = {
         each.ref.removeprefix("refs/"): (each.tracked, None)
         for each in reconciled
@@ -181,8 +173,6 @@ class ThreadsBusy(Conflict):
 
 
 class Fetched(NamedTuple):
-    """What a fetch did."""
-
     remote: Remote
     reconciled: list[Reconciled]
     """What happened to each thread and workflow that changed."""
@@ -199,7 +189,6 @@ class Fetched(NamedTuple):
     """Threads that were named and that the remote does not have."""
 
     def of(self, event: str) -> list[Reconciled]:
-        """Return those with this *event*."""
         return [each for each in self.reconciled if each.event == event]
 
     def failure(self) -> UwfError | None:
@@ -249,10 +238,7 @@ def divergence_hint(reconciled: Reconciled) -> str:
 def fetch_remote(
     store: Store, caller: Caller, name: str | None, threads: Sequence[ThreadId] = ()
 ) -> Fetched:
-    """Fetch from the remote *name*, and fast-forward what is behind it.
-
-    Everything; or only *threads*, their branches and the threads around them.
-    """
+    """Fetch from the remote *name*, all or *threads* with their family, and fast-forward."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     if not threads:
@@ -498,17 +484,12 @@ ORIGIN = "origin"
 
 
 class Cloned(NamedTuple):
-    """The new store."""
-
     path: str
     fetched: Fetched
 
 
 def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
-    """Make a store at *path* with what the store at *url* shares, and add that as remote origin.
-
-    The clone is made beside *path* and renamed at the end: it is complete or not there at all.
-    """
+    """Make a store at *path* with what *url* shares, its origin; beside *path*, then renamed."""
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)
     if os.path.lexists(target) and not _is_empty_folder(target):

@@ -69,8 +69,6 @@ class FetchFirst(Conflict):
 
 
 class PushDiverged(Conflict):
-    """Both this store and the remote have new commits."""
-
     code = "push-diverged"
 
     def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
@@ -115,8 +113,6 @@ def _push_damaged(remote: Remote, damaged: Sequence[tuple[str, str]]) -> StoreDa
 
 
 class Pushed(NamedTuple):
-    """What a push did."""
-
     remote: Remote
     pushed: list[RefChange]
     refused: list[UnitResult]
@@ -149,11 +145,7 @@ class Pushed(NamedTuple):
 def push_remote(
     store: Store, caller: Caller, name: str | None, threads: Sequence[str] = ()
 ) -> Pushed:
-    """Push every thread and workflow to the remote *name*; or only *threads* and their branches.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
-    """
+    """Push every thread and workflow to the remote *name*; or only *threads* and their branches."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     here = read_shared(store)
@@ -197,7 +189,6 @@ class _Push:
         self._connection = connection
 
     def run(self) -> Pushed:
-        """Plan, send, and record what the remote has now."""
         plan, report = self._plan_and_send()
         results = send_units(self._send, plan.units, report)
         results = [each for each in results if each.unit.name not in self.damaged]

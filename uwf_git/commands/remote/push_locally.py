@@ -1,8 +1,7 @@
 """Push to a store on this machine when no git is installed to receive it.
 
-Does what `git receive-pack` and the pre-receive hook of a hub do, in their order: the rules of a
-shared store judge the push as a whole before anything of it is stored. dulwich's own local push
-runs no hooks and lets deletions through.
+As `git receive-pack` and a hub's pre-receive hook: the rules of a shared store judge the push as a
+whole before anything is stored. dulwich's own local push runs no hooks and lets deletions through.
 """
 
 from contextlib import ExitStack, suppress
@@ -27,11 +26,6 @@ _DECLINED = "the rules of a shared store do not allow it"
 def push_locally(
     access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool
 ) -> PushReport:
-    """Store the parcel that *pack* makes, out of *objects*, in the store of *access*.
-
-    Raises:
-        NotAStore, Refused: *access* leads to no store.
-    """
     del atomic  # The push is judged as a whole in any case.
     there = open_store(access.url.text, environ=without_local_variables(access.environ))
     refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}

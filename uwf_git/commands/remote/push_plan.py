@@ -30,8 +30,6 @@ Standing = Literal["unchanged", "behind", "fetch-first", "diverged", "damaged"]
 
 
 class RefChange(NamedTuple):
-    """A change of one ref of the remote."""
-
     ref: str
     before: Oid | None
     after: Oid | None
@@ -57,8 +55,6 @@ class NotPushed(NamedTuple):
 
 
 class PushPlan(NamedTuple):
-    """What a push changes, and what it leaves."""
-
     units: list[PushUnit]
     left: list[NotPushed]
 
@@ -68,8 +64,7 @@ def plan_push(
 ) -> PushPlan:
     """Plan the push of the refs *here* to a remote with the refs *there*.
 
-    With *seen*, the tracking refs, a ref without new commits here counts as ``behind`` instead of
-    ``fetch-first``.
+    With *seen*, the tracking refs, a ref without new commits is ``behind``, not ``fetch-first``.
     """
     units: list[PushUnit] = []
     left: list[NotPushed] = []
@@ -185,14 +180,7 @@ class FirstPush(NamedTuple):
 def find_first_push(
     store: Store, name: str | None, threads: Sequence[str] = ()
 ) -> FirstPush | None:
-    """Return what a push to the remote *name* would send, if nothing was shared with it before.
-
-    None if the store is no project's repository, the remote has or had threads or workflows, or
-    there is nothing to send.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: one of *threads* names no thread.
-    """
+    """Return the first push of a project's repository to the remote *name*, or None."""
     refuse_mirror(store.config)
     remote = choose_remote(store.config, name)
     if not is_project(store) or any(read_shared(store, remote).rows()):
@@ -223,8 +211,6 @@ def is_project(store: Store) -> bool:
 
 
 class UnitResult(NamedTuple):
-    """The remote's answer for one unit."""
-
     unit: PushUnit
     reason: str | None
     """Why it was refused; None if it was done."""
@@ -234,8 +220,6 @@ class UnitResult(NamedTuple):
 
 
 class SendUnits(Protocol):
-    """Sends some units in one push."""
-
     def __call__(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
         """Push *units* at once."""
 
@@ -285,7 +269,6 @@ class _Batches:
         self._tries = _MOST_TRIES
 
     def send(self, units: Sequence[PushUnit], *, atomic: bool) -> list[UnitResult]:
-        """Push *units* and return the result of each."""
         if not units:
             return []
         self._left -= 1

@@ -52,15 +52,12 @@ class RunUnrecorded(Conflict):
 
 
 class Reconciled(NamedTuple):
-    """What reconciling did to one thread or workflow."""
-
     event: ReconcileEvent
     ref: str
     local: Oid | None = None
     """The commit of the ref here, before."""
 
     tracked: Oid | None = None
-    """The commit at the remote."""
 
     finding: Finding | None = None
     """Why it was refused."""
@@ -77,13 +74,7 @@ class Reconciled(NamedTuple):
 def reconcile_thread(
     store: Store, remote: Remote, thread: ThreadId, *, passed: Container[Arrival] = ()
 ) -> Reconciled:
-    """Reconcile *thread* with what *remote* has; the caller holds its lock.
-
-    The arrivals *passed* were checked before.
-
-    Raises:
-        HeadMoved: another process moved it meanwhile, without the lock.
-    """
+    """Reconcile *thread* with *remote*; *passed* were checked, and the caller holds its lock."""
     try:
         sides = read_sides(store, remote, thread)
         if sides.archived is not None:
@@ -105,8 +96,8 @@ def take_over_steering(
 ) -> Reconciled | None:
     """Take over steering commits (a pause, a patch) of *remote* while an agent works here.
 
-    Needs no lock: the agent's step is recorded on top, as after steering here. Return None if the
-    remote has other commits than that, or another process moved the thread.
+    Needs no lock: the agent's step is recorded on top. None if the remote has other commits, or
+    another process moved the thread.
     """
     with suppress(HeadMoved, StoreDamaged):
         sides = read_sides(store, remote, thread)
@@ -215,10 +206,10 @@ def reconcile_workflow(
     passed: Container[tuple[str, Oid]] = (),
     taken: dict[str, str] | None = None,
 ) -> Reconciled:
-    """Reconcile the workflow *name* with what *remote* has.
+    """Reconcile the workflow *name* with *remote*, again if another process adds a version.
 
-    Those *passed* were checked before. *taken* has the names here, by their folded form; one that
-    is new is added. Needs no lock: if another process adds a version meanwhile, it starts again.
+    Workflows in *passed* were checked before. *taken* has the names here, by their folded form, and
+    gets new names.
     """
     if taken is None:
         taken = {fold_workflow_name(known): known for known in list_names(store)}

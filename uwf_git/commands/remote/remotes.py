@@ -38,7 +38,6 @@ def list_remote_rows(store: Store) -> list[dict[str, Any]]:
 
 
 def remove_remote(store: Store, name: str) -> Remote:
-    """Remove the remote *name* and its tracking refs."""
     remote = choose_remote(store.config, name)
     # Settings last: if this is killed in between, the same command does the rest.
     forget_tracking(store, remote)

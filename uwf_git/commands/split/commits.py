@@ -59,8 +59,6 @@ _KILLED = "killed"
 
 
 class SplitRefused(Refused):
-    """The thread cannot split there."""
-
     code = "split-refused"
 
 
@@ -71,7 +69,6 @@ class Container(NamedTuple):
     label: str
     kind: str
     workflow: Workflow
-    """The thread's."""
 
     node: FlowNode | None
     """Its node in the flow; None in a graph."""
@@ -83,7 +80,6 @@ class Container(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its place in the flow."""
         return "" if self.node is None else self.node.place
 
     @property
@@ -98,7 +94,6 @@ class Container(NamedTuple):
 
 
 def read_flow(snapshot: Snapshot, workflow: Workflow) -> Flow | None:
-    """Return the flow that the thread runs; None if it runs a graph."""
     return None if workflow.flow is None else get_flow(snapshot, workflow.flow)
 
 
@@ -109,11 +104,6 @@ def read_entry(snapshot: Snapshot) -> Position | None:
 
 
 def find_container(snapshot: Snapshot, at: str) -> Container:
-    """Return what splits the thread at *at*.
-
-    Raises:
-        SplitRefused: nothing there does.
-    """
     workflow = get_workflow(snapshot, snapshot.record.workflow)
     flow = read_flow(snapshot, workflow)
     if flow is None:
@@ -156,8 +146,6 @@ def label_begun_branch(container: Container, number: int, tip: Snapshot) -> str:
 
 
 class Asked(NamedTuple):
-    """The values of the expressions of a split."""
-
     items: Sequence[Any] = ()
     """Of a map: what its list holds."""
 
@@ -169,8 +157,6 @@ class Asked(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """What one branch of a thread is to do."""
-
     label: str
     workflow: NodeHash
     workflow_name: str
@@ -185,8 +171,6 @@ class Branch(NamedTuple):
 
 
 class SplitPlan(NamedTuple):
-    """A split that is to be made."""
-
     at: str
     label: str
     branches: Sequence[Branch]
@@ -195,11 +179,6 @@ class SplitPlan(NamedTuple):
 
 
 def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitPlan:
-    """Return the split of the thread at *snapshot* that *container* asks for.
-
-    Raises:
-        SplitRefused: there can be no such split.
-    """
     if snapshot.get_nesting() >= MAX_NESTING:
         raise SplitRefused(f"threads would be nested deeper than {MAX_NESTING}")
     if len(asked.items) > MAX_ITEMS:
@@ -211,11 +190,6 @@ def plan_split(snapshot: Snapshot, container: Container, asked: Asked) -> SplitP
 
 
 def plan_again(split: Snapshot) -> SplitPlan:
-    """Return the plan of a thread that has *split*, from its commit.
-
-    Raises:
-        SplitRefused: there can be no such split.
-    """
     tip = read_at(split.objects, split.commit.parents[0])
     container = find_container(tip, split.record.at or "")
     present = split.get_present()
@@ -299,7 +273,6 @@ class Derived(NamedTuple):
 
     @property
     def oid(self) -> Oid:
-        """The id of the commit."""
         return Oid(build_commit(self.draft, self.signing).id.decode())
 
     def write(self, store: Store) -> Oid:
@@ -308,7 +281,6 @@ class Derived(NamedTuple):
 
 
 def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
-    """Draft the commit that splits the thread at *tip*."""
     at, branches = plan.at, plan.branches
     date_ms = tip.commit.time_s * _MS
     nesting = tip.get_nesting() + 1
@@ -333,7 +305,6 @@ class ReadSplit(NamedTuple):
     present: ThreadState
     plan: SplitPlan
     numbers: Mapping[ThreadId, int]
-    """The number of each branch."""
 
     def draft_start(self, number: int) -> Derived:
         """Draft the first commit of branch *number*."""
@@ -364,11 +335,6 @@ class ReadSplit(NamedTuple):
 
 
 def read_split(split: Snapshot) -> ReadSplit:
-    """Read the commit of a split.
-
-    Raises:
-        SplitRefused: it is none.
-    """
     present = split.get_present()
     if present.split is None or split.record.event != "split":
         raise SplitRefused("a thread begins after a commit that is no split")
@@ -380,10 +346,7 @@ def read_split(split: Snapshot) -> ReadSplit:
 
 
 class Ending(NamedTuple):
-    """What the branches of a thread came to, as the workflow has it."""
-
     label: str
-    """The container's."""
 
     said: Sequence[tuple[str, str]]
     """The label of each branch, and what it said last."""
@@ -400,11 +363,6 @@ class Ending(NamedTuple):
 
 
 def plan_ending(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*.
-
-    Raises:
-        SplitRefused: the thread has no branches.
-    """
     present = tip.get_present()
     container = find_container(tip, "" if present.split is None else present.split.at)
     is_apart = container.policy.get("isolation") is not None
@@ -580,11 +538,7 @@ class Remaking:
         self._newest: tuple[Oid, ReadSplit] | None = None
 
     def remake(self, snapshot: Snapshot) -> Oid:
-        """Return the id that the derived commit at *snapshot* must have.
-
-        Raises:
-            SplitRefused: there can be no such commit there.
-        """
+        """Return the id that the derived commit at *snapshot* must have."""
         parents = snapshot.commit.parents
         if not parents:
             raise SplitRefused("it follows no commit")
@@ -624,11 +578,7 @@ def _remake_join(tip: Snapshot, tips: list[Snapshot]) -> Derived:
 
 
 def find_split(tip: Snapshot) -> Snapshot:
-    """Return the commit at which the thread at *tip* split; it has not joined since.
-
-    Raises:
-        SplitRefused: it has not split, or has joined.
-    """
+    """Return the commit at which the thread at *tip* split; it has not joined since."""
     found = walk_back(tip, "split", "start", "fork", "join")
     if found.record.event != "split":
         raise SplitRefused(f"thread {tip.record.thread} has no branches")
@@ -636,7 +586,6 @@ def find_split(tip: Snapshot) -> Snapshot:
 
 
 def walk_back(at: Snapshot, *events: str) -> Snapshot:
-    """Return the newest commit of one of *events* from *at* back, or the oldest of all."""
     while at.record.event not in events and at.commit.parents:
         at = read_at(at.objects, at.commit.parents[0])
     return at

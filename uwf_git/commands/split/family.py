@@ -43,8 +43,6 @@ class StrangeBranch(Conflict):
 
 
 class Branch(NamedTuple):
-    """A branch as it is in this store."""
-
     number: int
     child: Child
     head: Head | None
@@ -52,7 +50,6 @@ class Branch(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the branch can be joined."""
         return self.head is not None and self.head.archived
 
 
@@ -67,7 +64,6 @@ def list_branches(store: Store, split: Snapshot) -> list[Branch]:
 
 
 def find_ends(store: Store, tip: Snapshot) -> list[Head] | None:
-    """Return the heads of the branches of *tip*; None if it has none, or one has not ended."""
     split = tip.get_present().split
     if tip.record.status != "split" or split is None:
         return None
@@ -91,11 +87,7 @@ def walk_descendants(store: Store, tip: Snapshot) -> Iterator[tuple[Head, Snapsh
 
 
 def name_branch(store: Store, thread: ThreadId) -> str:
-    """Return the name of a branch for people, below the outermost thread: ``1.0 tester``.
-
-    The numbers of the branches around it come first; "" for a thread that is no branch of one that
-    is here and has split.
-    """
+    """Return a branch's name for people, with the numbers around it (``1.0 tester``); else ""."""
     numbers: list[str] = []
     label = ""
     head = find_head(store, thread)
@@ -113,10 +105,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
 
 
 def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadId]:
-    """Yield the branches that *thread* has now, and theirs, as far as they have begun here.
-
-    Each comes before its own branches; one that cannot be read has none.
-    """
+    """Yield the branches that *thread* has here now, each before its own branches."""
     head = find_head(store, thread)
     try:
         branches = [] if head is None else list_branches(store, read_snapshot(store, head.commit))
@@ -129,10 +118,10 @@ def list_present_descendants(store: Store, thread: ThreadId) -> Iterator[ThreadI
 
 
 class Strangers:
-    """Finds branches that began at another split than that at which their thread stands.
+    """Finds branches that began at another split than where their thread stands; reads each once.
 
-    A branch has one id wherever its thread splits after the same commit. *find* gives the commits
-    of a thread, of which some may be None. Each thread is read once.
+    A branch has the same id wherever its thread splits after the same commit. *find* gives the
+    commits of a thread, of which some may be None.
     """
 
     def __init__(
@@ -142,13 +131,11 @@ class Strangers:
         self._known: dict[Oid, tuple[Oid, frozenset[ThreadId]] | None] = {}
 
     def find_below(self, tip: Oid) -> str | None:
-        """Return which branch of the thread at *tip* is one; None if none is."""
         branches = (self._read_split(tip) or ("", ()))[1]
         pairs = ((each, commit) for each in sorted(branches) for commit in self._find(each))
         return next(filter(None, (self._judge(tip, *pair) for pair in pairs)), None)
 
     def find_above(self, branch: ThreadId, commit: Oid) -> str | None:
-        """Return why *branch* at *commit* is one; None if it is not."""
         with suppress(StoreDamaged):
             trunk = read_at(self._objects, commit).get_trunk()
             tips = () if trunk is None else filter(None, self._find(trunk))
@@ -164,7 +151,6 @@ class Strangers:
         return f"branch {branch} at {commit} did not begin at {split}, where its thread has split"
 
     def _read_split(self, tip: Oid) -> tuple[Oid, frozenset[ThreadId]] | None:
-        """Return where the thread at *tip* has split, and into what; None if it has joined."""
         if tip not in self._known:
             self._known[tip] = None
             # Others report what cannot be read.
@@ -178,10 +164,7 @@ class Strangers:
 
 
 class Family:
-    """Tells which threads are *root*, its branches, or branches of these, joined or not.
-
-    A branch is known by the thread that it names, so it is found before its parent's split is seen.
-    """
+    """Knows *root* and all branches below, joined or not, by the threads that branches name."""
 
     def __init__(self, store: Store, root: ThreadId) -> None:
         self._store, self.root = store, root
@@ -204,7 +187,6 @@ class Family:
             return thread in list_present_descendants(self._store, self.root)
 
     def _note(self, snapshot: Snapshot) -> bool:
-        """Return, and keep, whether the thread at *snapshot* is a branch of the family."""
         thread, trunk = snapshot.record.thread, snapshot.get_trunk()
         # Forged threads may be branches of each other.
         self._known.setdefault(thread, False)
@@ -221,10 +203,7 @@ class Family:
 
 
 def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
-    """Count the steps before a branch began: of the thread that split, of the one around it, ….
-
-    Empty if the thread at *snapshot* is no branch, or runs a workflow of its own.
-    """
+    """Count the steps before a branch began, of each thread around, outwards."""
     counts: list[int] = []
     while "entry" in snapshot.get_start().payload:
         snapshot = _find_split(store, snapshot)
@@ -233,7 +212,6 @@ def count_steps_before(store: Store, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _find_split(store: Store, snapshot: Snapshot) -> Snapshot:
-    """Return the thread that split into this branch, as deep as it was then."""
     trunk = read_trunk(store, snapshot)
     found = None if trunk is None else trunk.get_present().split
     if trunk and found and snapshot.record.thread in {child.thread for child in found.children}:

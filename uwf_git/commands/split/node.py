@@ -11,8 +11,6 @@ from uwf_git.store.threads.snapshot import Snapshot
 
 
 class NodeInFlow(NamedTuple):
-    """A node of a flow, in one pass of the loops around it."""
-
     label: str
     """Its ``id``, ``name``, ``agentId`` or type."""
 
@@ -22,8 +20,6 @@ class NodeInFlow(NamedTuple):
 
 
 class NewPass(NamedTuple):
-    """A pass of a loop that has begun."""
-
     node: NodeInFlow
     """The loop; its turn is the pass."""
 
@@ -40,11 +36,7 @@ def find_node(snapshot: Snapshot, at: str | None) -> NodeInFlow | None:
 
 
 def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[NewPass]:
-    """List the passes that a turn or a split at *at*, begun after *before*, is the first of.
-
-    *present* is the thread's state there. The outermost first; none in a graph, and none where the
-    turn was tried before.
-    """
+    """List the loop passes that a turn or split at *at* after *before* begins, outermost first."""
     flow, position = _find(before, at)
     if flow is None or position is None or _was_tried(present, at):
         return []

@@ -14,12 +14,7 @@ Result = TypeVar("Result")
 def run_at_once(
     work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int
 ) -> list[Result]:
-    """Return what *work* returns for each of *items*, at most *jobs* at a time.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C, or one of them was interrupted; all others were too, and waited
-            for.
-    """
+    """Return what *work* returns for *items*, *jobs* at a time; Ctrl-C interrupts all."""
     if len(items) == 1:
         return [work(items[0])]
     cancelled = threading.Event()

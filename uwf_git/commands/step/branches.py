@@ -91,9 +91,9 @@ def settle_branches(
 ) -> bool:
     """End the branches of *thread* that its policies give up; return whether any was ended.
 
-    With ``onError: continue`` those that have failed, as many as it tolerates; with ``join: any``
-    all others when one has completed. A branch that has split has failed if one of its own has,
-    which its own policies do not give up. Without *may_have_failed* none is looked at for that.
+    With ``onError: continue`` failed branches, as many as it tolerates; with ``join: any`` all
+    others when one has completed. A branch that has split has failed if a branch of its own has and
+    its policies do not give that up. *may_have_failed* saves looking.
     """
     tip = read_snapshot(store, get_head(store, thread).commit)
     found = tip.get_present().split
@@ -155,12 +155,7 @@ def _find_last_error(store: Store, caller: Caller, branch: Branch) -> str | None
 
 
 def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
-    """Join the branches of *thread* if all have ended; None if one has not, or nothing has split.
-
-    Raises:
-        ThreadBusy: another process joins them.
-        HeadMoved: the thread was steered meanwhile.
-    """
+    """Join the branches of *thread* if all have ended; else return None."""
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         for _ in range(_MOST_TRIES):
             # A pause or a patch takes no lock and may come in between.
@@ -200,14 +195,11 @@ _AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
 
 
 class BranchStep(NamedTuple):
-    """What a step did to one branch."""
-
     thread: ThreadId
     result: ThreadResult | None
     """The branch after it; None if it did not go on."""
 
     error: UwfError | None = None
-    """Why it did not."""
 
 
 StepBranch = Callable[[ThreadId], ThreadResult]
@@ -221,14 +213,7 @@ def split_thread(
     *,
     named: str | None,
 ) -> ThreadResult:
-    """Record that the thread goes on in branches; the caller holds its lock.
-
-    *named* is the work directory that the step names.
-
-    Raises:
-        SplitRefused, Refused: there can be no such branches.
-        HeadMoved: another process moved the head.
-    """
+    """Record, under its lock, that the thread splits; *named* is the step's work directory."""
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
 
     head, snapshot = seen
@@ -248,7 +233,7 @@ def split_thread(
 def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
     """Begin the branches below *tip* that have not begun, and list those that take steps.
 
-    A branch that has split itself takes none until its own branches have ended: then it joins them.
+    A branch that has split itself joins its own branches first.
     """
     branches = [each for each in list_branches(store, tip) if not each.has_ended]
     new = [each for each in branches if each.head is None]
@@ -273,12 +258,8 @@ def step_branches(
 ) -> ThreadResult:
     """Step each branch below *tip* once, at most *jobs* at a time, and join what has ended.
 
-    Returns:
-        The thread, and in ``branches`` what each of them did, and what kept threads from joining.
-
-    Raises:
-        TurnInterrupted: Ctrl-C; the agents were stopped, and each attempt recorded.
-        KeyboardInterrupt: Ctrl-C before an agent began.
+    Return the thread, with what each branch did in ``branches``, and what kept threads from
+    joining. Ctrl-C before an agent began is raised.
     """
     told = _step_all(store, tip, step, jobs=jobs)
     thread = tip.record.thread
@@ -356,10 +337,7 @@ class _Room:
 
 
 def check_branches(stepped: ThreadResult) -> None:
-    """Raise why a branch did not go on; a failed agent comes before a busy thread.
-
-    A branch that waits, is paused or has ended meanwhile is no failure of the step.
-    """
+    """Raise why a branch did not go on: failed agents first, waiting is no failure."""
     errors = [each.error for each in stepped.branches if each.error is not None]
     for kind in (AgentFailed, Conflict, UwfError):
         for error in errors:

@@ -70,12 +70,7 @@ def end_thread(
     event: Literal["end", "kill"],
     body: str = "",
 ) -> ThreadResult:
-    """End a thread whose lock the caller holds; *body* is the reason, if there is one.
-
-    Raises:
-        HeadMoved: another process moved the head.
-        ProgramFailed: what a branch left in its worktree cannot be committed; a kill ends it so.
-    """
+    """End a thread whose lock the caller holds; *body* is the reason, if there is one."""
     head, snapshot = seen
     work = _keep_work(store, caller, snapshot, is_killed=event == "kill")
     new = build_next(read_standing(snapshot), event, Cause(note=body))
@@ -91,10 +86,7 @@ def end_thread(
 
 
 def sweep_worktrees_of(store: Store, caller: Caller, *threads: ThreadId) -> None:
-    """Remove what is left of branches of *threads* that have ended: their worktrees.
-
-    Of a process that was killed between the two, or that another one kept from it.
-    """
+    """Remove the worktrees of ended branches that a killed or another process left."""
     if any(list_worktrees(store, thread) for thread in threads):
         from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few branches work apart)
 
@@ -119,7 +111,6 @@ def _keep_work(store: Store, caller: Caller, snapshot: Snapshot, *, is_killed: b
 
 
 def _remove_worktrees(store: Store, caller: Caller, snapshot: Snapshot, *, is_kept: bool) -> None:
-    """Remove the worktree of a branch that has ended, and those that waited for it to end."""
     if find_owner(store, snapshot) is None:
         return
     from uwf_git.commands.worktree.worktrees import remove_ended  # noqa: PLC0415 (few branches work apart)
@@ -204,10 +195,10 @@ _NO_CHOICE = Choice()
 def find_begun_turn(
     store: Store, caller: Caller, snapshot: Snapshot, *, choice: Choice = _NO_CHOICE
 ) -> Turn | None:
-    """Return the turn that a dead engine began at this place of a thread; None if there is none.
+    """Return the turn that a dead engine began at this place of a thread, or None.
 
-    Its agent is at work, has ended or was lost. A *choice* of another agent than the one at work
-    is not overruled: playing that turn says that the other one works.
+    Its agent is at work, has ended or was lost. A *choice* of another agent than the agent at work
+    is not overruled: playing that turn raises.
     """
     base = snapshot.turn_start
     run = get_run_dir(store, snapshot.record.thread, base)
@@ -260,10 +251,7 @@ def _find_agent(snapshot: Snapshot, begun: BegunTurn) -> Node | None:
 def record_before_end(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
 ) -> bool:
-    """Record or keep what finished agents left, before the thread ends; return if the head moved.
-
-    The caller holds the lock, and no agent is at work.
-    """
+    """Record or keep finished agents' output under the lock, at rest; return if the head moved."""
     head, snapshot = seen
     _keep_all_overtaken_work(store, caller, seen, play)
     turn = find_begun_turn(store, caller, snapshot)
@@ -291,13 +279,7 @@ def _keep_all_overtaken_work(
 def keep_overtaken_work(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
 ) -> None:
-    """Keep finished runs of dead engines that began after a commit other than the head.
-
-    The thread was moved without its lock meanwhile, as by a plain `git push` into this store.
-
-    Raises:
-        WorkKept: there was such a run; the next step is free of it.
-    """
+    """Keep finished runs of dead engines that began after a commit other than the head."""
     head, snapshot = seen
     base = snapshot.turn_start
     for tip in list_finished_runs(store, head.thread):
@@ -327,10 +309,7 @@ def keep_overtaken_work(
 
 
 def _is_recorded(store: Store, head: Head, new: Sequence[Node], *, after: Oid) -> bool:
-    """Check whether the thread has one of the nodes *new* after the commit *after*.
-
-    An engine may have died after it moved the ref and before it removed the run.
-    """
+    """Check whether the thread has a node of *new* after *after*: an engine may have died since."""
     next_move: Snapshot | None = None
     for snapshot in walk_history(store, head.commit):
         if snapshot.record.event not in CONTROLS:
@@ -366,15 +345,7 @@ _PATIENCE_S = 60.0
 
 
 def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) -> ThreadResult:
-    """End an active thread and archive it; stop its agents first.
-
-    If this process is ended together with an agent, ``finish_kill`` goes on.
-
-    Raises:
-        ThreadNotActive: it has ended.
-        ThreadBusy: another process is ending the thread, or the engine does not end.
-        HeadMoved: other processes moved the head at every try.
-    """
+    """End an active thread and archive it; stop its agents first."""
     with (
         lock_stop(store, thread, since_ms=caller.now_ms()),
         _withdrawn_on_failure(store, thread),
@@ -398,10 +369,7 @@ def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) 
 
 
 def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
-    """End *thread* if a kill of it was cut short; a killer that lives is waited for.
-
-    Return whether it has ended so. The caller does not hold the thread's lock.
-    """
+    """End *thread* if a kill was cut short, or wait for the killer; return whether. Takes locks."""
     if find_kill_request(store, thread) is None:
         return False
     deadline = time.monotonic() + _PATIENCE_S

@@ -52,7 +52,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
-    """Build the commit of a turn that succeeded."""
     now = played.started_ms + played.duration_ms
     times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
     left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
@@ -69,10 +68,7 @@ def build_answer(
     note: str = "",
     files: str | None = None,
 ) -> NewCommit:
-    """Build the commit of a person's answer to the question that was open since *since_ms*.
-
-    It has no ``durationMs``: the time that a question is open counts for no limit.
-    """
+    """Build the commit of an answer; open time counts for no limit (no ``durationMs``)."""
     nodes = _step_nodes(turn, reply, {}, {"startedAt": since_ms}, now_ms)
     return _build_step(turn, "answer", nodes, reply, note=note, files=files)
 
@@ -193,7 +189,6 @@ def _add_verdict(turn: Turn, meta: Any, cause: Cause) -> Cause:
 
 
 def _count_tries(turn: Turn) -> int:
-    """Return which try of the work the turn belongs to, from 1."""
     return 1 if turn.present.tried is None else turn.present.tried.number
 
 
@@ -228,11 +223,7 @@ def _text_nodes(text: str, raw: bytes | None, timestamp: int) -> list[Node]:
 def wait_for_person(
     store: Store, caller: Caller, seen: tuple[Head, Snapshot], *, turn: NextTurn
 ) -> ThreadResult:
-    """Record that the thread waits for a person to play the role of *turn*.
-
-    Raises:
-        HeadMoved: another process moved the head.
-    """
+    """Record that the thread waits for a person to play the role of *turn*."""
     head, snapshot = seen
     workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
     asked = parse_role(snapshot.get_node(workflow.roles[turn.role]))
@@ -364,12 +355,9 @@ class WorkKept(Conflict):
 def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> ThreadResult:
     """Record what *turn* came to, after *head*.
 
-    Raises:
-        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded, unless its answer
-            is kept for the next step.
-        WorkKept: another process moved the thread; the finished step is kept as a commit.
-        HeadMoved: another process moved the thread, and the agent had failed; what it printed is
-            kept as a commit.
+    TurnFailed or TurnInterrupted: an attempt was recorded, unless the answer is kept for the next
+    step. HeadMoved: another process moved the thread, and what the failed agent printed is kept as
+    a commit.
     """
     if played.is_kept:
         interrupted = TurnInterrupted(turn, played, turn.snapshot.record.status)
@@ -429,10 +417,7 @@ def _is_given_up(turn: Turn, new: NewCommit) -> bool:
 
 
 def _find_steered(turn: Turn, seen: Head) -> tuple[Head, Turn] | None:
-    """Return the turn on top of the current head if the thread was only steered since *seen*.
-
-    A pause or a patch takes no lock, and a running agent works on. None: anything else happened.
-    """
+    """Return the turn on top of the head, if only pauses or patches moved it, or None."""
     head = find_head(turn.store, turn.thread)
     if head is None or head.archived or head.commit == seen.commit:
         return None

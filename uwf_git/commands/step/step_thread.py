@@ -66,8 +66,6 @@ __all__ = ["StepRequest", "TriesUsedUp", "TurnFailed", "TurnInterrupted", "WorkK
 
 
 class StepRequest(NamedTuple):
-    """The options of a step."""
-
     thread: str
     """A thread id or a unique prefix of one."""
 
@@ -84,8 +82,6 @@ class StepRequest(NamedTuple):
 
 
 class _Next(NamedTuple):
-    """Whose turn it is at a commit."""
-
     snapshot: Snapshot
     present: ThreadState
     workflow: Workflow
@@ -97,17 +93,6 @@ class _Next(NamedTuple):
 
 
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
-    """Take the next step of a thread.
-
-    Raises:
-        NoSuchThread, ThreadNotActive, ThreadNotReady: there is no step to take.
-        ThreadBusy, HeadMoved: another process takes it.
-        WorkKept: another process took the step meanwhile; the agent's work is kept as a commit.
-        NoAgent, Refused: an option is missing.
-        Refused, BadCommand: ``--agent`` is wrong.
-        TurnFailed, TurnInterrupted: the agent failed; an attempt was recorded.
-        BranchHeld: it is a branch, and its parent keeps it from going on.
-    """
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
         read_active(store, thread)
@@ -126,11 +111,7 @@ def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadRes
 
 
 def _find_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread that *text* names; it is read when its lock is held.
-
-    Without a lock file of earlier steps it is read now as well, so that one that has ended, or
-    was never there, gets no new lock file.
-    """
+    """Return the thread that *text* names, read first so that an ended thread gets no lock file."""
     thread = parse_thread_id(text)
     if thread is not None and has_lock_file(store, thread):
         return thread
@@ -140,7 +121,6 @@ def _find_thread(store: Store, text: str) -> ThreadId:
 def _take_step(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult | None:
-    """Take the step that the thread itself takes; None if it goes on in branches."""
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
         _check_alone(store, thread, request)
         fast_forward_from_tracking(store, thread)
@@ -207,7 +187,6 @@ def _step_branches(
 
 
 def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
-    """Check that no other process drives the thread or is ending it."""
     check_not_stopped(store, thread)
     driver = None if request.is_driven else find_driver(store, thread)
     if driver is not None:
@@ -223,7 +202,6 @@ def _decide(snapshot: Snapshot) -> _Next:
 def _choose_agent(
     store: Store, caller: Caller, request: StepRequest, now: _Next
 ) -> tuple[Node, str | None]:
-    """Return the agent, and where it will run if that is known."""
     where = find_source(store, now.snapshot)
     if request.workdir is not None:
         where = existing_directory(request.workdir, caller.cwd)

@@ -77,7 +77,6 @@ def _find_chain(turn: Turn) -> Chain | None:
 
 
 def judge_by(secrets: Secrets) -> HasKey:
-    """Return how a content is judged that may have one of *secrets* in it."""
     if not secrets.known and secrets.others is None:
         return None
     return lambda content: mask_bytes(content, secrets.find_in(content)) != content

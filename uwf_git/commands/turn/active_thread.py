@@ -12,8 +12,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class ThreadNotActive(Refused):
-    """The thread has ended."""
-
     code = "thread-not-active"
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -60,7 +58,6 @@ class WrongStatus(Refused):
 
 
 def _account(store: Store, snapshot: Snapshot) -> str:
-    """Return why no step can be taken."""
     status: Status = snapshot.record.status
     present = snapshot.get_present()
     waiting = present.waiting
@@ -79,10 +76,7 @@ def _account(store: Store, snapshot: Snapshot) -> str:
 
 
 def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_driven: bool) -> bool:
-    """Check whether a step can be taken: ready, or the limit it waits for has ended.
-
-    A failed thread is tried again by whoever steps it by hand, and never by a drive.
-    """
+    """Check whether a step can be taken: ready, a limit is over, or failed and stepped by hand."""
     if snapshot.record.status == "failed":
         return not is_driven
     if snapshot.record.status == "waiting" and present.waiting is not None:
@@ -92,14 +86,7 @@ def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_dr
 
 
 def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
-    """Return head and snapshot of the active thread that *text* names.
-
-    A branch that has not begun here begins.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
-        ThreadNotActive: the thread has ended.
-    """
+    """Return head and snapshot of the active thread that *text* names; a branch may begin here."""
     head = resolve_or_begin(store, text)
     snapshot = read_snapshot(store, head.commit)
     if head.archived:

@@ -14,8 +14,7 @@ FUNCTION = "python:"
 
 
 KEPT_PROGRAMS = frozenset({PERSON, "uwf-human", "uwf-shell", "uwf-check"})
-"""The programs of roles that a command for every role leaves as a file binds them: people, and
-commands that check the work of others."""
+"""The programs that a command for every role leaves: of people, and of checks of others' work."""
 
 
 def settings_by_role(agents: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

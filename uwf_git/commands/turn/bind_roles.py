@@ -74,11 +74,9 @@ class TypedAgent(NamedTuple):
 
     @property
     def is_bare_command(self) -> bool:
-        """Whether it is a command for every role."""
         return self.role is None and "command" in self.settings
 
     def is_for(self, role: str) -> bool:
-        """Check whether it is for *role*."""
         return self.role is None or self.role == role
 
 
@@ -89,10 +87,7 @@ def read_typed(workflow: Workflow, texts: Iterable[str]) -> list[TypedAgent]:
 
 
 def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[TypedAgent]:
-    """Return *typed* for *role*, without commands for every role if the file keeps it from them.
-
-    It does so where its ``agentOverrides`` bind a person, or a command that checks the work.
-    """
+    """Return *typed* without commands for every role if *role* is bound to people or checks."""
     bound = workflow.agent_overrides.get(role)
     if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
         return typed
@@ -110,7 +105,6 @@ class LaidOver(NamedTuple):
     """An agent after what was typed for its role."""
 
     agent: _Payload
-    """The AgentConfig payload."""
 
     is_own: bool
     """Its command and its environment were typed, or belong to an agent that may run here."""
@@ -121,8 +115,8 @@ def lay_over(
 ) -> LaidOver:
     """Lay what was *typed* for *role*, in this order, over its agent *base*.
 
-    A command replaces all of *base*, unless *keeps*: then only what is named changes. Settings
-    without a command always change *base*. *may_run*: *base* may run in this store.
+    A command replaces all of *base*, unless *keeps*; settings change it. *may_run*: *base* may run
+    in this store.
     """
     agent, own = base or {}, (base or {}) if may_run else {}
     for each in typed:
@@ -176,8 +170,6 @@ def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
 
 
 class Bound(NamedTuple):
-    """The agents of a workflow's roles."""
-
     agents: dict[str, dict[str, Any]]
     """The AgentConfig payload of each role that has one."""
 
@@ -185,7 +177,6 @@ class Bound(NamedTuple):
     """The agents that the user typed or configured, so that they may run here."""
 
     left: tuple[str, ...] = ()
-    """The roles that a command for every role left as the file binds them."""
 
 
 def bind_roles(
@@ -196,11 +187,7 @@ def bind_roles(
     default: str | None = None,
     directory: str | None = None,
 ) -> Bound:
-    """Return the agent of each role of *workflow* that has one.
-
-    *typed* are values of ``--agent``: a command or settings, for every role or for one; *default*
-    comes before the configured agent. The agents will run in *directory*.
-    """
+    """Return the agents of *workflow*'s roles: *typed*, else *default*, else configured."""
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
     for_all = workflow.default_agent or configured
@@ -224,10 +211,7 @@ def bind_roles(
 
 
 def find_played(workflow: Workflow, closure: Iterable[Node]) -> Workflow:
-    """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
-
-    *closure* has all nodes that it reaches. A role that a whole workflow plays needs no agent.
-    """
+    """Return *workflow* with the agents' roles of workflows in its *closure* as well as its own."""
     nodes = {node.hash: node for node in closure}
     inner = [
         parse_workflow(node)
@@ -259,10 +243,10 @@ def bind_typed(
     may_run: Callable[[dict[str, Any]], bool],
     keeps: bool = False,
 ) -> Bound:
-    """Return the agents of the roles for which one was typed; *find_base* returns those before.
+    """Return the agents of the roles for which an agent was typed, over those of *find_base*.
 
-    *may_run* tells which of those may run here. *keeps* is as in ``lay_over``.
-    A command for every role leaves those that the file binds to a person, or to a check.
+    *may_run* says which bases may run here. *keeps* is as in ``lay_over``. A command for every role
+    leaves roles that the file binds to a person, or to a check.
     """
     asked = read_typed(workflow, typed)
     agents: dict[str, dict[str, Any]] = {}
@@ -288,10 +272,7 @@ def bind_typed(
 
 
 def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()) -> Workflow:
-    """Return *workflow* with the roles that need agents: its own, and those of workflows in it.
-
-    Its nodes are among the *new* ones, or the thread at *snapshot* has them.
-    """
+    """Return *workflow* with the roles that need agents, by nodes of *new* or of *snapshot*."""
     made = {node.hash: node for node in new}
     found: dict[NodeHash, Node] = {}
 
@@ -313,14 +294,7 @@ def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()
 
 
 def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:
-    """Check that *until* and the values of ``--agent`` name roles of the thread or its branches.
-
-    Returns:
-        All these roles; none if nothing was named.
-
-    Raises:
-        BadCommand, Refused: an agent is invalid.
-    """
+    """Check that *until* and ``--agent`` name roles of the thread or branches; return all roles."""
     if until is None and not agents:
         return frozenset()
     workflow = get_workflow(snapshot, snapshot.record.workflow)
@@ -381,10 +355,7 @@ def find_missing_programs(
     workdir: str,
     config: GitConfig,
 ) -> list[MissingProgram]:
-    """Return the programs of *agents*, by role, that a step in *workdir* would not find.
-
-    They are those of the commands, and what adapters drive, unless *config* names it.
-    """
+    """Return the programs of *agents*, and of adapters unless *config* says, that are not found."""
     missing: dict[str, MissingProgram] = {}
     for role, agent in agents.items():
         error = _find_problem(role, agent, environ, workdir, config)

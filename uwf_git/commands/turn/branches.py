@@ -36,8 +36,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class BranchHeld(Refused):
-    """The thread is a branch, and the thread that it belongs to keeps it from going on."""
-
     code = "branch-held"
 
     def __init__(
@@ -53,11 +51,6 @@ class BranchHeld(Refused):
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:
-    """Check that no thread of which this one is a branch keeps it from going on.
-
-    Raises:
-        BranchHeld: one is paused, has ended or is being ended, or has joined its branches.
-    """
     while (parent := snapshot.get_trunk()) is not None:
         thread = snapshot.record.thread
         head = find_head(store, parent)
@@ -87,11 +80,7 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
 
 
 def resolve_or_begin(store: Store, text: str) -> Head:
-    """Return the head of the thread that *text* names; a branch that has not begun here begins.
-
-    Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: no thread matches, or several do.
-    """
+    """Return the head of the thread that *text* names; a branch that has not begun here begins."""
     try:
         return resolve_head(store, text)
     except BranchNotBegun as error:
@@ -101,11 +90,7 @@ def resolve_or_begin(store: Store, text: str) -> Head:
 
 
 def begin_branch(store: Store, tip: Snapshot, number: int) -> ThreadId:
-    """Begin branch *number* of the thread at *tip*, unless it has begun.
-
-    Raises:
-        SplitRefused, StoreDamaged: the split cannot be read.
-    """
+    """Begin branch *number* of the thread at *tip*, unless it has begun."""
     return begin_in(store, read_split(find_split(tip)), number)
 
 
@@ -134,13 +119,7 @@ def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
 def choose_place(
     store: Store, caller: Caller, snapshot: Snapshot, *, named: str | None = None
 ) -> str:
-    """Return the directory in which the agents of a thread run; make its worktree if it has one.
-
-    A *named* directory is remembered, or is the one from which the worktree is made.
-
-    Raises:
-        Refused, ProgramFailed: no worktree can be made.
-    """
+    """Return, and make if need be, the agents' directory; a *named* directory is remembered."""
     thread = snapshot.record.thread
     owner = find_owner(store, snapshot)
     if owner is None:
@@ -176,10 +155,7 @@ def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | N
 
 
 def find_source(store: Store, snapshot: Snapshot) -> str | None:
-    """Return the user's directory for a thread: its own, or that of which its worktree was made.
-
-    What its agents' commands mean is asked there, since a worktree is at another path each time.
-    """
+    """Return the user's directory, also for a worktree: there its agents' commands have meaning."""
     owner = find_owner(store, snapshot)
     if owner is None:
         return find_workdir(store, snapshot.record.thread)
@@ -221,7 +197,6 @@ def find_unfit(tip: Snapshot, branch: Snapshot, meta: Any) -> Refused | None:
 
 
 def check_result(store: Store, snapshot: Snapshot) -> None:
-    """Check that a thread that is at its end has the result that its role asks for."""
     trunk = read_trunk(store, snapshot)
     unfit = None if trunk is None else find_unfit(trunk, snapshot, _read_result(snapshot))
     if unfit is not None:
@@ -234,10 +209,7 @@ def _read_result(branch: Snapshot) -> Any:
 
 
 def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
-    """Return why the branch that plays a role of the graph at *tip*, and is at its end, cannot end.
-
-    None if it can, or takes steps still, and where no role is played.
-    """
+    """Return why the branch that plays a graph's role, at its end at *tip*, cannot end; or None."""
     split = tip.get_present().split
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
@@ -257,7 +229,6 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
 
 
 def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
-    """Return what the branches that ended at *tips* came to, for the thread at *tip*."""
     thread = tip.record.thread
     ending = plan_ending(tip, tips)
     problem = find_state_problem(ending.state)
@@ -275,10 +246,7 @@ def plan_join(tip: Snapshot, tips: Sequence[Snapshot]) -> Ending:
 
 
 def find_join_problem(store: Store, tip: Snapshot) -> UwfError | None:
-    """Return why the branches of the thread at *tip* cannot end or be joined.
-
-    None if they can, if one has not come to its end, and if the thread has not split.
-    """
+    """Return why ended branches of the thread at *tip* cannot be joined, or None."""
     if tip.record.status != "split":
         return None
     heads = find_ends(store, tip)

@@ -1,7 +1,4 @@
-"""Check a reply's meta against its role's schema, before anything is written.
-
-The check runs in a limited fork: a pattern in a fetched schema can run for ever.
-"""
+"""Check a reply's meta against its schema, in a limited fork: a pattern can run for ever."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -29,15 +26,11 @@ _STORED = ("meta", "content", "usage", "state", "session")
 
 
 def get_output_schema(snapshot: Snapshot, workflow: Workflow, role: str) -> Any:
-    """Return the JSON Schema of the role's meta."""
     return get_schema(snapshot, get_role(snapshot, workflow.roles[role]).output_schema)
 
 
 def find_role_problem(tip: Snapshot, meta: Any) -> str | None:
-    """Return why *meta* cannot be that of the role of a graph that the branch of *tip* plays.
-
-    None if it can, and where no role is played.
-    """
+    """Return why *meta* cannot be the result of the role that a branch plays."""
     split = tip.get_present().split
     if split is None:
         return None
@@ -66,7 +59,6 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
 
 
 def check_state(turn: Turn, played: Played) -> Played:
-    """Return *played* if the flow can go on with it, else a failed turn."""
     found = None if played.reply is None else find_flow_problem(turn, played.reply)
     if found is None or played.reply is None:
         return played
@@ -81,10 +73,7 @@ class FlowProblem(NamedTuple):
 
 
 def find_flow_problem(turn: Turn, reply: AgentReply) -> FlowProblem | None:
-    """Return why the state after *reply* cannot be stored, or the verdict in it not be told.
-
-    None if both can, and in a graph.
-    """
+    """Return why the state after *reply* cannot be stored, or its verdict be read; or None."""
     if turn.place is None:
         return None
     step = {"meta": reply.meta, "state": reply.state}
@@ -105,10 +94,7 @@ def _fail(played: Played, reply: AgentReply, error: dict[str, str]) -> Played:
 
 
 def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
-    """Return why the *fields* of a reply cannot be recorded; None if they can.
-
-    They are those of ``AgentReply`` that are stored, at least its meta.
-    """
+    """Return why *fields* of ``AgentReply``, at least its meta, cannot be recorded; or None."""
     try:
         others = canonical(dict(fields))
     except NotCanonical as error:
@@ -126,7 +112,6 @@ def find_reply_problem(schema: Any, fields: Mapping[str, Any]) -> str | None:
 
 
 def find_problem(schema: Any, meta: Any) -> str | None:
-    """Return what is wrong with *meta* against *schema*; None if it is valid."""
     if is_plainly_valid(schema, meta):
         return None
     # jsonschema costs 60 ms of start-up: imported only if the quick check does not say yes.
@@ -148,10 +133,7 @@ def find_problem(schema: Any, meta: Any) -> str | None:
 
 
 def list_field_problems(schema: Any, meta: Any) -> list[dict[str, str]]:
-    """Return what is wrong with *meta*, each with the JSON pointer of its field; [] if nothing is.
-
-    It is for a form; ``find_problem`` decides.
-    """
+    """Return what is wrong with *meta*, for a form, by fields' JSON pointers."""
     from uwf_git.agents.limited_fork import run_limited  # noqa: PLC0415 (see above)
     from uwf_git.model.schema_check import point_out  # noqa: PLC0415 (see above)
 

@@ -33,8 +33,6 @@ from uwf_git.store.workflows.registry import is_shipped_agent
 
 
 class NoAgent(Refused):
-    """The role has no agent."""
-
     code = "no-agent"
 
     def __init__(self, role: str, thread: ThreadId | None = None) -> None:
@@ -83,8 +81,6 @@ class Untrusted(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The options of a step that choose its agent."""
-
     agents: tuple[str, ...] = ()
     """Values of ``--agent``, for this step or drive only: ``[ROLE=]CMD`` or settings."""
 
@@ -110,11 +106,6 @@ class Choice(NamedTuple):
 def choose_agent(
     store: Store, snapshot: Snapshot, present: ThreadState, *, role: str, choice: Choice
 ) -> Node:
-    """Return the AgentConfig node of the agent that plays *role*.
-
-    Raises:
-        NoAgent: no agent is bound, and there is no default.
-    """
     typed = _read_typed(snapshot, present, role, choice)
     node, is_fit = None, True
     if not any("command" in each.settings for each in typed):
@@ -172,13 +163,11 @@ def _find_bound(
 
 
 def _may_run_in(choice: Choice, store: Store, agent: dict[str, Any], *, workflow: str) -> bool:
-    """Check whether an agent or a check may run in a step or drive with this *choice*."""
     is_sent = agent_text(agent) in choice.allowed
     return is_sent or may_run(store, agent, workflow=workflow, workdir=choice.workdir)
 
 
 def may_run(store: Store, agent: dict[str, Any], *, workflow: str, workdir: str | None) -> bool:
-    """Check whether the user trusts an agent in *workdir*, or it is a shipped *workflow*'s own."""
     return is_trusted(store, agent, workdir) or is_shipped_agent(workflow, agent)
 
 
@@ -188,7 +177,6 @@ def is_person(agent: Node) -> bool:
 
 
 def build_agent(payload: dict[str, Any], *, timestamp: int) -> Node:
-    """Build an AgentConfig node."""
     return build_node(AGENT_CONFIG, payload, timestamp=timestamp)
 
 

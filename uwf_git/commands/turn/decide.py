@@ -1,7 +1,6 @@
 """Decide whose turn it is: run the moderator; conditions that are not plain in a limited fork.
 
-The same commit gives the same answer. Of the history only those steps are read that a condition
-looks at, and the newer ones.
+The same commit gives the same answer. Only the steps are read that a condition looks at.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 
 class NextTurn(NamedTuple):
-    """Whose turn it is."""
-
     role: str
     """A role of the workflow, or ``$END``."""
 
@@ -44,11 +41,6 @@ class NextTurn(NamedTuple):
 
 
 def decide_next(snapshot: Snapshot, present: ThreadState, workflow: Workflow) -> NextTurn:
-    """Return whose turn it is.
-
-    Raises:
-        Refused, LimitHit: a condition cannot be evaluated.
-    """
     # Read the head even if no condition needs it: a damaged thread must not go on.
     head = snapshot.get_head_node()
     if workflow.flow is not None:

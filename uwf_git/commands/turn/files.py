@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def workdir_unknown(thread: ThreadId) -> Refused:
-    """Say that the thread has no work directory on this machine."""
     return Refused(
         f"thread {thread} came from elsewhere and has no work directory here",
         code="workdir-unknown",
@@ -70,11 +69,6 @@ def existing_directory(path: str, cwd: str) -> str:
 def find_output_path(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> str | None:
-    """Return the path of the file in which *role* may leave its meta; None if it names none.
-
-    Raises:
-        BadFileBelow: its template has no value, or that is no path below the work directory.
-    """
     if role.output_file is None:
         return None
     [path] = fill_paths(snapshot, present, place, (role.output_file,), of=role)
@@ -89,11 +83,6 @@ def fill_paths(
     *,
     of: Role,
 ) -> list[str]:
-    """Return the paths that *templates* of a role come to at a turn.
-
-    Raises:
-        BadFileBelow: one has no value, or that is no path below the work directory.
-    """
     paths: list[str] = []
     for template in templates:
         try:
@@ -140,8 +129,6 @@ MAX_FILES = 200
 
 
 class InputFile(NamedTuple):
-    """A file that a turn is given, or a pattern that comes to none."""
-
     path: str
     """Below the work directory."""
 
@@ -171,11 +158,6 @@ def read_input_files(
 def list_patterns(
     snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", role: Role
 ) -> list[str]:
-    """Return the patterns of the files that *role* and its node are given, with templates filled.
-
-    Raises:
-        BadFileBelow: a template has no value, or that is no path below the work directory.
-    """
     patterns = (*role.input_files, *(() if place is None else place.input_files))
     return fill_paths(snapshot, present, place, patterns, of=role)
 

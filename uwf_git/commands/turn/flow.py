@@ -34,8 +34,6 @@ _OF_EXPRESSIONS = frozenset(
 
 
 class FlowPlace(NamedTuple):
-    """One agent of a flow, at the place of a turn."""
-
     flow: Flow
     at: Position
     entry: Position | None
@@ -49,12 +47,10 @@ class FlowPlace(NamedTuple):
 
     @property
     def node(self) -> FlowNode:
-        """The agent's node."""
         return self.flow.nodes[self.at.place]
 
     @property
     def is_verdict(self) -> bool:
-        """Whether the work is done, and it is the turn of who verifies it."""
         return is_verdict_due(self.node, self.present.tried, str(self.at))
 
     @property
@@ -65,7 +61,6 @@ class FlowPlace(NamedTuple):
 
     @property
     def input_files(self) -> tuple[str, ...]:
-        """The patterns of the files that its turn is given, as templates."""
         asked = self.node.verified_by if self.is_verdict else self.node.fields
         return tuple(asked.get("inputFiles", ()))
 
@@ -82,11 +77,7 @@ class FlowPlace(NamedTuple):
         return fold_turn(self.node, state, step, content, is_verdict=self.is_verdict)
 
     def judge(self, meta: Any) -> Verdict | None:
-        """Return what a step with *meta* means for the try; None if nobody verifies the work.
-
-        Raises:
-            ExpressionFailed, Refused, LimitHit: ``when`` has no value for this verdict.
-        """
+        """Return what a step with *meta* means for the try; None if nobody verifies the work."""
         if self.node.verifier is None:
             return None
         if not self.is_verdict:
@@ -102,11 +93,7 @@ class FlowPlace(NamedTuple):
 
     @property
     def retries(self) -> int | None:
-        """How often a failed try is repeated here; None: the agent's settings decide.
-
-        Raises (as ``timeout_s``):
-            Refused, LimitHit: a template has no fit value.
-        """
+        """How often a failed try is repeated here; None: the agent's settings decide."""
         found = self._find("retries", lambda words, node: words.count_retries(node, *self._here))
         policies = (node.fields.get("onError") for node in self._around)
         if found is None and next(filter(None, policies), None) == "retry":
@@ -133,17 +120,13 @@ class FlowPlace(NamedTuple):
 
     @property
     def _around(self) -> Iterator[FlowNode]:
-        """The node, and the containers around it, from inside."""
         place: str | None = self.at.place
         while place is not None:
             yield self.flow.nodes[place]
             place = parent(place)
 
     def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
-        """Return *field* of the nearest node around that has it.
-
-        A template that gives null counts as if it were not there.
-        """
+        """Return *field* of the nearest node around that has it, other than null."""
         for node in self._around:
             found = node.fields.get(field)
             if isinstance(found, str):
@@ -182,12 +165,7 @@ def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words
 
 
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
-    """Return the next move of a thread that runs *flow*; if to an agent, its input can be filled.
-
-    Raises:
-        LoopExhausted, Refused: the flow leads nowhere.
-        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
-    """
+    """Return the next move of a thread that runs *flow*; an agent's input can be filled."""
     with _told_how_to_mend(snapshot):
         return _decide(snapshot, present, flow)
 
@@ -253,7 +231,6 @@ def evaluate_within_limits(flow: Flow, work: Callable[[], Any]) -> Any:
 def build_words(
     snapshot: Snapshot, present: ThreadState, flow: Flow, entry: Position | None
 ) -> FlowWords:
-    """Return what evaluates the expressions of *flow* for the thread."""
     return FlowWords(
         flow.language,
         state=present.state,
@@ -265,29 +242,15 @@ def build_words(
 
 
 def fill_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of an agent with its templates filled; None if it has none.
-
-    Raises:
-        Refused, LimitHit: a template cannot be filled.
-    """
     return fill_template(snapshot, present, place, place.inputs[0])
 
 
 def fill_work_input(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> Any:
-    """Return the input of the agent whose work is verified at *place*; None if it has none.
-
-    Raises:
-        Refused, LimitHit: a template cannot be filled.
-    """
     return fill_template(snapshot, present, place, place.node.fields.get("input"))
 
 
 def fill_template(snapshot: Snapshot, present: ThreadState, place: FlowPlace, template: Any) -> Any:
-    """Return *template* filled as an input at *place* is; None stays None.
-
-    Raises:
-        Refused, LimitHit: it cannot be filled.
-    """
+    """Return *template* filled as an input at *place* is; None stays None."""
     if template is None:
         return None
     words = build_words(snapshot, present, place.flow, place.entry)
@@ -301,11 +264,7 @@ def _fill(words: FlowWords, place: FlowPlace, template: Any) -> Any:
 
 
 def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) -> dict[str, Any]:
-    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops.
-
-    Raises:
-        Refused, LimitHit: what a loop goes over is no list.
-    """
+    """Return the state as the agent at *place* reads it: with ``iteration`` and items of loops."""
     passes = count_passes(place.flow, place.at)
     if not any(node.has_items for node in place.flow.nodes.values()):
         return read_state(present.state, passes)
@@ -316,11 +275,6 @@ def read_state_at(snapshot: Snapshot, present: ThreadState, place: FlowPlace) ->
 
 
 def ask_container(snapshot: Snapshot, present: ThreadState, container: Container) -> Asked:
-    """Evaluate what *container* needs to split the thread.
-
-    Raises:
-        Refused, ExpressionFailed, LimitHit: an expression has no fit value.
-    """
     with _told_how_to_mend(snapshot):
         return _ask(snapshot, present, container)
 

@@ -24,8 +24,6 @@ _VERSION_BYTES = 8192
 
 
 class KnownAgent(NamedTuple):
-    """An agent that uwf has an adapter for."""
-
     command: str
     """The adapter's command, as a role is bound to it; a person has none."""
 
@@ -34,7 +32,6 @@ class KnownAgent(NamedTuple):
     """The program's names, the likeliest first; empty: the adapter needs no program."""
 
     install: str = ""
-    """How to install the program."""
 
     example: str | None = None
     """An example call, if the command needs arguments."""
@@ -77,8 +74,6 @@ KNOWN: tuple[KnownAgent, ...] = (
 
 
 class FoundAgent(NamedTuple):
-    """A known agent on this machine."""
-
     agent: KnownAgent
     path: str | None
     """The path of its program; None: not installed, or not needed."""
@@ -107,13 +102,7 @@ def find_agents(environ: Mapping[str, str], *, with_versions: bool) -> list[Foun
 
 
 def name_agent(text: str) -> str:
-    """Return the command that *text* means: ``claude`` is ``uwf-claude``; a command is itself.
-
-    ``human`` stays: it is the person a thread waits for, not ``uwf-human`` at the terminal.
-
-    Raises:
-        BadCommand: *text* is neither.
-    """
+    """Return the command that *text* means: ``claude`` is ``uwf-claude``, but ``human`` stays."""
     words = split_command(text)
     front = f"uwf-{words[0]}"
     if text.strip() == PERSON:
@@ -135,10 +124,7 @@ def tell_adapter(command: str) -> str | None:
 def find_missing_behind(
     words: Sequence[str], environ: Mapping[str, str], config: GitConfig, role: str
 ) -> ProgramMissing | None:
-    """Return that the program which the adapter *words* drives is not installed; None if it is.
-
-    None too if the adapter is told another program: by a word, *environ* or *config*.
-    """
+    """Return that the program behind the adapter *words*, unless changed, is missing; or None."""
     command = os.path.basename(words[0])
     known = next((each for each in KNOWN if each.command == command and each.programs), None)
     if known is None or _find_program(known, environ):

@@ -18,8 +18,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 
 class LimitReached(Refused):
-    """The thread has reached one of its limits."""
-
     code = "limit-reached"
 
     def __init__(self, thread: ThreadId, spent: Spent) -> None:
@@ -75,10 +73,7 @@ def check_limits(thread: ThreadId, present: ThreadState) -> None:
 def tell_cut_short(
     thread: ThreadId, present: ThreadState, *, own_s: float | None
 ) -> tuple[str, str] | None:
-    """Return cause and hint if an agent's time was up because of the thread's limit; else None.
-
-    *own_s* is the agent's own time limit.
-    """
+    """Return cause and hint if the thread's limit, not *own_s*, cut the agent short; else None."""
     left_s = find_time_left_s(present)
     if left_s is None or (own_s is not None and own_s <= left_s):
         return None
@@ -91,8 +86,6 @@ def tell_cut_short(
 
 
 class Spending(NamedTuple):
-    """The limits that hold for a thread, and what was spent of them."""
-
     thread: ThreadId
     """Whose limits they are: the thread's own, or those of the one that it is a branch of."""
 
@@ -101,10 +94,7 @@ class Spending(NamedTuple):
 
 
 def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spending:
-    """Return the limits for the thread at *snapshot*, and what was spent of them here.
-
-    Branches that were joined count in the thread itself; those that only another clone has do not.
-    """
+    """Return the limits for a thread, and what it, also by branches joined or here, has spent."""
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
     # Without limits nobody asks what the branches spent.
@@ -126,17 +116,13 @@ def _count_joined(present: ThreadState) -> ThreadState:
 
 
 def find_limit(store: Store, snapshot: Snapshot, present: ThreadState) -> LimitReached | None:
-    """Return the limit that lets the thread at *snapshot* begin no step; None if there is none."""
     spending = read_spending(store, snapshot, present)
     spent = find_spent(spending.present)
     return None if spent is None else LimitReached(spending.thread, spent)
 
 
 def find_steps_left(store: Store, thread: ThreadId) -> int | None:
-    """Return how many steps *thread* and its branches may still take; None if as many as they like.
-
-    Steps under way are not counted.
-    """
+    """Return how many steps *thread* and its branches may still begin; None: no limit."""
     snapshot = read_snapshot(store, get_head(store, thread).commit)
     present = read_spending(store, snapshot, snapshot.get_present()).present
     most = present.limits.get("maxSteps")

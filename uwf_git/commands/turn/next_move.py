@@ -21,11 +21,8 @@ _ENDS = "ends it"
 
 
 class NextMove(NamedTuple):
-    """Whose turn it is."""
-
     role: str | None = None
-    """The role that takes the next step, or ``$END``; None: the thread has ended, or see
-    ``problem``."""
+    """The role that takes the next step, or ``$END``; None: ended, or see ``problem``."""
 
     problem: UwfError | None = None
     """Why the next role cannot be decided."""
@@ -43,8 +40,6 @@ class NextMove(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Which command fits a thread."""
-
     text: str
     """One line, with the commands between backticks."""
 
@@ -53,8 +48,6 @@ class Advice(NamedTuple):
 
 
 class Steered(NamedTuple):
-    """Who paused or killed a thread, and why."""
-
     by: str
     """``name <email>``"""
 
@@ -62,7 +55,6 @@ class Steered(NamedTuple):
 
 
 def find_next_move(snapshot: Snapshot) -> NextMove:
-    """Return whose turn it is at *snapshot*."""
     if snapshot.record.status in ENDED:
         return NextMove()
     present = snapshot.get_present()
@@ -82,7 +74,6 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
 
 
 def find_steered(store: Store, snapshot: Snapshot) -> Steered | None:
-    """Return who paused or killed the thread; None if it is neither."""
     status = snapshot.record.status
     if status == "killed":
         return _read_steered(snapshot)
@@ -102,10 +93,7 @@ def _read_steered(snapshot: Snapshot) -> Steered:
 def advise(
     store: Store, snapshot: Snapshot, move: NextMove, *, default: str | None = None
 ) -> Advice:
-    """Return which command fits the thread now.
-
-    *default* is the agent of unbound roles, before the configured one.
-    """
+    """Return which command fits the thread now; *default* is the agent of unbound roles."""
     thread, status = snapshot.record.thread, snapshot.record.status
     if status in ENDED:
         told = {
@@ -236,7 +224,6 @@ def _retry(thread: ThreadId) -> str:
 
 
 def _wait(thread: ThreadId, waiting: Waiting) -> str:
-    """Return what to type when the thread waits."""
     if waiting.until is None:
         return (
             f"`uwf thread answer {thread}` asks and records the answer; to have an agent play it: "
@@ -280,10 +267,7 @@ def _when_ready(store: Store, snapshot: Snapshot, move: NextMove, default: str |
 
 
 def _go_on(store: Store, snapshot: Snapshot, told: str, then: str) -> Advice:
-    """Return how a thread that stands so just goes on; a branch is driven with all of its thread.
-
-    *then* is what a step of it does; at the end there is nothing to drive but branches.
-    """
+    """Return how a ready thread goes on: the whole is driven; *then* is what a step does."""
     thread, root = snapshot.record.thread, read_root(store, snapshot)
     run = "" if then == _ENDS else f"`uwf thread run {thread}` continues, "
     if root is not snapshot:

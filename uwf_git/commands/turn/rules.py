@@ -46,7 +46,6 @@ class RetryRules(NamedTuple):
 def read_retry(
     config: GitConfig, agent: Mapping[str, Any], place: "FlowPlace | None" = None
 ) -> RetryRules:
-    """Return the rules for the agent with this AgentConfig payload, at a *place* of a flow."""
     retries = None if place is None else place.retries
     retries = agent.get("retries") if retries is None else retries
     backoff = agent.get("backoff")
@@ -102,8 +101,6 @@ def _bad_keep_setting(name: str, value: str) -> Refused:
 
 
 class KeepRules(NamedTuple):
-    """What a step keeps."""
-
     log_bytes: int = DEFAULT_LOG_BYTES
     """The most bytes of the agent's log; 0 keeps none."""
 
@@ -112,7 +109,6 @@ class KeepRules(NamedTuple):
 
 
 def read_keep_rules(config: GitConfig) -> KeepRules:
-    """Return the rules in git config."""
     text = config.get(KEEP_LOGS)
     size = parse_size(text) if text else DEFAULT_LOG_BYTES
     if size is None:

@@ -34,7 +34,6 @@ class Turn(NamedTuple):
 
     role: str
     agent: Node
-    """The AgentConfig node."""
 
     environ: Mapping[str, str]
     workdir: str
@@ -54,18 +53,15 @@ class Turn(NamedTuple):
 
     @property
     def asked(self) -> Role:
-        """The role that it plays."""
         workflow = get_workflow(self.snapshot, self.present.workflow)
         return get_role(self.snapshot, workflow.roles[self.role])
 
     @property
     def limited(self) -> Spending:
-        """Whose limits hold for it, and what was spent of them."""
         return self.spending or Spending(self.thread, self.present)
 
     @property
     def thread(self) -> ThreadId:
-        """The thread of the turn."""
         return self.snapshot.record.thread
 
     @property
@@ -91,7 +87,6 @@ class Turn(NamedTuple):
 
     @property
     def attempt(self) -> int:
-        """Which attempt at the step this is, from 1."""
         return self.present.attempts + 1
 
 
@@ -148,7 +143,6 @@ class Played(NamedTuple):
     """The answer stays in the run directory: nothing is recorded, and the next step takes it up."""
 
     def describe_left(self, role: str) -> str:
-        """Return a warning of what the agent of *role* has left running."""
         left = visible_line(name_some(self.left_running, most=3))
         return f"warning: {role} has ended, and what it started goes on: {left}; `kill` ends it"
 

@@ -1,7 +1,7 @@
-"""Check one commit of a thread: may it follow the one before, and is it what its event makes.
+"""Check a commit of a thread: may it follow the commit before, and is it what its event makes.
 
-A part that cannot be read is reported once; nothing is checked against it. What was made is told
-only of a commit that may follow: causes before consequences.
+A part that cannot be read is reported once; nothing is checked against it. Only a commit that may
+follow is compared with what was made: causes before consequences.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -46,8 +46,6 @@ _Read = TypeVar("_Read")
 
 
 class Point(NamedTuple):
-    """A commit of a thread, as far as it can be read."""
-
     commit: StrictCommit
     record: TransitionRecord | None
     files: Mapping[str, bytes]
@@ -61,16 +59,13 @@ class Point(NamedTuple):
 
     @property
     def view(self) -> CommitView:
-        """The commit as read."""
         return self.commit.view
 
     @property
     def is_start(self) -> bool:
-        """Whether a thread begins with it."""
         return self.record is not None and self.record.event == "start"
 
     def snapshot(self, objects: ObjectStore) -> Snapshot | None:
-        """Return the thread at the commit; None if its message cannot be read."""
         return None if self.record is None else Snapshot(objects, self.view, self.record)
 
     @property
@@ -82,8 +77,6 @@ class Point(NamedTuple):
 
 
 class CommitChecks:
-    """The commits of one ref, from the oldest to the newest."""
-
     def __init__(self, trees: TreeChecks, ref: str) -> None:
         self._trees, self._nodes, self._ref = trees, trees.nodes, ref
         self.before: Point | None = None
@@ -97,7 +90,6 @@ class CommitChecks:
         self.before = None if point is None else _last(self._settle(point, None))
 
     def check(self, oid: Oid, thread: ThreadId | None, *, is_first: bool) -> Iterator[Finding]:
-        """Check the next commit, which must be of *thread* if that is known."""
         before, self.is_sound = self.before, False
         point = yield from self._read(oid)
         made = None
@@ -115,7 +107,6 @@ class CommitChecks:
         *,
         is_first: bool,
     ) -> Generator[Finding, None, Made | None]:
-        """Check the commit at *point*, and return it made again; None if it cannot be."""
         record, made = point.record, point.snapshot(self._trees.recent)
         follows = record is not None and is_derived(record, point.view)
         self._trees.count(point.commit, is_derived=follows)

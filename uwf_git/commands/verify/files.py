@@ -36,10 +36,7 @@ def check_files(store: Store, checked: Container[str]) -> Iterator[Finding]:
 
 
 def find_hub_gap(git_dir: str) -> Finding | None:
-    """Return how pushes may escape the rules of the shared store at *git_dir*, or None.
-
-    A repository without the hooks of `uwf init --shared` has no rules, so None as well.
-    """
+    """Return how pushes may escape the rules of the shared store, if it has hooks, or None."""
     problem = find_unpinned(git_dir)
     if problem is None:
         return None

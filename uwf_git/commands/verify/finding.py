@@ -10,8 +10,6 @@ from uwf_git.store.oid import Oid
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong."""
-
     message: str
     """One line, lower case, that says what is wrong with what."""
 
@@ -33,8 +31,6 @@ _LOOK = "see it with `git show {commit}`; another copy of this store may have it
 
 
 class Location(NamedTuple):
-    """The commit that is being checked."""
-
     ref: str
     commit: Oid
     nodes: bytes = b""

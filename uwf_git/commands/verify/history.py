@@ -1,7 +1,4 @@
-"""Walk a history along first parents, through forks, and collect its commit ids.
-
-Only ids are kept, so that a history of any length fits in memory.
-"""
+"""Walk a history along first parents, through forks, and collect its commit ids, nothing else."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -24,8 +21,6 @@ _START = b"\nUwf-Event: start\n"
 
 
 class History(NamedTuple):
-    """The commits of a ref that are to be checked."""
-
     commits: list[Oid]
     """The newest first."""
 
@@ -52,10 +47,7 @@ def walk_back(
     is_shared: Callable[[Oid], bool] = lambda _oid: False,
     seen: Container[Oid] = (),
 ) -> History:
-    """Walk from *tip* back to a *trusted* commit or one that was *seen*, or to the beginning.
-
-    Where a thread began at a commit of another one, *is_shared* says if that one is trusted too.
-    """
+    """Walk back to a *trusted* or *seen* commit, or the start; *is_shared* is for forks."""
     commits: list[Oid] = []
     forks: dict[Oid, ThreadId | None] = {}
     beginnings: list[ThreadId | None] = []
@@ -90,10 +82,7 @@ def check_end(
     known: Oid | None,
     hints: tuple[str, str],
 ) -> Iterator[Finding]:
-    """Check that the *history* of *target*, a ref and its tip, reaches its beginning or *known*.
-
-    The *hints* are of a history that breaks off, and of a history that is another one.
-    """
+    """Check that *history* reaches its beginning or *known*; *hints*: it breaks off, is another."""
     (ref, tip), damage = target, history.damage
     if damage is not None:
         oid = damage.facts.get("commit") or damage.facts.get("object")
@@ -116,7 +105,6 @@ def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
 
 
 def thread_of(view: CommitView) -> ThreadId | None:
-    """Return the thread that a commit names; None if its message cannot be read."""
     try:
         return parse_thread_message(view.message).thread
     except BadMessage:
@@ -124,8 +112,6 @@ def thread_of(view: CommitView) -> ThreadId | None:
 
 
 class KnownHeads:
-    """The newest commits of threads, in this store or at a remote."""
-
     def __init__(self, objects: ObjectStore, find: Callable[[ThreadId], Oid | None]) -> None:
         self._objects, self.find = objects, find
         self._known: dict[Oid, bool] = {}
@@ -136,7 +122,6 @@ class KnownHeads:
         self._trusted.update(walk_back(self._objects, tip, (), self.has, self._trusted).commits)
 
     def has(self, oid: Oid) -> bool:
-        """Check whether the commit *oid* is in the history of one of the threads."""
         if oid in self._trusted:
             return True
         if oid not in self._known:
@@ -153,10 +138,7 @@ class KnownHeads:
 
 
 def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> KnownHeads:
-    """Return the heads of the threads of *store*, and of those that *more* has when it is asked.
-
-    One whose ref is damaged is none.
-    """
+    """Return the sound heads of the threads of *store*, and those of *more* on demand."""
 
     def find(thread: ThreadId) -> Oid | None:
         if more is not None and thread in more:
@@ -171,7 +153,6 @@ def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> 
 
 
 def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
-    """Return the heads of the threads in *refs*, the refs of a remote by their names."""
     return KnownHeads(
         objects, lambda thread: refs.get(ARCHIVE + thread) or refs.get(ACTIVE + thread)
     )
@@ -180,7 +161,6 @@ def heads_of_refs(objects: ObjectStore, refs: Mapping[str, Oid]) -> KnownHeads:
 def list_beginnings(
     objects: ObjectStore, tips: Iterable[Oid], had: Container[Oid], heads: KnownHeads
 ) -> set[Oid]:
-    """List the commits on which the threads at *tips* began, of threads that are in *heads*."""
     found: set[Oid] = set()
     seen: set[Oid] = set()
     for tip in tips:

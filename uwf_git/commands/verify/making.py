@@ -64,16 +64,12 @@ _NOTED = frozenset({"answer", "fork", "kill"})
 
 
 class CannotBe(Exception):
-    """There can be no such commit."""
-
     def __init__(self, *problems: str, node: str | None = None) -> None:
         super().__init__(*problems)
         self.problems, self.node = problems, node
 
 
 class Making(NamedTuple):
-    """A commit that is to be made again."""
-
     trees: TreeChecks
     site: Location
     view: CommitView
@@ -85,12 +81,7 @@ class Making(NamedTuple):
     """Where the thread stood before; None if that cannot be read, or there is nothing before."""
 
     def make(self) -> Made | None:
-        """Return the commit; None if nothing can be said of it, which is told elsewhere.
-
-        Raises:
-            CannotBe: there can be no such commit.
-            NotAWorkflow, NotAPosition: what it follows from cannot be parsed.
-        """
+        """Return the commit; None if nothing can be said of it, which is told elsewhere."""
         record = self.record
         node = self._read_cause()
         if record.event == "start":
@@ -109,7 +100,6 @@ class Making(NamedTuple):
         return make(after, describe_event(self.before, record.event, cause), author)
 
     def _read_cause(self) -> Node | None:
-        """Return the node that the commit is about, of the type of its event."""
         event, name = self.record.event, self.record.cause
         if (name is not None) != RULES[event].has_node:
             raise CannotBe(f"{event} has {'no' if name is None else 'an'} Uwf-Cause")
@@ -183,7 +173,6 @@ class Making(NamedTuple):
         return str(asked.get("systemPrompt") or asked.get("description", ""))
 
     def _check_turn(self, before: Standing, node: Node | None) -> Iterator[str]:
-        """List what is wrong with the StepNode or the Attempt of a turn."""
         event = self.record.event
         if node is not None and event in STEPS:
             prev = find_reference(node.payload["prev"])
@@ -241,7 +230,6 @@ class Making(NamedTuple):
         return cause._replace(workflow_name=str(new.payload["name"]))
 
     def _add_place(self, before: Standing, cause: Cause) -> Cause:
-        """Return the *cause* of a turn with what its place in a flow adds."""
         rules, entry = self.read_rules(before.state.workflow)
         flow, record = rules.flow, self.record
         if flow is None:
@@ -266,7 +254,6 @@ class Making(NamedTuple):
         return cause._replace(verdict=verdict, rejection=rejection)
 
     def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
-        """Return the schema that the meta of *role* must fit; None if it has none."""
         target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
         # A role that a whole workflow plays may have no schema of its own.
         schema = None if target is None else self._get_payload(target).get("outputSchema")
@@ -278,11 +265,6 @@ class Making(NamedTuple):
         return payload if isinstance(payload, dict) else {}
 
     def read_rules(self, workflow: NodeHash) -> tuple[Rules, Position | None]:
-        """Return the rules of *workflow*, and where the thread began in its flow.
-
-        Raises:
-            NotAWorkflow, NotAPosition, StoreDamaged: one of them cannot be read.
-        """
         rules, entries = self.trees.rules, self.trees.entries
         if workflow not in rules:
             node = self.trees.nodes.get_shared(self.site, workflow)
@@ -340,7 +322,6 @@ def check_record(
 
 
 def check_parents(event: Event, count: int) -> Iterator[str]:
-    """List what is wrong with the number of parents of a commit of this event."""
     wanted = RULES[event].parents
     if wanted is not None and count != wanted:
         yield f"{event} has {count} parents, and {'must have one' if wanted else 'may have none'}"
@@ -371,11 +352,9 @@ class Way:
 
     @property
     def flow(self) -> Flow | None:
-        """The flow; None if the workflow is a graph."""
         return self._rules.flow
 
     def find_turn_problem(self, record: TransitionRecord) -> str | None:
-        """Return why the turn of *record* cannot be next; None if it may."""
         if record.role not in self._rules.payload["roles"]:
             return f"Uwf-Role is {record.role!r}, which is no role of the workflow"
         waiting = self._before.waiting
@@ -445,10 +424,7 @@ class Way:
 def check_amend(
     between: tuple[Standing, Standing], rules: tuple[Rules, Rules], signal: Node, *, is_branch: bool
 ) -> Iterator[str]:
-    """List why a thread cannot go on under the rules that *signal* makes.
-
-    *between* is where the thread stands before and after, *rules* are those of then.
-    """
+    """List why a thread, standing *between*, cannot go on from *rules* to what *signal* makes."""
     before, after = between
     limits = signal.payload.get("limits", {})
     if is_branch and limits:
@@ -479,11 +455,7 @@ def check_amend(
 
 
 def find_poked(objects: ObjectStore, before: Oid) -> Standing | None:
-    """Return the thread before the step that a poke after *before* takes back; None without one.
-
-    Raises:
-        StoreDamaged, NotAPresent: a commit on the way is damaged.
-    """
+    """Return the thread before the step that a poke after *before* takes back; None without one."""
     view = read_commit(objects, before)
     node = parse_thread_message(view.message).node
     while view.parents:

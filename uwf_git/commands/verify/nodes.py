@@ -71,8 +71,6 @@ _KNOWN_BYTES = 500
 
 
 class _Origin(NamedTuple):
-    """What a check of a payload is about."""
-
     site: Location
     node: NodeHash
     part: str = ""
@@ -80,8 +78,6 @@ class _Origin(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A node that was read and matches its name."""
-
     node: Node
     """A long text has no payload here; it is seldom needed again."""
 
@@ -97,8 +93,6 @@ class _Schema(NamedTuple):
 
 
 class NodeChecks:
-    """The nodes that one run has checked."""
-
     def __init__(self, objects: ObjectStore, folders: NodeFolders) -> None:
         self._objects, self._folders = objects, folders
         self._refs: list[str] = []
@@ -112,7 +106,6 @@ class NodeChecks:
 
     @property
     def count(self) -> int:
-        """The number of nodes that were checked."""
         return len(self._first)
 
     def check(self, site: Location, change: NodeFileChange) -> Iterator[Finding]:
@@ -149,12 +142,10 @@ class NodeChecks:
             yield from self._ask(PayloadCheck(origin, schema, value, _size(schema.payload, value)))
 
     def finish(self) -> Iterator[Finding]:
-        """Return the findings that are still due."""
         for answer in self._payloads.answer():
             yield from self._tell(answer)
 
     def find(self, site: Location, name: NodeHash) -> bytes | None:
-        """Return the blob of *name* in the commit, or None."""
         return self._folders.find(site.nodes, name)
 
     def get(self, site: Location, name: NodeHash) -> Node:
@@ -183,7 +174,6 @@ class NodeChecks:
         return str(text)
 
     def list_targets(self, site: Location, name: NodeHash) -> tuple[NodeHash, ...]:
-        """List what the node *name* of the commit refers to, its type included."""
         known = self._read_named(site, name)
         return (known.node.type, *(known.references or ()))
 
@@ -352,7 +342,6 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    """Return the type that each target of a node of a built-in type must have."""
     wanted: dict[NodeHash, NodeHash] = {}
     for field, kind in _FIELDS.get(node.type, {}).items():
         target = find_reference(node.payload.get(field))

@@ -38,8 +38,6 @@ class PayloadCheck(NamedTuple):
 
 
 class PayloadResult(NamedTuple):
-    """The result of one check."""
-
     origin: Any
     problems: tuple[Problem, ...] = ()
     references: tuple[NodeHash, ...] = ()
@@ -48,8 +46,6 @@ class PayloadResult(NamedTuple):
 
 
 class PayloadChecks:
-    """The checks that wait to be run together."""
-
     def __init__(self) -> None:
         self._waiting: list[PayloadCheck] = []
         self._waiting_bytes = 0
@@ -63,7 +59,6 @@ class PayloadChecks:
             yield from self.answer()
 
     def answer(self) -> Iterator[PayloadResult]:
-        """Run all queued checks."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         fresh = [each for each in waiting if self._may_be_tried(each)]
         yield from (self._not_tried(each) for each in waiting if not self._may_be_tried(each))

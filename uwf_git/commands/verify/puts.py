@@ -49,8 +49,6 @@ _DEEPEST = MAX_PATH // 2
 
 
 class Put(NamedTuple):
-    """One commit, as far as it can be read."""
-
     site: Location
     trailers: Mapping[str, str]
     files: Mapping[str, bytes]
@@ -63,10 +61,7 @@ class Put(NamedTuple):
 
 
 def check_puts(store: Store, puts: Iterable[tuple[str, Oid, Oid | None]]) -> Iterator[Finding]:
-    """Check refs of workflows and of nodes: of each its name, its tip, and what is trusted of it.
-
-    Without a trusted commit the whole history is checked.
-    """
+    """Check refs of workflows and of nodes, each from its tip to a trusted commit or the first."""
     trees = TreeChecks(store)
     for ref, tip, known in puts:
         yield from check_put_ref(trees, ref, tip, known=known)
@@ -96,7 +91,6 @@ class _Puts:
         self._trees, self._ref = trees, ref
 
     def judge(self, _put: Put) -> Iterator[Finding]:
-        """Check one commit further."""
         return iter(())
 
     def make_message(self, put: Put) -> bytes | None:
@@ -185,8 +179,6 @@ def _nodes_of(trees: TreeChecks, oid: Oid) -> bytes | None:
 
 
 class _Versions(_Puts):
-    """The versions of one workflow, from the oldest on."""
-
     top: Mapping[str, bytes] = {
         HEAD_FILE: RAW_FILE_MODE,
         NODES: RAW_TREE_MODE,
@@ -203,7 +195,6 @@ class _Versions(_Puts):
         """The trees of the checked versions."""
 
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
-        """Check the name of the workflow as well."""
         problem = check_workflow_name(self._name)
         if problem is not None:
             message = f"{self._ref} cannot name a workflow: {problem}"
@@ -220,7 +211,6 @@ class _Versions(_Puts):
         return build_version_message(self._name, event, NodeHash(workflow), reason)
 
     def judge(self, put: Put) -> Iterator[Finding]:
-        """Check the event, the files and the node of one version."""
         yield from self._check_event(put, put.trailers.get("Uwf-Event"))
         if put.view.tree not in self._passed:
             yield from _check_files(self._trees, put)
@@ -228,7 +218,6 @@ class _Versions(_Puts):
         yield from self._check_node(put, put.trailers.get("Uwf-Workflow", ""))
 
     def _check_event(self, put: Put, event: str | None) -> Iterator[Finding]:
-        """Check that removals and rollbacks add nothing."""
         if event == REMOVE and self._tree_before(put) != put.view.tree:
             yield put.site.finding("it removes a version, but its tree differs from the one before")
         elif event == ROLLBACK and put.view.tree not in self._passed:
@@ -254,7 +243,6 @@ class _Versions(_Puts):
             return None
 
     def _check_node(self, put: Put, workflow: str) -> Iterator[Finding]:
-        """Check the Workflow node that the commit names, and that it needs all others."""
         site, nodes = put.site, self._trees.nodes
         if not is_node_hash(workflow):
             yield site.finding("the commit names no workflow")
@@ -346,10 +334,7 @@ def _list_files(
     path: str = "",
     depth: int = 0,
 ) -> str | None:
-    """Add the files below *path* to *files*, by path the 20 bytes of each blob id.
-
-    Return the first problem; no more is read than one version may have.
-    """
+    """Add blobs below *path* to *files*, within a version's limits; return the first problem."""
     for key, (mode, raw) in entries.items():
         name = path + key.decode(errors="backslashreplace")
         if len(files) >= MAX_FILES:

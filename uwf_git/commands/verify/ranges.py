@@ -12,13 +12,7 @@ from uwf_git.store.threads.snapshot import Snapshot, read_at
 
 
 def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool, Finding]]:
-    """Yield what is wrong with the files of each thread, and whether that is a problem.
-
-    A project that is not on this machine is none.
-
-    Raises:
-        ProgramFailed: there is no git.
-    """
+    """Yield what is wrong with threads' files here, and whether that is a problem."""
     for target in targets:
         if target.kind not in {"active", "archive"} or target.tip is None:
             continue

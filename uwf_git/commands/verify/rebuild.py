@@ -33,8 +33,6 @@ _MOST_TOLD = 10
 
 
 class Made(NamedTuple):
-    """A commit of a thread, made again."""
-
     standing: Standing
     words: Words
     author: bytes | None
@@ -50,7 +48,6 @@ def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
 
 
 def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Iterator[Finding]:
-    """List how a commit and its now.json differ from what was made again."""
     told, right = commit.view.message, build_thread_message(made.standing.record, made.words)
     troubles = list(_list_trailers(told, right))
     if made.now != now:
@@ -126,10 +123,7 @@ def _json(value: Any) -> str:
 
 
 def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> str | None:
-    """Return what is wrong with the author of a commit, or None.
-
-    *expected* is the identity of the role and program that acted; None: the committer acted.
-    """
+    """Return what is wrong with the author; *expected* acted, None: the committer. None: right."""
     author, committer = commit.author, commit.committer
     right = committer.identity if expected is None else expected
     if author.identity != right:

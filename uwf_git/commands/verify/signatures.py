@@ -22,8 +22,6 @@ _FORGED = {"bad", "revoked"}
 
 
 class SignedCommit(NamedTuple):
-    """A commit and the verdict on its signature."""
-
     ref: str
     commit: Oid
     thread: str | None
@@ -33,16 +31,12 @@ class SignedCommit(NamedTuple):
     depth: int | None
     role: str | None
     said: str
-    """The subject of the commit."""
 
     verdict: Verdict
 
     @property
     def finding(self) -> Finding | None:
-        """The finding on a bad or revoked signature, or None.
-
-        Unsigned commits and unknown keys are no finding: what must be signed is the users' policy.
-        """
+        """The finding on a bad or revoked signature; whether to sign is the users' policy."""
         if self.verdict.status not in _FORGED:
             return None
         return Finding(
@@ -58,11 +52,7 @@ class SignedCommit(NamedTuple):
 def verify_signatures(
     store: Store, environ: Mapping[str, str], tips: Iterable[tuple[str, Oid]]
 ) -> Iterator[SignedCommit]:
-    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first.
-
-    Raises:
-        ProgramFailed: the program that checks signatures could not be started.
-    """
+    """List every commit of the refs in *tips* (name and commit) once, each ref's newest first."""
     checker = SignatureChecker(store, environ)
     seen: set[Oid] = set()
     for ref, tip in tips:
@@ -85,10 +75,7 @@ def verify_signatures(
 
 
 class SignatureReader:
-    """Reads the signatures of single commits, for views; where they cannot be checked, it says so.
-
-    ``problem`` is why they are not checked; None if they are.
-    """
+    """Reads the signatures of single commits, for views; ``problem``: why they are not checked."""
 
     def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
         self._store = store
@@ -96,7 +83,6 @@ class SignatureReader:
         self.problem: str | None = None
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return the verdict on the signature of a commit as a document."""
         if self.problem is None:
             try:
                 verdict = _check(self._store, self._checker, snapshot.commit, snapshot.record)

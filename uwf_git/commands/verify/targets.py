@@ -23,7 +23,6 @@ TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]
 
 
 def no_such_ref(text: str) -> Refused:
-    """Say that nothing in the store has this name."""
     shown = text[:100] if text and text.isprintable() else repr(text[:100])
     return Refused(
         f"there is no thread, workflow or ref {shown} that could be verified",
@@ -35,8 +34,6 @@ def no_such_ref(text: str) -> Refused:
 
 
 class Target(NamedTuple):
-    """A ref to verify."""
-
     kind: TargetKind
     ref: str
     name: str
@@ -47,14 +44,7 @@ class Target(NamedTuple):
 
 
 def find_targets(store: Store, texts: list[str]) -> list[Target]:
-    """Return the refs that *texts* name, each once; without texts all refs.
-
-    A text is a full ref, the name of a workflow, or a thread's id or prefix; a thread means all
-    its refs.
-
-    Raises:
-        Refused, NoSuchThread, AmbiguousThread: a text matches nothing, or several threads.
-    """
+    """Return all refs, or those that *texts* name: a full ref, a workflow, or a thread's refs."""
     if not texts:
         return list(_all(store))
     targets = [target for text in texts for target in _meant(store, text)]

@@ -45,8 +45,6 @@ _MOVE = "`git update-ref {} {}` and `git update-ref -d {}` move it"
 
 
 class Claim(NamedTuple):
-    """A ref of a thread, and the commit that it names."""
-
     ref: str
     thread: ThreadId
     tip: Oid
@@ -61,10 +59,6 @@ class Claim(NamedTuple):
 def check_thread(
     store: Store, thread: ThreadId, tip: Oid, *, archived: bool, known: Oid | None = None
 ) -> Iterator[Finding]:
-    """Check the history of *thread* from *tip* back to *known*, which is trusted.
-
-    Without *known* the whole history is checked.
-    """
     place: RefKind = "archive" if archived else "active"
     ref = (ARCHIVE if archived else ACTIVE) + thread
     checks = ThreadChecks(TreeChecks(store))
@@ -92,10 +86,7 @@ class ThreadChecks:
         self._believed: tuple[Oid, Point | None] | None = None
 
     def check(self, claim: Claim, *, known: Oid | None = None) -> Iterator[Finding]:
-        """Check the history of *claim* back to *known* or to the beginning.
-
-        So are the branches that it joins. Some findings come only at ``finish``.
-        """
+        """Check the history of *claim* and branches it joins; some findings come at ``finish``."""
         old = find_old_format(self._objects, claim.ref, claim.tip)
         if old is not None:
             yield old
@@ -187,7 +178,6 @@ class ThreadChecks:
             yield joined
 
     def finish(self) -> Iterator[Finding]:
-        """Return the findings that are still due."""
         yield from self._trees.nodes.finish()
 
 
@@ -209,10 +199,7 @@ def _check_status(claim: Claim, last: Point | None) -> Iterator[Finding]:
 
 
 def _owner(claim: Claim, history: History, behind: ThreadId | None) -> ThreadId:
-    """Return the thread of the newest commits: another than the ref's only if both ends name it.
-
-    One wrong trailer is reported for its commit; a ref to another thread is reported once.
-    """
+    """Return the thread of the newest commits: another than the ref's only if both ends name it."""
     newest = history.tip if history.commits else behind
     oldest = history.beginnings[0] if history.commits else behind
     return newest if newest is not None and newest == oldest else claim.thread

@@ -32,8 +32,6 @@ _LOST = (
 
 
 class TreeChecks:
-    """The trees of one run."""
-
     def __init__(self, store: Store) -> None:
         self.objects = store.objects
         self.recent = RecentObjects(store.objects)
@@ -47,12 +45,10 @@ class TreeChecks:
         self.remaking = Remaking()
         """What derived commits are compared with."""
         self.commits = 0
-        """The number of checked commits."""
         self.unsigned = 0
         """How many of them have no signature, though somebody made them."""
 
     def count(self, commit: StrictCommit, *, is_derived: bool = False) -> None:
-        """Count a checked commit."""
         self.commits += 1
         self.unsigned += not (commit.is_signed or is_derived)
 
@@ -64,10 +60,7 @@ class TreeChecks:
         *,
         others: dict[bytes, TreeEntry] | None = None,
     ) -> tuple[dict[str, bytes], list[Finding]]:
-        """Return the entries of *wanted* (name to mode) at the top of a tree, and findings.
-
-        Other entries go into *others*, for the caller to check; without it they are findings.
-        """
+        """Return the *wanted* entries (name to mode) and findings; others go into *others*."""
         troubles: list[Finding] = []
         try:
             top = self.folders.get(tree)
@@ -95,7 +88,6 @@ class TreeChecks:
     def check_needed(
         self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
     ) -> Iterator[Finding]:
-        """Check that each node that was *added* is *cause*, or one that this reaches."""
         left, seen = set(added), set[NodeHash]()
         waiting = [] if cause is None else [cause]
         left.difference_update(waiting)
@@ -122,10 +114,9 @@ class TreeChecks:
         *,
         keep_before: bool = False,
     ) -> Iterator[Finding]:
-        """Check what came since *before*, another `nodes/`, and that nothing was lost or replaced.
+        """Check that nothing since *before* was lost or replaced; new names go into *added*.
 
-        The names of the nodes that came go into *added*. With *keep_before*, many threads share
-        the folders before: they are cached.
+        With *keep_before*, many threads share the folders before: they are cached.
         """
         if before == site.nodes:
             return

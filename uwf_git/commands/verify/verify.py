@@ -44,8 +44,6 @@ class Counts(NamedTuple):
 
 
 class VerifyResult(NamedTuple):
-    """The result of a check."""
-
     checked: Counts
     troubles: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -72,8 +70,6 @@ def verify(store: Store, texts: list[str]) -> VerifyResult:
 
 
 class _Run:
-    """One run over several refs."""
-
     def __init__(self, store: Store, targets: list[Target]) -> None:
         self._store, self._targets = store, targets
         self._trees = TreeChecks(store)
@@ -85,7 +81,6 @@ class _Run:
         self.notes: list[Finding] = []
 
     def conclude(self, troubles: tuple[Finding, ...]) -> VerifyResult:
-        """Return what was found, with the counts."""
         trees, targets = self._trees, self._targets
         threads = {each.name for each in targets if each.kind in {"active", "archive"}}
         workflows = sum(each.kind == "workflow" for each in targets)

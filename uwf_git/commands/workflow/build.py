@@ -69,10 +69,7 @@ T = TypeVar("T")
 def read_with_checks(
     read: Callable[[CheckText, CheckSchema], T], *, limits: RunLimits = LIMITS
 ) -> T:
-    """Return what *read* returns, given functions that check a condition and a schema.
-
-    *read* is called twice and has to ask the same both times. It raises as *read* does.
-    """
+    """Return what *read* returns, called twice with functions that check conditions and schemas."""
     parts = _Parts()
     with suppress(InvalidWorkflow):
         # All problems are found below.
@@ -82,8 +79,6 @@ def read_with_checks(
 
 
 class _Parts:
-    """The conditions and schemas of one file, and what is wrong with them."""
-
     def __init__(self) -> None:
         self._conditions: dict[str | FlowText, str | None] = {}
         self._schemas: list[Any] = []
@@ -166,18 +161,13 @@ def _check(condition: str | FlowText) -> str | None:
 # written.
 
 NotBuilt = (BadYaml, InvalidWorkflow, NotCanonical)
-"""The errors for an invalid file."""
 
 
 class BuiltWorkflow(NamedTuple):
-    """A workflow as nodes, with the files that it includes."""
-
     name: str
     node: Node
-    """The Workflow node."""
 
     closure: list[Node]
-    """All nodes that it reaches."""
 
     included: Mapping[str, bytes]
     """The included files, byte for byte, by their path from its folder."""
@@ -195,11 +185,8 @@ def read_workflow_source(
 ) -> Definition:
     """Read the workflow in the YAML file *source*, with the files it includes.
 
-    *outside* are its name and the workflows that it may use; without it there are none. With
-    *is_checked* its conditions and schemas are known to be right.
-
-    Raises:
-        InvalidWorkflow: it has problems; the error lists all of them.
+    *outside* has its name and the workflows that it may use. With *is_checked* its conditions and
+    schemas are known to be right.
     """
     document = parse_yaml(source, includes=includes)
     found = outside or Surroundings()
@@ -220,11 +207,9 @@ def read_workflow_source(
 def read_appended(
     source: bytes, includes: Includes, *, to: tuple[tuple[str, ...], Graph], file: RolesFile
 ) -> Addition:
-    """Read the YAML file *source*, which adds to a workflow; *to* is its roles and its graph.
+    """Read the YAML file *source*, which adds to the roles and graph in *to*, and its problems.
 
     *file* is the workflow's name, and the workflows that may play roles.
-
-    It raises as ``read_workflow_source``, also for problems of the combined workflow.
     """
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
@@ -241,10 +226,7 @@ def read_appended(
 def read_appended_nodes(
     source: bytes, includes: Includes, *, to: Target, outside: Surroundings
 ) -> Addition:
-    """Read the YAML file *source*, which adds nodes to a flow.
-
-    It raises as ``read_workflow_source``.
-    """
+    """Read the YAML file *source*, which adds nodes to a flow."""
     document = parse_yaml(source, includes=includes)
     return read_with_checks(
         lambda check_text, check_schema: read_flow_addition(
@@ -264,24 +246,19 @@ def build_source(
     timestamp: int,
     is_checked: bool = False,
 ) -> BuiltWorkflow:
-    """Build the nodes of the workflow in the YAML file *source*.
-
-    It raises as ``read_workflow_source``.
-    """
+    """Build the nodes of the workflow in the YAML file *source*."""
     definition = read_workflow_source(source, includes, outside, is_checked=is_checked)
     node, closure = build_workflow(definition, timestamp=timestamp)
     return BuiltWorkflow(definition.name, node, closure, includes.files, definition.warnings)
 
 
 def problems_of(error: BadYaml | InvalidWorkflow | NotCanonical, path: str) -> list[Problem]:
-    """Return the problems that *error* found in the file at *path* or in a file it includes."""
     if isinstance(error, NotCanonical):
         return [Problem("", error.message, None, path)]
     return in_file(error.problems, path)
 
 
 def in_file(problems: Iterable[Problem], path: str) -> list[Problem]:
-    """Return *problems* of the file at *path*, each with the file that it is in."""
     folder = os.path.dirname(path)
     return [
         each._replace(file=path if each.file is None else os.path.join(folder, each.file))
@@ -290,8 +267,6 @@ def in_file(problems: Iterable[Problem], path: str) -> list[Problem]:
 
 
 class WorkflowValidation(NamedTuple):
-    """The outcome of a check of a workflow file."""
-
     built: BuiltWorkflow | None
     """The workflow; None if it has a problem."""
 
@@ -305,11 +280,7 @@ class WorkflowValidation(NamedTuple):
 def validate_workflow(
     source: bytes, *, path: str | None, shown: str, find_used: FindUsed | None = None
 ) -> WorkflowValidation:
-    """Check the workflow file *source*.
-
-    *path* is its path, for its includes; None for standard input. *shown* is its name in problems.
-    *find_used* finds the workflows that it uses; without it there are none.
-    """
+    """Check the workflow file *source*, at *path* (None: stdin), in problems called *shown*."""
     outside = outside_of(path, find_used)
     try:
         built = build_source(source, includes_beside(path), outside, timestamp=0)
@@ -337,12 +308,9 @@ def list_commands(definition: Definition) -> list[dict[str, Any]]:
 
 
 class PutWorkflow(NamedTuple):
-    """A registered workflow."""
-
     name: str
     workflow: NodeHash
     version: str
-    """The commit of the version."""
 
     changed: bool
     """Whether this put added the version."""
@@ -362,11 +330,8 @@ def put_workflow(
     """Register the workflow in the YAML file *source*; its agents are trusted from now on.
 
     The relative paths in them are those of *workdir*, by default the caller's directory. *path* is
-    the file's path, for its includes; without one it can include nothing. Putting the
-    same file again changes nothing; a changed file, or changed included files, add a version.
-
-    Raises:
-        InvalidWorkflow: it has problems; the error lists all of them.
+    the file's path, for its includes; without *path* it can include nothing. Putting the same file
+    again changes nothing; a changed file, or changed included files, add a version.
     """
     includes = includes_beside(path)
     outside = outside_of(path, find_used(store, caller.cwd))

@@ -52,10 +52,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def includes_beside(path: str | None) -> Includes:
-    """Return the includes of the workflow file at *path*: the files below its folder.
-
-    With None, as for standard input, nothing can be included.
-    """
+    """Return the includes of the workflow file at *path*, below its folder; for None, nothing."""
     if path is None:
         return Includes(_no_folder)
     folder, name = os.path.split(os.path.abspath(path))
@@ -63,12 +60,7 @@ def includes_beside(path: str | None) -> Includes:
 
 
 def read_below(folder: str, path: str) -> bytes:
-    """Return the file at *path* below *folder*, cut one byte above the limit for includes.
-
-    Raises:
-        CannotInclude: it does not exist, is outside the folder once links are followed, is no
-            plain file, or cannot be read.
-    """
+    """Return the file at *path* below *folder*, cut one byte above the limit for includes."""
     try:
         top = os.path.realpath(folder)
         real = os.path.realpath(os.path.join(top, path))
@@ -118,8 +110,6 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 class LocalFile(NamedTuple):
-    """A file of the project that should be a workflow."""
-
     name: str
     """Its file name without the suffix; the workflow must have the same name."""
 
@@ -132,8 +122,6 @@ class LocalFile(NamedTuple):
 
 
 class BadLocalWorkflow(Refused):
-    """A file of the project is no valid workflow."""
-
     code = "bad-local-workflow"
 
     def __init__(
@@ -164,20 +152,13 @@ def list_local(cwd: str) -> list[LocalFile]:
 
 
 def find_local(cwd: str, name: str) -> LocalFile | None:
-    """Return the file of the project that *name* names, or None."""
     if check_workflow_name(name) is not None:
         return None
     return next((file for file in list_local(cwd) if file.name == name), None)
 
 
 def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltWorkflow":
-    """Build the workflow in *file*; its nodes have the time of the file.
-
-    *find_used* finds the workflows that it uses; without it there are none.
-
-    Raises:
-        BadLocalWorkflow: it cannot be read, is invalid, or has another name inside.
-    """
+    """Build the workflow in *file*, whose time the nodes get."""
     # Each start of a thread imports this module, and few projects have such files: YAML, JSON
     # Schema and JSONata take 200 ms to import.
     from uwf_git.commands.workflow.build import (  # noqa: PLC0415 (see above)
@@ -243,8 +224,6 @@ def _files(folder: str, root: str) -> Iterator[LocalFile]:
 
 
 class WorkflowRemoved(Refused):
-    """The workflow of this name was removed."""
-
     code = "workflow-removed"
 
     def __init__(self, removal: Version) -> None:
@@ -259,8 +238,6 @@ class WorkflowRemoved(Refused):
 
 
 class FoundWorkflow(NamedTuple):
-    """A workflow with all nodes that it reaches."""
-
     workflow: Workflow
     closure: tuple[Node, ...]
 
@@ -282,13 +259,9 @@ def find_workflow(
 ) -> FoundWorkflow:
     """Find the workflow that *text* names: a name (its newest version), or a hash.
 
-    With *cwd* the files of the project around it come first, and the shipped ones after the
-    registry; without it, only the registry counts. *users* are the files of the project that use
-    it, outermost first.
-
-    Raises:
-        Refused, WorkflowRemoved: there is none.
-        BadLocalWorkflow: it is a file of the project, and invalid.
+    With *cwd* the files of the project around it come first, and the shipped files after the
+    registry; without *cwd*, only the registry counts. *users* are the files of the project that use
+    the workflow, outermost first.
     """
     name = unicodedata.normalize("NFC", text)
     local = None if cwd is None else find_local(cwd, name)
@@ -316,7 +289,6 @@ def find_workflow(
 
 
 def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
-    """Return the workflow *name* that uwf brings, whatever else has that name."""
     shipped = find_shipped(name)
     if shipped is None:
         raise _no_such(store, name, None)
@@ -334,11 +306,7 @@ def find_shadowed(store: Store, name: str) -> NodeHash | None:
 
 
 def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
-    """Return how a file finds the workflows that it uses: as ``find_workflow``, each once.
-
-    *users* are the files of the project that use that file, and the file itself if it is one,
-    outermost first.
-    """
+    """Return how a file finds the workflows that it uses, as ``find_workflow``, each once."""
     from uwf_git.model.definition.definition import UsedWorkflow  # noqa: PLC0415 (few threads use any)
 
     known: dict[str, UsedWorkflow | str] = {}
@@ -455,10 +423,7 @@ def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
 def list_workflows(
     store: Store, *, cwd: str | None = None, limit: int | None = None
 ) -> list[dict[str, Any]]:
-    """List the workflows of the project around *cwd*, then the registered ones, newest first.
-
-    A registered workflow that a file of the project hides has no row of its own.
-    """
+    """List the workflows of the project around *cwd*, then the registered others."""
     local = [] if cwd is None else list_local(cwd)
     here = {file.name for file in local}
     registered = [_row(store, name) for name in list_names(store) if name not in here]
@@ -468,10 +433,7 @@ def list_workflows(
 
 
 def list_all_workflows(store: Store, *, cwd: str, limit: int | None = None) -> list[dict[str, Any]]:
-    """List what ``list_workflows`` does, then the shipped workflows, by name.
-
-    A shipped one has no row if the project or the registry has its name, or the registry had it.
-    """
+    """List as ``list_workflows``, then the shipped workflows whose names nobody else had."""
     rows = list_workflows(store, cwd=cwd)
     taken = {*(row["name"] for row in rows), *list_names(store)}
     shipped = [

@@ -22,17 +22,12 @@ from uwf_git.store.store import Store
 
 
 class WorkflowPicture(NamedTuple):
-    """What to draw, and where it was found."""
-
     subject: Subject
     found: FoundWorkflow
 
 
 def picture_workflow(store: Store, text: str, *, cwd: str) -> WorkflowPicture:
-    """Return what the picture of the workflow *text* shows; errors are those of ``find_workflow``.
-
-    *text* is a name, also of a file of the project around *cwd*, or a hash.
-    """
+    """Return what the picture of the workflow *text* shows: a name, also in *cwd*, or a hash."""
     found = find_workflow(store, text, cwd=cwd)
     nodes = {node.hash: node for node in found.closure}
     return WorkflowPicture(view_moves(found.workflow, nodes.__getitem__), found)
@@ -41,11 +36,7 @@ def picture_workflow(store: Store, text: str, *, cwd: str) -> WorkflowPicture:
 def picture_source(
     source: bytes, *, path: str | None, find_used: FindUsed | None = None
 ) -> Subject:
-    """Return what the picture of the workflow file *source* shows; nothing is stored.
-
-    *path* and *find_used* are as in ``validate_workflow``, and the errors those of
-    ``build_source``.
-    """
+    """Return what the picture of the workflow file *source* shows; nothing is stored."""
     built = build_source(source, includes_beside(path), outside_of(path, find_used), timestamp=0)
     nodes = {node.hash: node for node in (built.node, *built.closure)}
     return view_moves(parse_workflow(built.node), nodes.__getitem__)

@@ -58,7 +58,6 @@ def _ambiguous_version(text: str, matches: list[str]) -> Refused:
 
 
 def get_newest(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, which may be a removal."""
     name = unicodedata.normalize("NFC", text)
     names = list_names(store)
     version = find_version(store, name) if name in names else None
@@ -68,11 +67,7 @@ def get_newest(store: Store, text: str) -> Version:
 
 
 def get_present(store: Store, text: str) -> Version:
-    """Return the newest version of the registered workflow *text*, as ``get_newest``.
-
-    Raises:
-        WorkflowRemoved: it was removed.
-    """
+    """Return the newest version of the registered workflow *text*, as ``get_newest``."""
     version = get_newest(store, text)
     if version.is_removed:
         raise WorkflowRemoved(version)
@@ -80,11 +75,7 @@ def get_present(store: Store, text: str) -> Version:
 
 
 def choose_version(name: str, versions: Sequence[Version], text: str) -> Version:
-    """Return the version that *text* names, of *versions* of the workflow *name*, newest first.
-
-    *text* is a prefix of a workflow's hash or of a version's commit. Of several versions with one
-    workflow hash, the newest is returned.
-    """
+    """Return the newest of *versions* that *text* names: a prefix of a hash or of a commit."""
     prefix = _node_prefix(text)
     found: dict[str, Version] = {}
     for version in versions:
@@ -107,15 +98,11 @@ def _node_prefix(text: str) -> str | None:
 
 
 class RolledBack(NamedTuple):
-    """The outcome of a rollback."""
-
     name: str
     workflow: NodeHash
     version: str
-    """The new commit."""
 
     restored: str
-    """The commit of the restored version."""
 
     replaced: NodeHash | None
     """The workflow of the name before; None if it had been removed."""
@@ -124,11 +111,7 @@ class RolledBack(NamedTuple):
 def rollback_workflow(
     store: Store, caller: Caller, name: str, *, text: str | None = None, reason: str = ""
 ) -> RolledBack:
-    """Restore the version that *text* (a hash) names as the newest one of the workflow *name*.
-
-    Without *text*, restore the newest version that differs from the present one; of a removed
-    workflow, the version before its removal.
-    """
+    """Restore the version *text* names, or the newest different, as the newest."""
     seen = get_newest(store, name)
     kept = (each for each in walk_versions(store, seen) if not each.is_removed)
     old = _before(seen, kept) if text is None else choose_version(seen.name, list(kept), text)
@@ -167,26 +150,17 @@ def _check_whole(store: Store, version: Version) -> None:
 
 
 class RemovedWorkflow(NamedTuple):
-    """A workflow that was removed."""
-
     name: str
     workflow: NodeHash
     """The workflow that the name pointed at."""
 
     version: str
-    """The commit of the removal."""
 
 
 def remove_workflow(
     store: Store, caller: Caller, name: str, *, reason: str = ""
 ) -> RemovedWorkflow:
-    """Remove the workflow *name* from the registry; `uwf workflow rollback` restores it.
-
-    Threads are not affected: each carries its workflow.
-
-    Raises:
-        Refused, WorkflowRemoved: there is none.
-    """
+    """Remove the workflow *name* from the registry; threads carry their workflows on."""
     seen = get_present(store, name)
     removal = remove_version(store, seen, reason=reason, signing=caller.signing(store))
     return RemovedWorkflow(seen.name, seen.workflow, removal.commit.oid)
@@ -211,8 +185,6 @@ class WorkflowChange(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The contents of a version."""
-
     described: Mapping[str, Any]
     """The document of ``describe_workflow``."""
 
@@ -220,7 +192,6 @@ class Contents(NamedTuple):
 
 
 def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
-    """List the differences from *old* to *new*."""
     found = [*_compare_parts(_parts(old.described), _parts(new.described))]
     found += _compare_files(old.source.included, new.source.included)
     if not found and old.source.workflow != new.source.workflow:
@@ -230,10 +201,7 @@ def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
 
 
 def _parts(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to compare, with the moderator's transitions by position.
-
-    Of a flow, its language, and its nodes by place.
-    """
+    """Return the fields to compare, transitions by position, and nodes of a flow by place."""
     parts = {
         key: value
         for key, value in described.items()

@@ -16,10 +16,7 @@ from uwf_git.store.store import Store
 
 
 def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[str, Any]:
-    """Return the document of the workflow that *text* names; errors are those of ``find_workflow``.
-
-    With *cwd* it may be a file of the project around it.
-    """
+    """Return the document of the workflow that *text* names, with *cwd* also in its project."""
     found = find_workflow(store, text, cwd=cwd)
     document = describe_workflow(found.workflow, found.closure)
     if found.file is not None:
@@ -30,7 +27,6 @@ def show_workflow(store: Store, text: str, *, cwd: str | None = None) -> dict[st
 
 
 def describe_workflow(workflow: Workflow, closure: Iterable[Node]) -> dict[str, Any]:
-    """Build the document of *workflow* from its *closure*."""
     nodes = {node.hash: node for node in closure}
     roles: dict[str, Any] = {}
     for name, hash_ in workflow.roles.items():

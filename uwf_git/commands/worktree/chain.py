@@ -63,8 +63,6 @@ _UNTRACKED = "status.showUntrackedFiles"
 
 
 class Tip(NamedTuple):
-    """The newest commit of a chain."""
-
     commit: str
     tree: str
     head: str | None
@@ -72,7 +70,6 @@ class Tip(NamedTuple):
 
     left_out: tuple[str, ...] = ()
     is_made: bool = True
-    """uwf made it."""
 
 
 class Made(NamedTuple):
@@ -91,12 +88,9 @@ class _Changes(NamedTuple):
     changed: list[str]
     left_out: tuple[str, ...]
     size: int
-    """Bytes of what changed."""
 
 
 class Chain:
-    """The chain of one thread."""
-
     def __init__(
         self, store: Store, thread: ThreadId, environ: Mapping[str, str], place: Place
     ) -> None:
@@ -125,13 +119,10 @@ class Chain:
         since: str | None = None,
         is_bounded: bool = True,
     ) -> str:
-        """Return the commit of the files as they are; a new one if the newest is not it.
+        """Return the commit of the files as they are; a new commit if the newest differs.
 
-        Without a chain, that is HEAD while the files are as HEAD has them, and HEAD is what it was
-        *since* then. *after* is the commit of the thread after which the turn began.
-
-        Raises:
-            ProgramFailed: git is missing, or failed; or the files are too many, if *is_bounded*.
+        Without a chain, HEAD while the files are as HEAD has them, and HEAD is what it was *since*
+        then. *after* is the commit of the thread after which the turn began.
         """
         at, tip = self.read_tips()
         head = None if at is None else at.commit
@@ -178,13 +169,7 @@ class Chain:
         return [Made(*line.split(" ")) for line in ran.stdout.decode().splitlines()]
 
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
-        """Return the commit of HEAD, None if there is none, and the newest commit of the chain.
-
-        With *name* that commit is meant, and not the newest.
-
-        Raises:
-            ProgramFailed: git is missing; or ids of the repository have more than 40 digits.
-        """
+        """Return the commits of HEAD and of the chain, its newest or *name*, each or None."""
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
         told = self.git.run("cat-file", "--batch", given=asked).stdout
         commits = list(_read_batch(told))
@@ -274,11 +259,6 @@ class Chain:
         return None, found.st_size
 
     def _check_bound(self, size: int) -> None:
-        """Count *size* bytes more of the thread.
-
-        Raises:
-            ProgramFailed: these are more than the bound.
-        """
         whole = int(read_if_there(self._size) or b"0") + size
         if whole > self._most_bytes:
             problem = f"was not asked: {whole} bytes are more than {MAX_FILES} allows for a thread"
@@ -296,13 +276,7 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 def find_chain(
     store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
 ) -> Chain | None:
-    """Return the chain of *thread* for its work directory; None if that is in no repository.
-
-    For *reading*, the work directory of the outermost thread does where its own is gone.
-
-    Raises:
-        ProgramFailed: there is no git.
-    """
+    """Return the chain of *thread* in its work directory, *is_reading* also the outermost's."""
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
         head = find_head(store, thread)
@@ -315,10 +289,7 @@ def find_chain(
 
 
 def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the document of each of *ranges*, as `Uwf-Files` names them.
-
-    It has numbers of files and lines if the project is here; a binary file has no lines.
-    """
+    """Return the document of each of *ranges*; numbers only if the project is here."""
     found = {each: dict(zip(("before", "after"), each.split(".."), strict=True)) for each in ranges}
     with suppress(UwfError, OSError):
         chain = None
@@ -348,7 +319,6 @@ def _count(told: str) -> dict[str, dict[str, int]]:
 
 
 def read_most(config: GitConfig) -> int:
-    """Return how many bytes of files are recorded for a thread, by git config."""
     text = config.get(MAX_FILES)
     size = parse_size(text) if text else DEFAULT_MAX_BYTES
     if size is None:
@@ -384,7 +354,6 @@ def _read_tip(commit: str, content: str) -> Tip:
 
 
 def find_head_then(message: str) -> str | None:
-    """Return the commit of HEAD when the commit of a chain with *message* was made."""
     heads = [line for line in message.split("\n") if line.startswith(_HEAD)]
     head = heads[-1].removeprefix(_HEAD) if heads else ""
     return head if is_oid(head) else None
@@ -413,5 +382,4 @@ def _is_secret_name(path: str) -> bool:
 
 
 def _spell(path: str) -> str:
-    """Return *path* as one line of a message."""
     return visible_line(os.fsencode(path).decode(errors="backslashreplace"))

@@ -20,8 +20,6 @@ _ORIGIN = "origin"
 
 
 class Inner(NamedTuple):
-    """What a repository inside a worktree had that was nowhere else."""
-
     path: str
     """Below the worktree."""
 
@@ -32,8 +30,6 @@ class Inner(NamedTuple):
 
 
 class Worktree(NamedTuple):
-    """The worktree of a branch."""
-
     thread: ThreadId
     parent: ThreadId
     source: str
@@ -59,8 +55,6 @@ class Worktree(NamedTuple):
 
 
 class SplitOrigin(NamedTuple):
-    """Where the branches of a split begin."""
-
     at: str
     source: str
     repository: str
@@ -69,12 +63,10 @@ class SplitOrigin(NamedTuple):
 
 
 def write_worktree(store: Store, worktree: Worktree) -> None:
-    """Record a worktree."""
     _write(_path(store, worktree.parent, worktree.thread), worktree._asdict())
 
 
 def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree | None:
-    """Return the worktree of a branch of *parent*; None if it had none here."""
     found = _read(_path(store, parent, thread))
     if found is None:
         return None
@@ -85,11 +77,7 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
 
 
 def place_of(store: Store, thread: ThreadId) -> str | None:
-    """Return where the worktree of a branch is; None if the user has no home directory.
-
-    Not below the store, which may be the user's repository itself, and whose local files anybody
-    may delete.
-    """
+    """Return where a branch's worktree is, which is not below the deletable store; or None."""
     if store.trust_file is None:
         return None
     folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")
@@ -97,7 +85,6 @@ def place_of(store: Store, thread: ThreadId) -> str | None:
 
 
 def describe_work(worktree: Worktree) -> str:
-    """Return the message of the commits that have the work of a branch."""
     told = "".join(f"{each.path}: {each.ref} of {each.repository}\n" for each in worktree.inner)
     title = f"work of branch {worktree.thread}\n\n"
     trailers = f"Uwf-Thread: {worktree.thread}\nUwf-Parent-Thread: {worktree.parent}\n"
@@ -117,22 +104,17 @@ def list_parents(store: Store) -> Iterator[ThreadId]:
 
 
 def write_origin(store: Store, parent: ThreadId, origin: SplitOrigin) -> None:
-    """Record where the branches of *parent* begin."""
     _write(_path(store, parent, _ORIGIN), origin._asdict())
 
 
 def find_split_origin(store: Store, parent: ThreadId, at: str | None = None) -> SplitOrigin | None:
-    """Return where the branches begin that *parent* has at *at*; None if no one here knows.
-
-    Without *at* those of its newest split.
-    """
+    """Return where the branches of *parent* at *at*, or its newest split, begin."""
     found = _read(_path(store, parent, _ORIGIN))
     origin = None if found is None else SplitOrigin(**found)
     return origin if origin is not None and at in {None, origin.at} else None
 
 
 def forget_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> None:
-    """Remove what is recorded of the worktree of a branch of *parent*."""
     remove_file(_path(store, parent, thread))
 
 
@@ -150,7 +132,6 @@ def note_that_stays(store: Store, worktree: Worktree, reason: str) -> None:
 
 
 def forget_that_stays(store: Store, worktree: Worktree) -> None:
-    """Remove that note."""
     remove_file(store.local_path(STAYS, worktree.thread))
 
 

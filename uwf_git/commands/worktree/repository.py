@@ -48,8 +48,6 @@ def _not_isolated(path: str, problem: str) -> Refused:
 
 
 class Origin(NamedTuple):
-    """The commit at which worktrees begin."""
-
     repository: str
     """Its git directory, the common one."""
 
@@ -66,30 +64,17 @@ class Git(NamedTuple):
     place: Place
 
     def run(self, *words: str, given: bytes = b"") -> Ran:
-        """Run git to its end.
-
-        Raises:
-            ProgramFailed: there is no git.
-        """
         return run_fenced(self.environ, self.place, *words, given=given)
 
     def ask(self, *words: str, given: bytes = b"") -> str:
-        """Run git, and return what it printed, without the last newline.
-
-        Raises:
-            ProgramFailed: git is missing, or failed.
-        """
+        """Run git, and return what it printed, without the last newline."""
         ran = self.run(*words, given=given)
         if ran.status:
             raise ProgramFailed("git", f"{words[0]} failed: {ran.last_line}")
         return os.fsdecode(ran.stdout).removesuffix("\n")
 
     def run_guarded(self, *words: str) -> None:
-        """Run git so that it ends when this process does.
-
-        Raises:
-            ProgramFailed: git is missing, or failed.
-        """
+        """Run git so that it ends when this process does."""
         with fenced(self.environ, self.place) as environment:
             into = self.place.worktree or environment["GIT_DIR"]
             request = ToolRequest(("git", "-C", into, *words), environment)
@@ -114,11 +99,7 @@ def git_of(
 
 
 def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHING_KEPT) -> Origin:
-    """Return the commit of the repository around *workdir*, which has no uncommitted change.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
-    """
+    """Return the commit of the repository around *workdir*, which has no uncommitted change."""
     place = find_place(environ, workdir, kept)
     if isinstance(place, str):
         raise _not_isolated(workdir, place)
@@ -143,7 +124,6 @@ def find_origin(environ: Mapping[str, str], workdir: str, *, kept: Kept = NOTHIN
 
 
 def find_commit(git: Git, name: str | None) -> str | None:
-    """Return the commit that *name* means; None if git knows none."""
     if name is None:
         return None
     ran = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
@@ -153,13 +133,7 @@ def find_commit(git: Git, name: str | None) -> str | None:
 def commit_tree(
     git: Git, tree: str, parents: tuple[str, ...], message: str, *, date: str | None = None
 ) -> str:
-    """Write a commit that no person made, unsigned, and return its id.
-
-    Its date is *date*, as git spells it, or now.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
+    """Write an unsigned commit that no person made, of *date* as git spells it; return its id."""
     named = [word for parent in parents for word in ("-p", parent)]
     dates = {} if date is None else {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     nobody = {f"GIT_{role}_NAME": _NAME for role in _ROLES}
@@ -169,21 +143,12 @@ def commit_tree(
 
 
 def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None:
-    """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
-
-    An agent may have made the ref lead to a branch of the user, which stays where it is.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
-    """
+    """Let *ref* name *commit* if it named *old* ("": nothing); never a branch that it leads to."""
     git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
 
 
 def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
-    """Add a work tree at *path*, without files, and return its git directory.
-
-    `git worktree add` would start a git with the config of the repository.
-    """
+    """Add a work tree at *path* without files or a git that reads the repository's config."""
     own = os.path.join(repository, "worktrees", name)
     shutil.rmtree(own, ignore_errors=True)
     for folder in (own, path):
@@ -212,8 +177,6 @@ _FETCH = (
 
 
 class State(NamedTuple):
-    """What is in a repository."""
-
     git: Git
     head: str | None
     tree: str
@@ -229,7 +192,6 @@ def name_inner(thread: ThreadId) -> str:
 
 
 def spell_name(path: str) -> str:
-    """Return *path* as a part of the name of a ref."""
     return _BAD_DOT.sub("%2E", quote(os.fsencode(path)).replace("~", "%7E"))
 
 
@@ -241,9 +203,6 @@ def keep_state(
     Returns:
         The commit that stands for it, None if nothing is in it; and the git directory that has
         *ref*, None if there was nothing to keep.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     ends = _list_ends(worktree, state)
     has_changed = state.tree != _read_tree(state.git, state.head)
@@ -285,7 +244,6 @@ def _list_ends(worktree: Worktree, state: State) -> list[str]:
 
 
 def _goes(worktree: Worktree, git_dir: str) -> bool:
-    """Check whether *git_dir* goes with the worktree."""
     places = (os.path.realpath(worktree.path), worktree.git_dir)
     return f"{git_dir}{os.sep}".startswith(tuple(place + os.sep for place in places))
 
@@ -315,7 +273,6 @@ def _cut(git: Git, commit: str) -> str:
 
 
 def _read_tree(git: Git, commit: str | None) -> str:
-    """Return the tree of *commit*, or the empty one."""
     if commit is None:
         return git.ask("hash-object", "-t", "tree", os.devnull)
     return git.ask("rev-parse", f"{commit}^{{tree}}")
@@ -346,7 +303,6 @@ class _Place(NamedTuple):
     path: str
     git_dir: str
     begun: str | None
-    """The commit at which it began."""
 
     copy: str
     """Where its index is copied to."""
@@ -375,9 +331,6 @@ def write_tree(
 
     Returns:
         The tree, and the repositories in it that had what was nowhere else: that is kept now.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     writer = _Writer(environ, worktree, settings, [])
     index, names = name_index(worktree.path), name_inner(worktree.thread)
@@ -387,8 +340,6 @@ def write_tree(
 
 
 class _Writer(NamedTuple):
-    """Writes the trees of a worktree and of all repositories inside it."""
-
     environ: Mapping[str, str]
     worktree: Worktree
     settings: Kept
@@ -421,7 +372,6 @@ class _Writer(NamedTuple):
             remove_file(place.copy)
 
     def _keep(self, outer: _Place, name: str) -> str | None:
-        """Return the commit that stands for the repository *name*; None if nothing is in it."""
         path = os.path.join(outer.path, name)
         found = find_inner(self.environ, path)
         if found is None:
@@ -463,7 +413,6 @@ def _list_inner(git: Git, place: _Place, links: Iterable[str]) -> list[str]:
 
 
 def _find_link(git: Git, commit: str | None, name: str) -> str | None:
-    """Return the commit that *commit* names for the repository *name* in it."""
     if commit is None:
         return None
     about, _, _ = git.ask("ls-tree", "-z", "--full-tree", commit, "--", name).partition("\t")

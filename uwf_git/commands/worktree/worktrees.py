@@ -74,11 +74,7 @@ def worktree_gone(worktree: Worktree) -> Refused:
 def note_origin(
     store: Store, environ: Mapping[str, str], thread: ThreadId, *, at: str, source: str
 ) -> SplitOrigin:
-    """Record the commit of *source* as that of all branches that *thread* has at *at*.
-
-    Raises:
-        Refused, ProgramFailed: there can be no worktrees of it.
-    """
+    """Record the commit of *source* as that of all branches that *thread* has at *at*."""
     kept = find_settings(store, thread)
     origin = SplitOrigin(at, source, *find_origin(environ, source, kept=kept))
     write_origin(store, thread, origin)
@@ -96,9 +92,6 @@ def make_worktree(
     """Make the worktree of *owner* from the work directory *source*, unless it is there.
 
     What an older one had committed is in it again.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     with lock_worktrees(store):
         found = find_own_worktree(store, owner)
@@ -194,9 +187,6 @@ def keep_work(store: Store, environ: Mapping[str, str], snapshot: Snapshot) -> s
 
     Returns:
         The ref of the commit; None if the branch does not work apart, or not on this machine.
-
-    Raises:
-        ProgramFailed: git is missing, or cannot commit everything.
     """
     parent, at = snapshot.get_trunk(), find_isolation(snapshot)
     if parent is None or at is None:
@@ -223,9 +213,6 @@ def remove_ended(
 
     One in which another branch still works goes with that one. *is_kept*: the work of the thread
     itself was committed just now.
-
-    Raises:
-        ProgramFailed: git is missing, or failed; the next sweep tries again.
     """
     at: Snapshot | None = snapshot
     while at is not None:
@@ -340,7 +327,6 @@ def _commit(store: Store, environ: Mapping[str, str], worktree: Worktree) -> Wor
 
 
 def _choose_commit(git: Git, worktree: Worktree, head: str, tree: str) -> str:
-    """Return the newest commit of the branch's chain if it has *tree*, or a new one on it."""
     tip = find_commit(git, name_work(worktree.thread)) or worktree.base
     is_kept = not git.run("merge-base", "--is-ancestor", head, tip).status
     message = describe_work(worktree)
@@ -366,7 +352,6 @@ def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
 
 
 def _list_inside(git: Git, path: str) -> list[str]:
-    """List the worktrees of the repository that are below *path*."""
     told = git.ask("worktree", "list", "--porcelain").split("\n")
     paths = (line.removeprefix("worktree ") for line in told if line.startswith("worktree "))
     return [each for each in paths if each.startswith(path + os.sep)]
@@ -412,7 +397,6 @@ class ForgottenWork(NamedTuple):
 def remove_left_worktree(
     store: Store, environ: Mapping[str, str], *, thread: ThreadId, parent: ThreadId
 ) -> None:
-    """Remove the worktree of *thread*, a branch of *parent* that has ended, if there is one."""
     found = find_worktree(store, parent, thread)
     if found is None or found.is_removed:
         return
@@ -429,9 +413,6 @@ def forget_work(
 
     Returns:
         What it was; None if there is none on this machine.
-
-    Raises:
-        ProgramFailed: git is missing, or failed.
     """
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)

@@ -220,7 +220,6 @@ def apply_unary(budget: Budget, name: str, operand: Any) -> Any:
 
 
 def apply_binary(budget: Budget, name: str, left: Any, right: Any) -> Any:
-    """Return what a binary operator makes of two values."""
     if name in _EQUALITY:
         _count(budget, left, right)
         return _EQUALITY[name](left, right)
@@ -420,9 +419,6 @@ def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | 
     in JSON.parse. The same arguments have the same answer on every machine. What *names* itself
     raises while it is read is not wrapped. Time and memory are bounded by `values.py`, for several
     expressions together if they share a *budget*.
-
-    Raises:
-        ExpressionFailed: node would throw, or needs an object as a text or number; a limit is hit.
     """
     return _run(expression, names, budget, lambda reader, value: reader.exported(value))
 

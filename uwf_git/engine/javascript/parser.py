@@ -24,8 +24,6 @@ class Constant(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name, given from outside or a parameter."""
-
     position: int
     name: str
 
@@ -132,7 +130,6 @@ class Expression(NamedTuple):
 
 
 def children(node: Node) -> Iterable[Node]:
-    """Return the nodes right below *node*."""
     match node:
         case Unary():
             return (node.operand,)
@@ -164,11 +161,6 @@ LEVELS = 100
 
 
 def check_tree(source: str, root: Node, allowed: Collection[str] | None) -> frozenset[str]:
-    """Return the names that *root* reads from outside.
-
-    Raises:
-        ExpressionFailed: one is not *allowed*, or the tree is deeper than LEVELS.
-    """
     free: set[str] = set()
     waiting: list[tuple[Node, int, frozenset[str]]] = [(root, 1, frozenset())]
     while waiting:
@@ -234,13 +226,7 @@ _INSTEAD = {
 
 
 def parse_expression(source: str, names: Collection[str] | None = None) -> Expression:
-    """Return *source* as a tree, after every check that needs no data.
-
-    With *names*, all that it may read from outside; without, its own are in the result's `names`.
-
-    Raises:
-        ExpressionFailed: it is no expression of our grammar, or too long, or too deep.
-    """
+    """Return *source* as a tree, after every check that needs no data."""
     tokens, _ = tokenize(source)
     return parse_tokens(source, tokens, names)
 

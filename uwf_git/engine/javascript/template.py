@@ -35,11 +35,7 @@ class Template(NamedTuple):
 
 
 def parse_template(source: str, names: Collection[str] | None = None) -> Template:
-    r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself.
-
-    Raises:
-        ExpressionFailed: as `parse_expression`, with the position in *source*.
-    """
+    r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself."""
     if len(source) > TEXT_UNITS:
         raise ExpressionFailed(source, f"it is longer than {TEXT_UNITS} characters", None)
     parts: list[str | Expression] = []
@@ -68,11 +64,8 @@ def fill_template(
     """Return the template's text; of a single `${expression}` its value, as JSON data.
 
     Within text, a text goes as it is, null, booleans and numbers as JavaScript prints them, arrays
-    and objects as JSON.stringify does. All expressions together have the limits of one.
-
-    Raises:
-        ExpressionFailed: as `evaluate`; a value is undefined, alone or in an array; NaN or Infinity
-            where only JSON will do; half of a surrogate pair; the text is too long.
+    and objects as JSON.stringify does. All expressions together have the limits of a single
+    expression.
     """
     budget = budget or Budget()
     if len(template.parts) == 1 and isinstance(template.parts[0], Expression):
@@ -128,7 +121,6 @@ def _text(value: Any, budget: Budget) -> str:
 
 
 def _write(value: Any, pieces: list[str], budget: Budget) -> None:
-    """Add *value* as compact JSON."""
     match value:
         case list():
             _write_all(value, "[]", pieces, budget)
@@ -172,11 +164,7 @@ MOST = 10
 
 
 class Together:
-    """Evaluates expressions and templates; each text is parsed once.
-
-    All methods raise ExpressionFailed as the functions do that they are named after, and when the
-    expressions before have cost too much.
-    """
+    """Evaluates expressions and templates, each parsed once; their costs are limited together."""
 
     def __init__(self) -> None:
         self._left = float(MOST)
@@ -184,17 +172,14 @@ class Together:
         self._templates: dict[tuple[str, frozenset[str]], Template] = {}
 
     def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
-        """Return the value of an expression."""
         with self._budget(source) as budget:
             return evaluate(self._parse(source, names), names, budget)
 
     def holds(self, source: str, names: Mapping[str, Any]) -> bool:
-        """Return whether the value of an expression is true for JavaScript."""
         with self._budget(source) as budget:
             return evaluate_condition(self._parse(source, names), names, budget)
 
     def fill(self, source: str, names: Mapping[str, Any]) -> Any:
-        """Return a template filled."""
         key = (source, frozenset(names))
         if key not in self._templates:
             self._templates[key] = parse_template(source, names)

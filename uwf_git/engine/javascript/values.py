@@ -16,10 +16,7 @@ _SHOWN = 200
 
 
 class ExpressionFailed(Refused):
-    """An expression or template cannot be read, or has no answer; `position` says where.
-
-    `position` counts the characters of *source* from 1; None if no place is to blame.
-    """
+    """An expression or template cannot be read or answered, at `position` (from 1)."""
 
     code = "expression-failed"
 
@@ -54,8 +51,6 @@ def _safe(text: str) -> str:
 
 
 class Undefined(Enum):
-    """The type of UNDEFINED."""
-
     UNDEFINED = "undefined"
 
     def __bool__(self) -> bool:
@@ -165,7 +160,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: str, start: int = 0, *, in_template: bool = False) -> tuple[list[Token], int]:
-    """Return the tokens from *start*, the last of kind "end", and the position of that.
+    """Return the tokens from *start*, the last of kind "end", and the position of "end".
 
     With *in_template* they end before the `}` that closes the `${` before *start*.
     """
@@ -311,7 +306,6 @@ _MOST_ZEROS = 6
 
 
 def number_text(number: float) -> str:
-    """Return *number* as JavaScript prints it."""
     if number != number:  # noqa: PLR0124 (NaN)
         return "NaN"
     if math.isinf(number):
@@ -330,7 +324,6 @@ def number_text(number: float) -> str:
 
 
 def _placed(digits: str, point: int) -> str:
-    """Write 0.*digits* times ten to the power of *point*."""
     if 0 < point <= _MOST_DIGITS:
         whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
         return f"{whole}.{fraction}" if fraction else whole
@@ -341,7 +334,6 @@ def _placed(digits: str, point: int) -> str:
 
 
 def text_number(text: str) -> float:
-    """Return the number that JavaScript's Number(*text*) is."""
     text = text.strip(SPACES)
     if not text:
         return 0.0
@@ -362,7 +354,6 @@ def divided(left: float, right: float) -> float:
 
 
 def remainder(left: float, right: float) -> float:
-    """Return *left* % *right*, with the sign of *left*."""
     if right == 0 or math.isinf(left):
         return math.nan
     return math.fmod(left, right)
@@ -438,19 +429,16 @@ class Budget:
         return 3 - left
 
     def evaluate(self) -> None:
-        """Count one node."""
         self._evaluations -= 1
         if self._evaluations < 0:
             raise Unanswerable(f"it takes more than {EVALUATIONS} evaluations")
 
     def visit(self, elements: int) -> None:
-        """Count elements that are looked at or copied."""
         self._elements -= elements
         if self._elements < 0:
             raise Unanswerable(f"it visits more than {_ELEMENTS} elements")
 
     def read(self, units: int) -> None:
-        """Count a text that is looked at."""
         self._characters -= units
         if self._characters < 0:
             raise Unanswerable("it handles too much text")
@@ -466,7 +454,6 @@ class Budget:
         self.read(_PAIRING * units)
 
     def search(self, units: int, sought: int) -> None:
-        """Count a search for *sought* characters in a text."""
         compared = units * sought // _COMPARED_AT_ONCE if units < _SHORT else 4 * units
         self.read(units + sought + compared)
 
@@ -481,7 +468,6 @@ _VALUE_SHOWN = 40
 
 
 def is_array(value: Any) -> bool:
-    """Check whether *value* is an array."""
     return isinstance(value, list | tuple)
 
 
@@ -510,7 +496,6 @@ def is_true(value: Any) -> bool:
 
 
 def to_text(value: Any) -> str:
-    """Return JavaScript's String(*value*) of a primitive."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -523,7 +508,6 @@ def to_text(value: Any) -> str:
 
 
 def to_number(value: Any) -> float:
-    """Return JavaScript's Number(*value*) of a primitive."""
     if isinstance(value, float):
         return value
     if isinstance(value, bool) or value is None:
@@ -554,7 +538,6 @@ def is_loosely_equal(left: Any, right: Any) -> bool:
 
 
 def described(value: Any) -> str:
-    """Name a value in an error."""
     if is_array(value):
         return "an array"
     if isinstance(value, str):

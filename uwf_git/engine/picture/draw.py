@@ -22,16 +22,11 @@ def make_plan(subject: Subject, *, is_whole: bool = False) -> Plan:
 
 
 def lay_out(plan: Plan) -> Drawing:
-    """Return the drawing of *plan*."""
     return lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
 
 
 def draw(subject: Subject, form: str, *, width: int = DEFAULT_WIDTH, is_whole: bool = False) -> str:
-    """Return the picture of *subject*, which ends with a newline.
-
-    *form* is one of ``FORMS``; *width* counts for text only, in columns; *is_whole* is as in
-    ``make_plan``.
-    """
+    """Return the picture of *subject* in a *form* of ``FORMS``; *width* is for text, in columns."""
     plan = make_plan(subject, is_whole=is_whole)
     return render_outline(plan, width) if form == "text" else _RENDERERS[form](plan)
 
@@ -42,4 +37,3 @@ _RENDERERS: Mapping[str, Callable[[Plan], str]] = {
 }
 
 FORMS: tuple[str, ...] = ("text", *_RENDERERS)
-"""The forms of a picture."""

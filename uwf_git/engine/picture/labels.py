@@ -55,7 +55,6 @@ def is_sure(text: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """Return the columns that *text* takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
@@ -73,10 +72,7 @@ def cut(text: str, room: int, width: Callable[[str], int]) -> str:
 
 
 def wrap(text: str, room: int, indent: str = "") -> list[str]:
-    """Return *text* in lines of at most *room* columns, all but the first after *indent*.
-
-    They are broken between words; within one only if it is longer than a line.
-    """
+    """Return *text* in lines of at most *room* columns, broken between words, then indented."""
     lines, line, used = [], "", 0
     for piece in _pieces(text, room - len(indent)):
         wide = columns(piece)
@@ -219,7 +215,6 @@ class Drawing(NamedTuple):
 
 
 def fit(text: str, room: int, style: Style) -> str:
-    """Return *text*, cut to *room* pixels."""
     return cut(text, room, lambda part: measure(part, style.size, style.face))
 
 
@@ -307,8 +302,6 @@ _OVER = 6
 
 
 class LabelLine(NamedTuple):
-    """One line of a label."""
-
     text: str
     indent: int
     whole: str
@@ -322,16 +315,13 @@ class Label(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Pixels, with the indents."""
         return max((each.indent + width_of(each.text, LABEL) for each in self.lines), default=0)
 
     @property
     def height(self) -> int:
-        """Pixels."""
         return LINE * len(self.lines)
 
     def place(self, x: int, top: int, key: str) -> list[Text]:
-        """Return the texts, from (*x*, *top*) on."""
         return [
             Text(
                 x + each.indent,
@@ -362,12 +352,10 @@ def make_label(texts: Sequence[str], *, hanging: bool = True) -> Label:
 
 
 def mark_classes(kind: str, mark: Mark | None) -> str:
-    """Return *kind* with the class of *mark*."""
     return kind if mark is None else f"{kind} is-{mark.state}"
 
 
 def room_for_badge(mark: Mark | None) -> int:
-    """Return how wide a box has to be for the badge of *mark*."""
     return 0 if mark is None else 2 * (width_of(mark.badge, BADGE) + _BESIDE_BADGE)
 
 
@@ -390,11 +378,9 @@ def make_line(box: Box, text: str, style: Style, y: int) -> Text:
 
 
 def end_text(name: str, mark: Mark | None) -> str:
-    """Return what stands in the start or the end."""
     return name if mark is None else fit(f"{name} · {mark.badge}", _WIDEST_BADGE, NAME)
 
 
 def end_width(text: str) -> int:
-    """Return the width of the start or the end with *text*."""
     width = max(56, width_of(text, NAME) + 28)
     return width + width % 2

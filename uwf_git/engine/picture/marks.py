@@ -20,15 +20,12 @@ _STANDS: Mapping[str, tuple[MarkState, str, str]] = {
 
 
 class Progress(NamedTuple):
-    """How a thread stands."""
-
     status: str
     visits: Mapping[str, int]
     """Role → number of its steps."""
 
     turn: str | None = None
-    """The role at work, or whose turn it is, or ``$END``; None: the thread has ended, or it cannot
-    be decided."""
+    """The role at work, or whose turn it is, or ``$END``; None: ended, or undecidable."""
 
     attempts: int = 0
     """Failed tries since the newest step."""
@@ -51,7 +48,6 @@ class Progress(NamedTuple):
 
 
 def mark_roles(progress: Progress) -> dict[str, Mark]:
-    """Return the marks of a graph's roles, and of its end."""
     marks = {
         role: Mark("done", f"✓ {number}", f"ran {_times(number)}")
         for role, number in progress.visits.items()
@@ -71,8 +67,8 @@ def mark_places(
 ) -> dict[str, Mark]:
     """Return the marks of a flow's places; *position* is where the thread stands.
 
-    A branch marks no place but those *within* the one where it begins. The loops around the
-    position tell their pass.
+    A branch marks only places *within* the place where it begins. The loops around the position
+    tell their pass.
     """
     shared = list_shared_roles(flow)
     marks = {}
@@ -104,10 +100,7 @@ def list_shared_roles(flow: Flow) -> set[str]:
 
 
 def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -> dict[str, Mark]:
-    """Return the marks of a thread that has split at *place*, with the marks of its *branches*.
-
-    *ended* is how many of them are completed or killed.
-    """
+    """Return the marks of a thread split at *place*; *ended* branches completed or killed."""
     found: dict[str, list[Mark]] = {}
     for marks in branches:
         for inner, mark in marks.items():
@@ -138,7 +131,6 @@ def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:
 
 
 def _mark_here(progress: Progress, done: Mark | None) -> Mark:
-    """Return the mark of the place where the thread is, which has the mark *done* so far."""
     state, badge, words = _stand(progress)
     if done is None:
         return Mark(state, badge, words)

@@ -26,8 +26,6 @@ class NetNode(NamedTuple):
 
 
 class NetEdge(NamedTuple):
-    """A way from one node to another."""
-
     source: str
     target: str
     lines: tuple[str, ...] = ()
@@ -63,7 +61,6 @@ class _Part(NamedTuple):
 
 
 def make_net(plan: Plan) -> Net:
-    """Return the net of *plan*."""
     if isinstance(plan, GraphPlan):
         return _net_of_graph(plan)
     return _Weaver().weave(plan)
@@ -118,14 +115,11 @@ def _state(mark: Mark | None) -> MarkState | None:
 
 
 class _Weaver:
-    """Makes the net of one flow."""
-
     def __init__(self) -> None:
         self._count = 0
         self._edges: list[NetEdge] = []
 
     def weave(self, plan: FlowPlan) -> Net:
-        """Return the net of *plan*."""
         start = self._node("end", "start", plan.marks[0])
         end = self._node("end", "end", plan.marks[1])
         parts = [_Part(start, start.name, ((start.name, ()),)), *map(self._part, plan.blocks)]
@@ -220,7 +214,6 @@ _SPECIAL = re.compile(r"[^\w ,.:?!/()=…✓✗▶→“”·‖\u0080-\U0010fff
 
 
 def render_mermaid(plan: Plan) -> str:
-    """Return *plan* as a Mermaid flowchart."""
     net = make_net(plan)
     marked: list[Member] = [*walk_nodes(net.members), *walk_groups(net.members)]
     lines = [

@@ -1,7 +1,4 @@
-"""The layout of flows: boxes in boxes.
-
-Each block knows its width, its height and the axis of its line; a container asks those in it.
-"""
+"""The layout of flows: boxes in boxes that know their width, height and the axis of their line."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -59,7 +56,6 @@ class Piece(NamedTuple):
     badges: tuple[tuple[Box, Text], ...] = ()
 
     def moved(self, x: int, y: int) -> "Piece":
-        """Return it with everything in it moved."""
         return self._replace(
             boxes=tuple(_moved(each, x, y) for each in self.boxes),
             lines=tuple(
@@ -83,8 +79,6 @@ class Piece(NamedTuple):
 
 
 class _Stack(NamedTuple):
-    """Blocks below one another."""
-
     piece: Piece
     first_left: int
     """The left edge of the first block; it begins at y = 0."""
@@ -93,7 +87,6 @@ class _Stack(NamedTuple):
 
 
 def lay_out_flow(plan: FlowPlan) -> Drawing:
-    """Return the drawing of *plan*."""
     start, end = plan.marks
     pieces = [_end("start", start), *map(_block, plan.blocks), _end("end", end)]
     piece = _stack(pieces).piece.moved(MARGIN, MARGIN)
@@ -167,7 +160,6 @@ def _stack(pieces: Sequence[Piece]) -> _Stack:
 
 
 def _frame(block: Block, inner: Piece, *, bottom: int, left: int = _PAD) -> Piece:
-    """Draw the container *block* around *inner*."""
     shown = fit(block.name, _WIDEST_HEADING, HEADING)
     condition = make_label([block.note] if block.note else [], hanging=False)
     # The badge of the first block stands below the last line.

@@ -12,10 +12,7 @@ from uwf_git.model.workflow import END, START, Graph, Transition
 
 
 def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
-    """Return the roles in the order in which they are drawn.
-
-    It is the author's, *written*, unless a depth-first order has fewer ways back.
-    """
+    """Return the roles as *written*, unless a depth-first order has fewer ways back."""
     found = [role for role in _depth_first(graph) if role in set(written)]
     if _count_back(graph, found) < _count_back(graph, written):
         return found
@@ -23,7 +20,6 @@ def order_roles(graph: Graph, written: Sequence[str]) -> list[str]:
 
 
 def find_reached(graph: Graph) -> set[str]:
-    """Return what the start reaches, and the start."""
     found, left = {START}, [START]
     while left:
         for way in graph.get(left.pop(), ()):
@@ -66,8 +62,6 @@ MarkState = Literal["done", "now", "waits", "failed", "paused", "stopped"]
 
 
 class Mark(NamedTuple):
-    """What a thread has to say of one place."""
-
     state: MarkState
     badge: str
     """A sign and a few words."""
@@ -95,8 +89,6 @@ Marks: TypeAlias = Mapping[str, Mark]
 
 
 class ThreadMarks(NamedTuple):
-    """What a picture says of a thread."""
-
     headline: str
     """One line: which thread, and how it stands."""
 
@@ -109,15 +101,12 @@ class Subject(NamedTuple):
     name: str
     description: str
     roles: Mapping[str, str]
-    """The description of each role."""
 
     moves: Graph | Flow
     thread: ThreadMarks | None = None
 
 
 class Station(NamedTuple):
-    """A role in a graph, or one of its ends."""
-
     name: str
     note: str = ""
     mark: Mark | None = None
@@ -126,8 +115,6 @@ class Station(NamedTuple):
 
 
 class Way(NamedTuple):
-    """All transitions from one station to another."""
-
     source: int
     target: int
     labels: tuple[str, ...]
@@ -151,8 +138,6 @@ class Branch(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A container or an agent, with what is in it."""
-
     place: str
     kind: Kind
     name: str
@@ -185,12 +170,10 @@ def clean(text: str) -> str:
 
 
 def clean_mark(mark: Mark | None) -> Mark | None:
-    """Return *mark* with clean texts."""
     return mark and Mark(mark.state, clean(mark.badge), clean(mark.words))
 
 
 def name_subject(subject: Subject) -> str:
-    """Return the title of the picture of *subject*."""
     name = clean(subject.name)
     return name if subject.thread is None else f"{name}: {clean(subject.thread.headline)}"
 
@@ -201,7 +184,6 @@ END_NAMES: Mapping[str, str] = {START: "start", END: "end"}
 
 
 def plan_graph(subject: Subject, graph: Graph) -> GraphPlan:
-    """Return the plan of *graph*, the moves of *subject*."""
     marks: Marks = {} if subject.thread is None else subject.thread.marks
     reached = find_reached(graph)
     targets = [way.to for ways in graph.values() for way in ways]
@@ -248,10 +230,7 @@ _WORDS: Mapping[str, str] = {"sequential": "sequence", "conditional": "if"}
 
 
 def plan_flow(subject: Subject, flow: Flow, *, is_whole: bool = False) -> FlowPlan:
-    """Return the plan of *flow*, the moves of *subject*.
-
-    More than twelve branches of one player are one block, unless it *is whole*.
-    """
+    """Return the plan of *flow*; unless *is_whole*, over twelve like branches are a block."""
     marks: Marks = {} if subject.thread is None else subject.thread.marks
     most_alike = len(flow.nodes) if is_whole else MOST_ALIKE
     planner = _Planner(flow, marks, subject.roles, most_alike)
@@ -264,8 +243,6 @@ def plan_flow(subject: Subject, flow: Flow, *, is_whole: bool = False) -> FlowPl
 
 
 class _Planner:
-    """Plans the nodes of one flow."""
-
     def __init__(self, flow: Flow, marks: Marks, roles: Mapping[str, str], most_alike: int) -> None:
         self._flow = flow
         self._marks = marks
@@ -273,11 +250,9 @@ class _Planner:
         self._most_alike = most_alike
 
     def mark(self, place: str) -> Mark | None:
-        """Return the mark of *place*, with clean texts."""
         return clean_mark(self._marks.get(place))
 
     def plan(self, place: str) -> Block:
-        """Return the block of the node at *place*."""
         node = self._flow.nodes[place]
         if node.kind in HOLDING:
             name, note = _heading(node), _condition(node)

@@ -1,8 +1,8 @@
 """The layout of graphs: a spine with lanes.
 
-The stations stand in one column. The way to the next goes straight down; a way further down is a
-lane on the right, a way back a lane on the left, the shortest nearest to the spine. Each way meets
-a station at a height of its own, so no two ways run on one line.
+The stations stand in a column. The way to the next station goes straight down; a way further down
+is a lane on the right, a way back a lane on the left, the shortest nearest to the spine. Each way
+meets a station at a height of its own, so no two ways run on the same line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,14 +43,11 @@ _AROUND_LABEL = 5
 
 
 class _Side(NamedTuple):
-    """The ways on one side of a station, from the top."""
-
     exits: tuple[int, ...]
     entries: tuple[int, ...]
 
 
 def lay_out_graph(plan: GraphPlan) -> Drawing:
-    """Return the drawing of *plan*."""
     return _Spine(plan).draw()
 
 
@@ -70,7 +67,6 @@ class _Spine:
         self._entry_y: dict[int, int] = {}
 
     def draw(self) -> Drawing:
-        """Return the drawing."""
         self._place_stations()
         lines, texts = self._draw_straight()
         ends = [text.x + text.width for text in texts]
@@ -171,7 +167,6 @@ class _Spine:
         return lines, texts
 
     def _edge(self, station: int) -> int:
-        """Return how far the edge of *station* is from the spine."""
         return self._boxes[station].width // 2
 
     def _choose_lanes(self, numbers: Iterable[int]) -> dict[int, int]:

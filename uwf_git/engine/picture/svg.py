@@ -151,7 +151,6 @@ def _line(line: Line) -> Iterator[str]:
 
 
 def _path(points: tuple[Point, ...]) -> str:
-    """Return the path through *points*, with round corners."""
     x, y = points[0]
     told = f"M{x} {y}"
     for before, at, after in zip(points, points[1:], points[2:], strict=False):

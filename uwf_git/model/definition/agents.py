@@ -94,7 +94,6 @@ def read_overrides(findings: Findings, value: Any, *, roles: Sequence[str]) -> d
 
 
 def read_command(findings: Findings, path: DocumentPath, value: Any) -> str | None:
-    """Read the words of a command; None if they are none."""
     text = findings.read_text(path, value)
     if text is None:
         return None

@@ -74,11 +74,8 @@ def read_addition(
 ) -> Addition:
     """Read a file that adds roles and transitions to a workflow.
 
-    *to* is the workflow: the names of its roles, and its graph; *file* is its name, and the
+    *to* has the names of the workflow's roles, and its graph; *file* the file's name, and the
     workflows that may play roles. The checks are as for ``read_definition``.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file and of the result, with its line.
     """
     findings = Findings(document)
     names, graph = to
@@ -107,11 +104,7 @@ def read_addition(
 def append_addition(
     workflow: Node, addition: Addition, *, timestamp: int
 ) -> tuple[Node, list[Node]]:
-    """Build the workflow that results from adding *addition* to the Workflow node *workflow*.
-
-    Returns:
-        Its node, and the other new nodes; all else is as it was.
-    """
+    """Return the Workflow node of *workflow* and *addition*, and the other new nodes."""
     nodes: dict[NodeHash, Node] = {}
     payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
     for name, role in addition.roles.items():
@@ -179,7 +172,6 @@ _FLOW_KEYS = ("nodes", "roles", "agentOverrides")
 
 
 def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused:
-    """Say that nothing can be appended where the request says."""
     ids = ", ".join(known)
     return Refused(
         f"{named[:60]!r} {problem}",
@@ -191,8 +183,6 @@ def no_such_container(named: str, problem: str, known: Sequence[str]) -> Refused
 
 
 class Target(NamedTuple):
-    """The workflow of the thread that something is appended to."""
-
     name: str
     roles: tuple[str, ...]
     flow: Flow
@@ -220,11 +210,7 @@ def find_target(target: Target, named: str | None) -> Target:
 def read_flow_addition(
     document: YamlDocument, *, to: Target, check_schema: CheckSchema, surroundings: Surroundings
 ) -> Addition:
-    """Read a file that adds nodes to a flow: a list of them, or ``nodes`` and ``roles``.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file, with its line.
-    """
+    """Read a file that adds nodes to a flow: a list of them, or ``nodes`` and ``roles``."""
     findings = Findings(document)
     value: Any = document.value
     path: DocumentPath = ()

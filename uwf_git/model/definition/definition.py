@@ -78,8 +78,6 @@ class RoleDefinition(NamedTuple):
 
 
 class FlowDefinition(NamedTuple):
-    """The containers and agents of a workflow."""
-
     nodes: Mapping[str, Mapping[str, Any]]
     """The nodes of the Flow payload, by place."""
 
@@ -120,8 +118,6 @@ class Definition(NamedTuple):
 
 
 class FlowText(NamedTuple):
-    """A text of a flow that is evaluated while it runs."""
-
     kind: Literal["expression", "template"]
     text: str
     language: str
@@ -136,14 +132,11 @@ CheckText = Callable[[FlowText], str | None]
 
 
 class UsedWorkflow(NamedTuple):
-    """A stored workflow that a flow runs."""
-
     hash: NodeHash
     nodes: Sequence[Node]
     """All nodes that it reaches, itself among them."""
 
     def list_names(self) -> list[str]:
-        """List the names of it and of the workflows inside it."""
         return [str(node.payload["name"]) for node in self.nodes if node.type == WORKFLOW]
 
     def nesting(self) -> int:

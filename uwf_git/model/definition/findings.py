@@ -1,7 +1,4 @@
-"""Findings: the problems of one workflow file, collected while it is read.
-
-A problem does not stop the reading, so all are reported at once, up to a limit.
-"""
+"""Findings: the problems of a workflow file, collected up to a limit while the file is read."""
 
 import difflib
 import re
@@ -51,11 +48,7 @@ class Findings:
         self._warnings: list[Problem] = []
 
     def add(self, path: DocumentPath, message: str) -> None:
-        """Add a problem: *message* is true of the value at *path*, which may be missing.
-
-        Raises:
-            InvalidWorkflow: there are too many problems already.
-        """
+        """Add a problem: *message* is true of the value at *path*, which may be missing."""
         file, line = self._place(path)
         self._add(Problem(dotted(path), message, line, file))
 
@@ -81,21 +74,14 @@ class Findings:
         self._add(Problem(f"{dotted(path)}{joint}{inner}", problem.message, line, file))
 
     def raise_if_any(self) -> None:
-        """Raise if anything was found.
-
-        Raises:
-            InvalidWorkflow: with all problems, by line; those of included files last.
-        """
+        """Raise InvalidWorkflow with all problems, by line; problems of included files last."""
         if self._problems:
             raise InvalidWorkflow(_by_line(self._problems))
 
     def read_fields(
         self, path: DocumentPath, value: Any, known: Sequence[str]
     ) -> dict[str, Any] | None:
-        """Return the fields of a mapping with *known* keys; a key without a value is absent.
-
-        None if *value* is not a mapping, which is then a finding.
-        """
+        """Return the fields with *known* keys and a value; None, and a finding, if no mapping."""
         if not isinstance(value, dict):
             self.add(path, f"must be a mapping with {_choices(known)}, not {yaml_kind(value)}")
             return None
@@ -115,7 +101,6 @@ class Findings:
     def read_optional_text(
         self, path: DocumentPath, fields: dict[str, Any], key: str
     ) -> str | None:
-        """Return the text under *key*; None if it is absent or not text."""
         return self.read_text((*path, key), fields[key]) if key in fields else None
 
     def _add(self, problem: Problem) -> None:
@@ -139,7 +124,6 @@ def _of(file: str | None) -> str:
 
 
 def yaml_kind(value: Any) -> str:
-    """Name the kind of *value* as people who write YAML would."""
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -152,7 +136,6 @@ def yaml_kind(value: Any) -> str:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the one of the *known* words that *word* probably means."""
     by_folded = {_folded(candidate): candidate for candidate in islice(known, _MOST_CANDIDATES)}
     nearest = difflib.get_close_matches(_folded(word), by_folded, n=1)
     return by_folded[nearest[0]] if nearest else None
@@ -192,10 +175,7 @@ def _folded(word: str) -> str:
 
 
 def _locate(value: Any, inner: str) -> DocumentPath:
-    """Find as much of the dotted path *inner* as can be followed into *value*.
-
-    Keys may hold dots themselves, so the longest key that fits is taken.
-    """
+    """Find as much of *inner* as leads into *value*; keys may hold dots: the longest counts."""
     found: DocumentPath = ()
     while inner:
         part, inner = _first_part(value, inner)

@@ -1,7 +1,4 @@
-"""Containers in a workflow file: from ``root``, or a bare container, to the table of a flow.
-
-What a field may hold stands in flow_fields.py, and what is only suspicious.
-"""
+"""Containers in a workflow file: from ``root``, or a bare container, to the table of a flow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -47,8 +44,6 @@ _LISTS = ("nodes", "else")
 
 
 class FlowFile(NamedTuple):
-    """What else is known of the file of a flow."""
-
     name: str
     """The name of the workflow."""
 
@@ -60,8 +55,6 @@ class FlowFile(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """What the containers around a node mean for it."""
-
     names: tuple[str, ...] = ()
     """The items of the maps and loops."""
 
@@ -74,9 +67,8 @@ def read_flow(
 ) -> tuple[FlowDefinition, dict[str, RoleDefinition]]:
     """Read the container *value* at *path*, the root of a workflow.
 
-    Returns:
-        The flow, and a role for each agent that the file has none for: without words, and any meta
-        will do.
+    Return the flow, and a role for each agent whose role the file lacks: without words, and with
+    any meta.
     """
     roles, language = file.roles, file.language
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
@@ -95,8 +87,6 @@ def read_flow(
 
 
 class AddedNodes(NamedTuple):
-    """What a file adds to a flow."""
-
     nodes: Mapping[str, Mapping[str, Any]]
     """The whole table."""
 
@@ -104,16 +94,15 @@ class AddedNodes(NamedTuple):
     """The workflows that the new nodes run, each with all nodes that it reaches."""
 
     roles: Mapping[str, RoleDefinition]
-    """A role for each new agent that has none."""
 
 
 def read_added_nodes(
     findings: Findings, path: DocumentPath, value: Any, *, file: FlowFile, to: tuple[Flow, str]
 ) -> AddedNodes:
-    """Read the list of nodes *value* at *path*, which go after the last of a list of a flow.
+    """Read the list of nodes *value* at *path*, which go after the last node of a list of a flow.
 
     *to* is the flow, and the place of a container in it; "" is the top, after the root. *file* has
-    the roles that are known.
+    the known roles.
     """
     flow, container = to
     reader = _FlowReader(findings, file.name, flow.language, file.surroundings)
@@ -148,8 +137,6 @@ def read_added_nodes(
 
 
 class _FlowReader:
-    """Reads the nodes of one file into a table."""
-
     def __init__(
         self, findings: Findings, name: str, language: str, surroundings: Surroundings
     ) -> None:
@@ -163,14 +150,12 @@ class _FlowReader:
         self._ids: dict[str, str] = {}
 
     def know(self, flow: Flow) -> None:
-        """Begin with the nodes of *flow*."""
         for place, node in flow.nodes.items():
             self.nodes[place] = {"type": node.kind, **node.fields}
             if "id" in node.fields:
                 self._ids[str(node.fields["id"])] = place
 
     def build(self, language: str) -> Flow:
-        """Return the flow of all nodes."""
         nodes = {
             place: FlowNode(place, fields["type"], {k: v for k, v in fields.items() if k != "type"})
             for place, fields in self.nodes.items()
@@ -190,7 +175,6 @@ class _FlowReader:
         return _Around(names, nesting)
 
     def read(self, path: DocumentPath, value: Any, place: str, around: _Around) -> None:
-        """Read the node *value* into *place*, then those below it."""
         if not self._has_room(path, place):
             return
         kind = self._read_kind(path, value)
@@ -314,7 +298,6 @@ def _list_agents(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _has_items(fields: Mapping[str, Any]) -> bool:
-    """Check whether a node names the items of a list for the nodes in it."""
     return fields["type"] == "map" or (fields["type"] == "loop" and "over" in fields)
 
 

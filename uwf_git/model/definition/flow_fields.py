@@ -75,7 +75,6 @@ def _check_branches(
 
 
 def _files_of(flow: Flow, top: str, roles: Mapping[str, RoleDefinition]) -> set[str]:
-    """Return the output files of the agents at *top* and below it."""
     below = f"{top}/"
     agents = [
         str(node.fields.get("agentId"))
@@ -98,10 +97,10 @@ def warn_of_flow(
     paths: Mapping[str, DocumentPath],
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    """Warn of what does not do what it seems to.
+    """Warn of what does not do what it seems to, in the nodes at *paths*.
 
     Loops without a bound, branches that set the same key, agents without a role, and policies that
-    give up no branch, of the nodes at *paths*.
+    give up no branch.
     """
     for place, path in paths.items():
         node = flow.nodes[place]
@@ -163,7 +162,6 @@ def warn_of_branches(
     node: FlowNode,
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    """Warn of the keys that several branches of the parallel *node* set."""
     merge = node.fields.get("merge", {})
     if _merges_all(merge) or node.fields.get("join") == "any":
         return
@@ -208,7 +206,6 @@ def _keys_of(flow: Flow, place: str, roles: Mapping[str, RoleDefinition]) -> dic
 
 
 def _merges_all(merge: str | Mapping[str, str]) -> bool:
-    """Check whether a policy is for every key."""
     return isinstance(merge, str) or "*" in merge
 
 
@@ -247,8 +244,6 @@ CHOICES = {
 
 
 class _Number(NamedTuple):
-    """What a field that is a number may be."""
-
     words: str
     above: float = -1
     most: float = math.inf
@@ -278,13 +273,10 @@ _DEEPEST_INPUT = 200
 
 
 def kinds_with(key: str) -> list[str]:
-    """List the types that have *key*."""
     return [kind for kind, keys in KEYS.items() if key in keys]
 
 
 class FieldReader:
-    """Checks the fields of the nodes of one file."""
-
     def __init__(self, findings: Findings, language: str, check_text: CheckText) -> None:
         self._findings = findings
         self._language = language

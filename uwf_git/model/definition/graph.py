@@ -84,8 +84,6 @@ def _no_list(value: Any) -> str:
 
 
 class _GraphReader:
-    """Reads one list of entries."""
-
     def __init__(
         self,
         findings: Findings,
@@ -244,7 +242,6 @@ def check_routes(findings: Findings, reading: GraphReading, *, roles: Sequence[s
 def warn_of_conditions(
     findings: Findings, reading: GraphReading, roles: Mapping[str, RoleDefinition]
 ) -> None:
-    """Warn of fields that no answer of the role has, and of roles that none may follow."""
     for source, transitions in reading.entries.items():
         known = _known_members(roles.get(source))
         for path, transition in zip(reading.ways.get(source, ()), transitions, strict=True):

@@ -34,14 +34,11 @@ SENTINELS = {
 
 _OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile", "inputFiles")
 MOST_CHECKS = 20
-"""The most checks of a role."""
 
 ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workflow")
 
 
 class RolesFile(NamedTuple):
-    """What else is known of the file of roles."""
-
     name: str = ""
     """The name of its workflow."""
 
@@ -50,7 +47,6 @@ class RolesFile(NamedTuple):
 
     check_text: CheckText = not_checked
     language: str = "javascript"
-    """That of the templates of roles."""
 
 
 _FLOW_FILE = RolesFile()
@@ -161,7 +157,6 @@ def _read_checks(findings: Findings, path: DocumentPath, value: Any) -> tuple[st
 def _find_used(
     findings: Findings, path: DocumentPath, fields: dict[str, Any], file: RolesFile
 ) -> UsedWorkflow | None:
-    """Return the workflow that plays a role; None if an agent does, or if there is a problem."""
     named = findings.read_optional_text(path, fields, "workflow")
     if named is None:
         return None

@@ -42,10 +42,7 @@ SETTINGS = (*LIMITS, *_SWITCHES)
 
 
 def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
-    """Read ``config``: limits that each thread begins with, and what its events contain.
-
-    None if it is empty.
-    """
+    """Read ``config``: limits of each thread, and what its events contain; None if empty."""
     path: DocumentPath = ("config",)
     if value is None:
         return None
@@ -99,9 +96,6 @@ def read_definition(
     *check_condition* returns what is wrong with a JSONata condition, *check_schema* with a JSON
     Schema; they are arguments since those libraries are slow to import. Without *surroundings*
     no template and no text of a flow is checked, and it can use no other workflow.
-
-    Raises:
-        InvalidWorkflow: with every problem of the file, in the order of its lines.
     """
     findings, outside = Findings(document), surroundings or Surroundings()
     fields, root = _read_top(findings, document.value)
@@ -144,10 +138,7 @@ def _read_default(findings: Findings, value: Any) -> AgentSpec | None:
 
 
 def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentPath | None]:
-    """Return the fields of the file, and the path of the root of a flow; None in a graph.
-
-    If it has no readable fields, raise at once.
-    """
+    """Return the fields of the file, and the path of the root of a flow; None in a graph."""
     if not isinstance(value, dict):
         findings.add(
             (),

@@ -33,7 +33,6 @@ class BadYaml(Refused):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return all problems, as the checks of a workflow do."""
         return (Problem("", self.problem, self.line, self.file),)
 
 
@@ -72,7 +71,6 @@ class YamlNode:
     """The included file of its parts; None for the document itself."""
 
     def add(self, key: str | int, part: "YamlNode", *, line: int) -> None:
-        """Add *part* under *key*, which is on *line*."""
         self.parts[key] = line, part
         self.size += part.size
         self.height = max(self.height, part.height + 1)
@@ -88,7 +86,6 @@ class YamlDocument:
     _root: YamlNode = field(repr=False, compare=False)
 
     def line(self, path: tuple[str | int, ...]) -> int | None:
-        """Return the line (from 1) of the key or the list item at *path*, or None."""
         place = self.place(path)
         return None if place is None else place[1]
 
@@ -124,13 +121,7 @@ class CannotInclude(Refused):
 
 
 def resolve_include(text: str, *, inside: str) -> str:
-    """Return the path, from the workflow file's folder, that *text* means in the file *inside*.
-
-    *inside* is such a path itself: paths are relative to the file that contains them.
-
-    Raises:
-        CannotInclude: it is not the path of a file below that folder.
-    """
+    """Return the path that *text* means in *inside*, from the workflow file's folder."""
     if not text:
         raise CannotInclude("it names no file")
     if len(text) > MAX_PATH or not text.isprintable():
@@ -193,8 +184,6 @@ class IncludedNotJson(CannotInclude):
 
 
 class Includes:
-    """The files that a document includes, read on demand."""
-
     def __init__(self, read: ReadFile, *, name: str = "") -> None:
         """*name* is the document's own file name: including that is a cycle."""
         self._read = read
@@ -203,11 +192,7 @@ class Includes:
         """The content of each file by its path from the document's folder."""
 
     def resolve(self, text: str, chain: tuple[str, ...]) -> str:
-        """Return the path that *text* means in the last file of *chain*, the files that led there.
-
-        Raises:
-            CannotInclude: no such file may be included there.
-        """
+        """Return the path that *text* means in the last file of *chain*, which led there."""
         path = resolve_include(text, inside=chain[-1])
         if path in chain:
             round_trip = " → ".join((*chain[chain.index(path) :], path))
@@ -217,11 +202,6 @@ class Includes:
         return path
 
     def read(self, path: str) -> bytes:
-        """Return the content of the file at *path*.
-
-        Raises:
-            CannotInclude: it cannot be read, or exceeds a limit.
-        """
         known = self.files.get(path)
         if known is not None:
             return known
@@ -237,23 +217,15 @@ class Includes:
 
 
 def is_yaml(path: str) -> bool:
-    """Check whether the file at *path* is YAML, which may include other files."""
     return path.lower().endswith(_YAML)
 
 
 def is_json(path: str) -> bool:
-    """Check whether the file at *path* is JSON."""
     return path.lower().endswith(_JSON)
 
 
 def decode_text(content: bytes) -> str:
-    """Decode a file that is neither YAML nor JSON.
-
-    Lines end in LF, as in a block of YAML, so a checkout with CR LF means the same.
-
-    Raises:
-        CannotInclude: it is not text.
-    """
+    """Decode a file that is neither YAML nor JSON; lines end in LF, as in a block of YAML."""
     try:
         text = content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -267,9 +239,6 @@ def json_as_yaml(content: bytes) -> str:
     """Convert a JSON file to YAML with the same meaning on the same lines.
 
     YAML accepts JSON except for two things: tabs between the parts, and surrogate pairs.
-
-    Raises:
-        IncludedNotJson: the file is not JSON.
     """
     try:
         text = content.decode().removeprefix("\ufeff")

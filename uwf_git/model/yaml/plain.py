@@ -1,7 +1,7 @@
 """Read the plainest YAML without PyYAML: lines of `key: value`, whose values are words or numbers.
 
-This is what most agents print as front matter, and importing PyYAML takes a tenth of a cold step.
-What it reads is what the reader reads (a property test compares them); else it says nothing.
+Most agents print such front matter, and importing PyYAML takes a tenth of a cold step. A property
+test compares both readers.
 """
 
 import math

@@ -77,14 +77,10 @@ class _Reading:
 
 
 def parse_yaml(source: bytes | str, *, includes: Includes | None = None) -> YamlDocument:
-    """Read one YAML 1.2 document of JSON values.
+    """Read a YAML 1.2 document of JSON values; BadYaml names the first problem, with its line.
 
     With *includes*, `!include PATH` stands for another file: the value of a YAML or JSON file, the
     text of any other. The files are in ``includes.files`` afterwards.
-
-    Raises:
-        BadYaml: *source* is too large, not text, not YAML, empty, more than one document, or holds
-            what JSON cannot; the first such problem, with its line.
     """
     reading = _Reading(includes)
     chain = ("" if includes is None else includes.name,)
@@ -172,7 +168,6 @@ class _Builder:
         self._nodes = 0
 
     def build_document(self) -> YamlNode:
-        """Build the one document of the stream."""
         next(self._events)
         if isinstance(next(self._events), yaml.StreamEndEvent):
             raise BadYaml("the file is empty")

@@ -31,11 +31,7 @@ _NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)")
 
 
 def resolve_plain(text: str) -> str | float | bool | None:
-    """Return the value of a plain scalar.
-
-    A number that JSON cannot hold becomes an infinity or NaN; the caller, who knows the line,
-    refuses it.
-    """
+    """Return the value of a plain scalar; beyond JSON an infinity or NaN, to be refused."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":

@@ -30,13 +30,9 @@ _MOST_TRIES = 10
 
 
 def write_temporary(directory: str, content: bytes, *, prefix: str, durable: bool) -> str:
-    """Write *content* to a new file in *directory*, which is created if it is missing.
+    """Write *content* to a new file in *directory*, made if missing; return its path.
 
-    Returns:
-        The path. If *durable*, the content is on the disk.
-
-    Raises:
-        OSError: the system refused; no file is left.
+    If *durable*, the content is on the disk. If the system refuses (OSError), no file is left.
     """
     path = os.path.join(directory, prefix + os.urandom(8).hex())
     descriptor = _create(path, 0o666, durable=durable)
@@ -63,15 +59,10 @@ def add_files(
 ) -> list[str]:
     """Write each content to its path: all contents first, then all names, in their order.
 
-    The temporary files are in *temporary_in*, on the same file system; missing folders are
-    created.
-
-    Returns:
-        The paths. If *durable*, their contents are on the disk; their names are there only after
-        ``sync_directories`` of their folders and the parents of those.
-
-    Raises:
-        OSError: the system refused; files that already have their name stay.
+    The temporary files are in *temporary_in*, on the same file system; missing folders are created.
+    Return the paths. If *durable*, their contents are on the disk; their names are there only after
+    ``sync_directories`` of their folders and the parents of those. After an OSError files stay that
+    already have their name.
     """
     waiting: list[tuple[str, str]] = []
     opened: list[int] = []
@@ -102,13 +93,6 @@ def add_files(
 
 
 def sync_directories(directories: Iterable[str]) -> None:
-    """Force the names in *directories* to the disk.
-
-    A missing folder is skipped: git removes a folder after it has packed and synced its content.
-
-    Raises:
-        OSError: the system refused.
-    """
     opened: list[int] = []
     directory = ""
     try:
@@ -126,11 +110,6 @@ def sync_directories(directories: Iterable[str]) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Force all files and folders in *path* to the disk, then its own name.
-
-    Raises:
-        OSError: the system refused.
-    """
     for folder, _folders, files in os.walk(path, topdown=False):
         for name in files:
             _sync_path(os.path.join(folder, name))
@@ -143,11 +122,8 @@ def replace_file(
 ) -> None:
     """Replace the file at *path* atomically; if *durable*, force it to the disk.
 
-    *temporary_in* is the folder of the temporary file, on the same file system; by default the
-    folder of *path*.
-
-    Raises:
-        OSError: the system refused; the old file is unchanged.
+    *temporary_in* is a folder on the same file system, by default the folder of *path*. After an
+    OSError the old file is unchanged.
     """
     directory = os.path.dirname(path)
     temporary = write_temporary(
@@ -163,7 +139,6 @@ def replace_file(
 
 
 def read_if_there(path: str) -> bytes:
-    """Return the content of the file at *path*; b"" if there is no such file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -172,7 +147,6 @@ def read_if_there(path: str) -> bytes:
 
 
 def remove_file(path: str) -> None:
-    """Remove the file at *path*, if it exists."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -243,7 +217,6 @@ def _sync_path(path: str) -> None:
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Add *place* to an OSError of an open descriptor, which names no file."""
     try:
         yield
     except OSError as error:

@@ -31,8 +31,6 @@ _OPEN: set[int] = set()
 
 
 class LockingUnsupported(StoreFailed):
-    """The file system under the store has no flock."""
-
     code = "no-locking"
 
     def __init__(self, path: str) -> None:
@@ -56,15 +54,9 @@ def _no_lock_file(path: str) -> StoreFailed:
 
 @contextmanager
 def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | None]:
-    """Hold the lock file at *path*, which is created if it is missing and *make* is true.
+    """Hold the lock file at *path*; *make* creates it, otherwise FileNotFoundError.
 
-    Yields:
-        The open file, or None if the lock is held elsewhere and *wait* is false.
-
-    Raises:
-        LockingUnsupported: the file system has no flock.
-        StoreFailed: *path* is not a regular file.
-        FileNotFoundError: it is missing, and *make* is false.
+    Yield the open file, or None if the lock is held elsewhere and *wait* is false.
     """
     descriptor = take_lock(path, wait=wait, make=make)
     try:
@@ -75,16 +67,13 @@ def hold_lock(path: str, *, wait: bool, make: bool = True) -> Iterator[int | Non
 
 
 def is_held(path: str) -> bool:
-    """Check whether the lock file at *path* is held, by holding it for a moment if it is not.
-
-    The file is created if it is missing.
-    """
+    """Check whether the lock file at *path* is held, by holding it for a moment if it is not."""
     with hold_lock(path, wait=False) as descriptor:
         return descriptor is None
 
 
 def take_lock(path: str, *, wait: bool, make: bool = True) -> int | None:
-    """Hold the lock file at *path* until `free_lock`; the rest is as in `hold_lock`."""
+    """Hold the lock file at *path* until `free_lock`; *wait* and *make* are as in `hold_lock`."""
     if fcntl is None:
         raise LockingUnsupported(path)
     while True:
@@ -120,7 +109,7 @@ def _open(path: str, *, make: bool) -> int:
 
 
 def free_lock(descriptor: int) -> None:
-    """Release what `take_lock` returned; in a forked child, which has it no more, never call it."""
+    """Release what `take_lock` returned; never call this in a forked child, which has no lock."""
     # Closing releases it. Not LOCK_UN, which would release it for an inheriting child too.
     # In this order: once closed, the number may belong to another file.
     _OPEN.discard(descriptor)
@@ -175,22 +164,18 @@ Holder = dict[str, Any]
 
 
 class HeldFile:
-    """A lock file that this process holds."""
-
     __slots__ = ("descriptor",)
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     def write(self, content: Mapping[str, Any]) -> None:
-        """Replace what the file says."""
         # One write that is as long as the old content: a reader in between never sees half of it.
         size = os.fstat(self.descriptor).st_size
         text = json.dumps(dict(content)).encode().ljust(size - 1) + b"\n"
         os.pwrite(self.descriptor, text, 0)
 
     def clear(self) -> None:
-        """Empty the file."""
         os.ftruncate(self.descriptor, 0)
 
 
@@ -201,10 +186,8 @@ def hold_file(
     """Hold the lock file at *path*, which says *content* meanwhile (nothing if that is empty).
 
     A lock whose file names no living holder is waited for, at most *patience_s*: it is probably
-    held by ``is_held`` for a moment.
-
-    Raises:
-        What *busy* returns for the holder ({} if unknown): another process holds it.
+    held by ``is_held`` for a moment. If another process holds the lock, raise what *busy* returns
+    for the holder ({} if unknown).
     """
     with ExitStack() as stack:
         held = HeldFile(_take(stack, path, patience_s, busy))
@@ -238,7 +221,6 @@ def _take(
 
 
 def this_process(since_ms: int) -> Holder:
-    """Return what this process writes into a lock that it holds since *since_ms*."""
     pid = os.getpid()
     return {"pid": pid, "start": _own_start(pid), "host": _host(), "since": since_ms}
 
@@ -254,7 +236,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def find_file_holder(path: str) -> Holder | None:
-    """Return what the holder of the lock at *path* says; None if it is free.
+    """Return what the holder of the lock at *path* says; None if the lock is free.
 
     This creates no file, and takes the lock only if the holder may be on another machine.
     """
@@ -268,13 +250,11 @@ def find_file_holder(path: str) -> Holder | None:
 
 
 def read_holder(path: str) -> Holder:
-    """Return what the lock at *path* says of its holder, fit to be shown; {} if nothing."""
     content = read_content(path)
     return {name: _shown(content[name]) for name in _READ if content.get(name) is not None}
 
 
 def read_content(path: str) -> dict[str, Any]:
-    """Return the JSON object in the lock file at *path*; {} if it has none."""
     try:
         # Most locks are free: such a file is missing or empty, and need not be opened.
         if os.stat(path).st_size == 0:
@@ -287,7 +267,6 @@ def read_content(path: str) -> dict[str, Any]:
 
 
 def describe_holder(holder: Mapping[str, Any]) -> str:
-    """Return *holder* in words for a message; "" if it says nothing."""
     since = holder.get("since")
     shown = {**holder, "since": render_time(since) if isinstance(since, int) else ""}
     return ", ".join(f"{key} {shown[key]}" for key in _SHOWN if shown.get(key))

@@ -32,11 +32,6 @@ class Stamp(NamedTuple):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return the stamp of the file or folder at *path*; None if there is none.
-
-    Raises:
-        OSError: it cannot be known.
-    """
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -45,7 +40,6 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:
-    """Check that every change after *now_ns* gives another stamp."""
     if stamp is None:
         return True
     changed_ns = max(stamp.mtime_ns, stamp.ctime_ns)
@@ -54,7 +48,7 @@ def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:
 
 
 class FileMemory(Generic[Value]):
-    """A value for each of the files that were read last; of larger files none is kept.
+    """A value for each of the files that were read last; values of larger files are not kept.
 
     Python threads may share it, for each call on the dictionary is atomic; a forked child has its
     own copy.
@@ -69,10 +63,7 @@ class FileMemory(Generic[Value]):
     def read(self, path: str, read: Callable[[str], Value]) -> Value:
         """Return what *read* returns for *path*, or returned when the file was as it is now.
 
-        A missing file is a state like others. The value is shared: nobody may change it.
-
-        Raises:
-            What *read* raises; then nothing is kept.
+        The value is shared: nobody may change it. If *read* raises, nothing is kept.
         """
         # The time and the stamp first: what changes while it is read has another stamp afterwards.
         now_ns = self._now_ns()

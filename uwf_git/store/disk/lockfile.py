@@ -32,8 +32,6 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 
 
 class RefLocked(Conflict):
-    """Another program keeps git's lock on the file."""
-
     code = "ref-locked"
 
     def __init__(self, path: str) -> None:
@@ -59,11 +57,7 @@ def hold_ref_lock(git_dir: str, name: str, content: bytes, *, durable: bool) -> 
 def hold_ref_locks(
     git_dir: str, contents: Mapping[str, bytes], *, durable: bool
 ) -> Iterator[list[str]]:
-    """Hold the locks of several files; *contents* has their names and contents.
-
-    Yields:
-        The paths of the lock files, in the order of *contents*.
-    """
+    """Hold the locks of several files of these *contents*; yield the paths in that order."""
     _break_dead(git_dir, PACKED_REFS)
     with ExitStack() as stack:
         # Sorted, so that two processes never wait for each other.
@@ -98,12 +92,10 @@ def _hold(git_dir: str, name: str, content: bytes, *, durable: bool) -> Iterator
 
 
 def markers(git_dir: str) -> str:
-    """Return the folder of markers, guards and temporary files."""
     return os.path.join(git_dir, "uwf", "ref-locks")
 
 
 def _paths(git_dir: str, name: str) -> tuple[str, str]:
-    """Return the paths of the lock of *name* and of its marker."""
     return (
         os.path.join(git_dir, name + ".lock"),
         os.path.join(markers(git_dir), _quote(name)),
@@ -179,7 +171,6 @@ def _remove_if_same(lock: str, taken: os.stat_result) -> None:
 
 
 def _take(marker: str, lock: str) -> os.stat_result:
-    """Create *lock*; return its stat, which identifies it."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

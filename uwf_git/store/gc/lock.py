@@ -33,8 +33,6 @@ _CLOCK_S = 2.0
 
 
 class GcRuns(Conflict):
-    """Another gc is at work on the store."""
-
     code = "gc-runs"
 
     def __init__(self, holder: Holder) -> None:
@@ -48,7 +46,6 @@ class GcRuns(Conflict):
 
 @contextmanager
 def hold_gc_lock(store: Store) -> Iterator[None]:
-    """Hold the gc lock of the store, while no gc of git runs either."""
     holder = this_process(time.time_ns() // 1_000_000)
     path = store.local_path("locks", "gc")
     with hold_file(path, holder, patience_s=_HELD_PATIENCE_S, busy=GcRuns):
@@ -57,7 +54,6 @@ def hold_gc_lock(store: Store) -> Iterator[None]:
 
 
 def is_gc_running(store: Store) -> bool:
-    """Check whether a gc of uwf is at work."""
     return is_held(store.local_path("locks", "gc"))
 
 

@@ -51,7 +51,6 @@ def pack_refs(store: Store) -> int:
 
 
 def _list_loose(git_dir: str) -> Iterator[tuple[str, bytes]]:
-    """List the loose refs that hold an object id."""
     for folder, _folders, files in os.walk(os.path.join(git_dir, "refs")):
         prefix = os.path.relpath(folder, git_dir) + "/"
         if prefix.startswith(_OF_ONE_TREE):
@@ -84,7 +83,6 @@ class _Peeled:
         self._known: dict[bytes, bytes | None] = {}
 
     def is_there(self, oid: bytes) -> bool:
-        """Check that the object *oid* is there, and all that it peels to."""
         try:
             self.find(oid)
         except (KeyError, StoreDamaged):
@@ -92,7 +90,6 @@ class _Peeled:
         return True
 
     def find(self, oid: bytes) -> bytes | None:
-        """Return the object that the tag *oid* peels to; None if it is not a tag."""
         if oid not in self._known:
             self._known[oid] = self._peel(oid)
         return self._known[oid]
@@ -126,7 +123,6 @@ def _merged(path: str, loose: Mapping[str, bytes], peeled: _Peeled) -> bytes:
 
 
 def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
-    """Remove the file of *name* if both it and packed-refs still have *oid*."""
     try:
         with hold_ref_lock(store.path, name, b"", durable=False):
             packed = PackedRefs(os.path.join(store.path, PACKED_REFS)).find(name)

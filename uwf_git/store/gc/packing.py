@@ -30,14 +30,13 @@ _MOST_BYTES = 10_000
 
 
 def write_gc_log(store: Store, why: str) -> None:
-    """Record *why* packing in the background failed."""
     os.makedirs(store.local_path(), exist_ok=True)
     with open(_path(store), "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(why + "\n")
 
 
 def take_gc_log(store: Store) -> str | None:
-    """Return the recorded failure and remove it; None if there is none."""
+    """Remove and return the recorded failure; None if there is no record."""
     try:
         with open(_path(store), "rb") as file:
             why = file.read(_MOST_BYTES).decode(errors="replace").strip()
@@ -48,7 +47,6 @@ def take_gc_log(store: Store) -> str | None:
 
 
 def has_failed_lately(store: Store) -> bool:
-    """Check whether packing in the background failed within the last day."""
     try:
         # A time in the future is that of a clock which has been set back since.
         return abs(time.time() - os.stat(_path(store)).st_mtime) < _NO_RETRY_S
@@ -83,8 +81,6 @@ _SCALES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class Due(NamedTuple):
-    """Which parts of a store are due for packing."""
-
     objects: bool
     refs: bool
 
@@ -102,8 +98,8 @@ class GcLimits(NamedTuple):
 def find_due(store: Store) -> Due:
     """Return which parts of *store* are due for packing.
 
-    Objects that steps wrote are in packs of theirs (small_packs.py), in older stores loose; these
-    are estimated from one of their 256 folders, as git does.
+    Objects that steps wrote are in small packs (small_packs.py). Older stores have loose objects,
+    whose number is estimated from one of their 256 folders, as git does.
     """
     limits = read_gc_limits(store.config)
     if not limits.unpacked:
@@ -126,7 +122,6 @@ def read_gc_limits(config: GitConfig) -> GcLimits:
 
 
 def is_detached(config: GitConfig) -> bool:
-    """Check whether automatic packing runs in the background."""
     return config.get_flag("gc.autoDetach", default=True)
 
 
@@ -218,11 +213,7 @@ _RUNS = re.compile(rb"gc is already running on machine '([^']*)' pid ([0-9]+)")
 
 
 def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool) -> None:
-    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone.
-
-    Raises:
-        ProgramFailed: it failed.
-    """
+    """Pack the objects of *store* with the program *git*; with *auto* leave large packs alone."""
     require_trusted(store, _RECENT, store.path)
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
@@ -295,20 +286,13 @@ _FOLDER_DIGITS = 2
 
 
 class Counted(NamedTuple):
-    """How many objects and packs a store has, and their size."""
-
     loose_objects: int
     packs: int
     size_bytes: int
-    """The size of objects and refs on the disk in whole blocks, as `du` counts."""
 
 
 def pack_objects(store: Store, environ: Mapping[str, str], *, auto: bool = False) -> None:
-    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs.
-
-    Raises:
-        ProgramFailed, Refused: git failed, or there is none.
-    """
+    """Pack the objects of *store*, whose gc lock the caller holds; with *auto* not large packs."""
     git = find_program("git", environ)
     if git is None:
         raise Refused(NO_GIT, code="no-git", hint="install git, or put it on the PATH")

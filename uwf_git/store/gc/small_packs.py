@@ -36,10 +36,8 @@ class SmallPack(NamedTuple):
     """A pack without deltas, and without files of git beside it."""
 
     path: str
-    """Without its ending."""
 
     objects: int
-    """How many objects it has."""
 
     size_bytes: int
     mtime_ns: int
@@ -58,7 +56,7 @@ def list_stems(folder: str) -> list[str]:
 
 
 def has_many_packs(git_dir: str) -> bool:
-    """Tell, for the price of one listing, whether some packs may have to be united."""
+    """Check, for the price of one listing, whether some packs may have to be united."""
     return len(list_stems(os.path.join(git_dir, "objects", "pack"))) > MOST_PACKS
 
 
@@ -70,7 +68,7 @@ def list_small_packs(folder: str) -> list[SmallPack]:
 def list_own_packs(folder: str) -> list[SmallPack]:
     """List the packs in *folder* that steps wrote, the smallest first.
 
-    Not those that have a `.keep`, or that the multi-pack-index of git names: git relies on these.
+    Packs with a `.keep` and packs in git's multi-pack-index are left out: git relies on these.
     """
     stems = list_stems(folder)
     by_git = _read_multi_pack_index(folder)
@@ -96,7 +94,7 @@ def remove_packs(packs: Iterable[SmallPack]) -> None:
 def count_unpacked(folder: str, *, up_to: int) -> int:
     """Count the objects in packs that steps wrote; beyond *up_to* only whether there are more.
 
-    Most often the sizes alone tell, and no file is opened.
+    Most often the sizes of the files decide, and no file is opened.
     """
     counts = {os.path.join(folder, stem): 0 for stem in list_stems(folder)}
     for path in counts:
@@ -116,7 +114,7 @@ def count_unpacked(folder: str, *, up_to: int) -> int:
 
 @functools.lru_cache(maxsize=1000)
 def is_packed(path: str) -> bool:
-    """Tell whether the pack at *path*, without its ending, is named after its checksum."""
+    """Check whether the pack at *path*, without its ending, is named after its checksum."""
     try:
         with open(path + INDEX, "rb", buffering=0) as file:
             file.seek(-2 * _SUM_BYTES, os.SEEK_END)
@@ -126,10 +124,7 @@ def is_packed(path: str) -> bool:
 
 
 def _read_multi_pack_index(folder: str) -> set[str]:
-    """List the packs that the multi-pack-index of *folder* names, without their endings.
-
-    Source: gitformat-pack(5), "multi-pack-index (MIDX) files have the following format".
-    """
+    """List the packs, without endings, that git's multi-pack-index names: gitformat-pack(5)."""
     content = read_if_there(os.path.join(folder, _MULTI))
     try:
         _magic, _version, _hash, chunks, _bases, _packs = _MULTI_HEAD.unpack_from(content)

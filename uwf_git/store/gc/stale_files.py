@@ -86,7 +86,7 @@ def _without_index(folder: str) -> Iterator[str]:
 
 
 def _is_left(path: str) -> bool:
-    """Tell whether a pack is old, and no one of git, which names a pack after its checksum."""
+    """Check whether a pack is old and not git's, which names a pack after its checksum."""
     try:
         with open(path, "rb", buffering=0) as file:
             left = os.fstat(file.fileno())
@@ -121,10 +121,7 @@ _OLD_S = 24 * 3600
 
 
 def remove_stale_files(store: Store) -> int:
-    """Remove what killed processes left; return how many things that were.
-
-    Safe while other processes run.
-    """
+    """Remove what killed processes left; return how many things that were."""
     removed = break_dead_locks(store.path)
     for path in _old_temporaries(store):
         remove_file(path)
@@ -186,7 +183,6 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
 
 
 def _remove_thread_files(store: Store, thread: ThreadId) -> int:
-    """Remove what is left of a thread that is not active, unless a process holds it."""
     try:
         with lock_thread(store, thread, since_ms=int(time.time() * 1000)):
             if not _is_over(store, thread):

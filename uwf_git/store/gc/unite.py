@@ -86,7 +86,7 @@ def _numbers(content: memoryview) -> "array[int]":
 
 
 def _is_sound(content: memoryview) -> bool:
-    """Tell whether a file ends with the SHA-1 of what is before."""
+    """Check whether a file ends with the SHA-1 of what is before."""
     digest = hashlib.sha1(content[:-OID_BYTES], usedforsecurity=False).digest()
     return digest == content[-OID_BYTES:]
 
@@ -113,10 +113,11 @@ def find_union(store: Store) -> list[SmallPack]:
 
 
 def choose_union(packs: Sequence[SmallPack]) -> list[SmallPack]:
-    """Choose from *packs*, the smallest first, which to unite; none unless there are many.
+    """Choose from *packs*, the smallest first, which to unite; an empty list unless there are many.
 
-    The largest that is less than twice all smaller ones, and these. So what stays apart at least
-    triples from pack to pack, and an object is copied a few times in all.
+    The largest pack that is less than twice all smaller packs, and the smaller packs. So the packs
+    that stay apart at least triple in size from one to the next, and an object is copied a few
+    times in all.
     """
     if len(packs) <= MOST_PACKS:
         return []
@@ -129,18 +130,16 @@ def choose_union(packs: Sequence[SmallPack]) -> list[SmallPack]:
 
 
 def is_quick(packs: Sequence[SmallPack]) -> bool:
-    """Tell whether uniting *packs* takes less than some 20 ms."""
+    """Check whether uniting *packs* takes less than some 20 ms."""
     size = sum(pack.size_bytes for pack in packs)
     return size <= _FEW_BYTES and sum(pack.objects for pack in packs) <= _FEW_OBJECTS
 
 
 def unite_packs(store: Store) -> int:
-    """Unite what is to be united in *store*; return how many packs became one.
+    """Unite small packs of *store*; return how many packs became one.
 
-    None while another process is at it, or packs: a git whose packs vanish gives up.
-
-    Raises:
-        LockingUnsupported: the file system has no flock.
+    None while another process unites or packs: a git whose packs vanish gives up. Raises
+    LockingUnsupported on a file system without flock.
     """
     with _hold(store) as descriptor:
         if descriptor is None or is_git_gc_running(store):
@@ -153,7 +152,7 @@ def unite_packs(store: Store) -> int:
 
 
 def claim_start(store: Store) -> bool:
-    """Tell whether to start a process that tidies *store*; not if one is just starting."""
+    """Check whether to start a process that tidies *store*; not if another is just starting."""
     with _hold(store) as descriptor:
         if descriptor is None:
             return False
@@ -166,7 +165,7 @@ def claim_start(store: Store) -> bool:
 
 @contextmanager
 def pause_uniting(store: Store) -> Iterator[None]:
-    """Let no process unite, nor be started for it; wait for the one that is at it."""
+    """Let no process unite packs, nor be started for that; wait for the process that unites now."""
     with _hold(store, wait=True) as descriptor:
         if descriptor is not None:
             os.ftruncate(descriptor, 0)
@@ -194,7 +193,8 @@ def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
 def _write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> None:
     """Write the pack of *entries*, which are in the store already, durably.
 
-    Its time is *mtime_ns*: objects that no ref needs are then as old as before; git prunes by it.
+    Its time is *mtime_ns*, so objects that no ref needs stay as old as they were: git prunes by
+    age.
     """
     durable = store.config.get_flag("uwf.fsync", default=True)
     rights = PackRights(durable, share=is_shared(store.config))

@@ -28,11 +28,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"', "\n": ""}
 
 
 class ConfigItem(NamedTuple):
-    """A section header, a setting or a comment, and its place in the text."""
-
     kind: Literal["section", "setting", "comment"]
     name: str
-    """As from ``normal_name``; a section's has no last part, a comment's is ""."""
+    """As from ``normal_name``; the name of a section has no last part, the name of a comment is "".
+    """
 
     value: str | None
     """None: a setting without ``=``, which means true."""
@@ -50,7 +49,6 @@ def normal_name(name: str) -> str:
 
 
 def scan_config(text: str) -> Iterator[ConfigItem]:
-    """Yield the items of a config file, in order."""
     at = 1 if text.startswith("\ufeff") else 0
     section: str | None = None
     while at < len(text):
@@ -71,10 +69,7 @@ def scan_config(text: str) -> Iterator[ConfigItem]:
 
 
 def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
-    """Return *text* with the setting added to the last section of its name, or to a new one.
-
-    Unless *keep*, its other values are removed.
-    """
+    """Return *text* with the setting in its last section or a new section; *keep* other values."""
     if not keep:
         text = _without(text, normal_name(name))
     section, _dot, key = name.rpartition(".")
@@ -93,7 +88,6 @@ def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
 
 
 def spell_setting(name: str, value: str) -> str:
-    """Return the text of a setting, with its section."""
     section, _dot, key = name.rpartition(".")
     return _spell_header(section) + _spell_value(key, value)
 
@@ -105,7 +99,7 @@ def remove_section(text: str, section: str) -> str:
 
 
 def remove_values(text: str, name: str, values: Container[str]) -> str:
-    """Return *text* without the settings of that name that have one of *values*."""
+    """Return *text* without the settings of that name whose value is in *values*."""
     wanted = normal_name(name)
     return _cut(
         text,
@@ -148,7 +142,6 @@ def _cut(text: str, is_cut: Callable[[ConfigItem], bool]) -> str:
 
 
 def _end_of_section(text: str, section: str) -> int | None:
-    """Return where the last section of that name ends, without empty lines at its end."""
     end: int | None = None
     inside = False
     for item in scan_config(text):
@@ -224,7 +217,6 @@ def _read_value(text: str, at: int) -> tuple[str, int]:
 
 
 def _next(text: str, at: int) -> tuple[str, int]:
-    """Return the character at *at* and the next position; the end of the text is a newline."""
     if at >= len(text):
         return "\n", at
     if text.startswith("\r\n", at):
@@ -233,7 +225,6 @@ def _next(text: str, at: int) -> tuple[str, int]:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Return where the next line begins."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 
@@ -267,7 +258,7 @@ _FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 def parse_size(text: str) -> int | None:
-    """Return the number of bytes that *text* spells; None if it spells none."""
+    """Return the number of bytes that *text* spells; None for any other text."""
     match = _NUMBER.fullmatch(text)
     return None if match is None else int(match[1]) * _FACTORS[match[2].lower()]
 
@@ -297,8 +288,6 @@ _SIGNED_NUMBER = re.compile(r"[-+]?[0-9]{1,18}[kmg]?", re.IGNORECASE)
 
 
 class BadConfig(Refused):
-    """A git config file cannot be parsed."""
-
     code = "bad-config"
 
     def __init__(self, path: str, problem: str) -> None:
@@ -313,7 +302,6 @@ class BadConfig(Refused):
 
 
 def unfit_value(name: str) -> BadUsage:
-    """Tell that no git config file can hold the value."""
     return BadUsage(
         f"the value of {name} has a NUL, which git config cannot hold",
         code="unfit-value",
@@ -327,12 +315,10 @@ class GitConfig(NamedTuple):
     values: dict[str, list[str]]
 
     def get(self, name: str) -> str | None:
-        """Return the last value of *name*, which is the one that counts, or None."""
         found = self.values.get(normal_name(name))
         return found[-1] if found else None
 
     def get_all(self, name: str) -> list[str]:
-        """Return every value of *name*, in order."""
         return self.values.get(normal_name(name), [])
 
     def get_flag(self, name: str, *, default: bool) -> bool:
@@ -381,8 +367,6 @@ def _read_items(path: str, *, depth: int, read: list[int]) -> Iterator[ConfigIte
 
 
 class _ConfigFile(NamedTuple):
-    """One config file, without what it includes."""
-
     length: int
     settings: tuple[ConfigItem, ...]
 
@@ -391,14 +375,12 @@ _FILES: FileMemory[_ConfigFile] = FileMemory(64)
 
 
 def _read_file(path: str) -> _ConfigFile:
-    """Return the settings in a file."""
     text = _read_text(path)
     settings = (item for item in scan_config(text) if item.kind == "setting")
     return _ConfigFile(len(text), tuple(settings))
 
 
 def _read_text(path: str) -> str:
-    """Return the text of a config file; "" if there is none."""
     try:
         # Without O_NONBLOCK a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -421,12 +403,10 @@ def _read_text(path: str) -> str:
 
 
 def set_config(path: str, name: str, value: str) -> None:
-    """Set *name* to *value* in the file at *path*, in place of its other values."""
     _edit(path, name, value, keep=False)
 
 
 def add_config(path: str, name: str, value: str) -> None:
-    """Add one more *value* of *name* to the file at *path*; raises as ``set_config`` does."""
     _edit(path, name, value, keep=True)
 
 
@@ -437,11 +417,7 @@ def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
 
 
 def rewrite_config(path: str, change: Callable[[str], str]) -> None:
-    """Replace the text of the file at *path* by what *change* returns for it, atomically.
-
-    Raises:
-        BadConfig: *change* raised a ValueError, as it cannot parse the text.
-    """
+    """Replace the text of the file at *path* by what *change* returns for it, atomically."""
     directory, file_name = os.path.split(path)
     os.makedirs(directory, exist_ok=True)
     # The markers of this lock are in <directory>/uwf/ref-locks, as those of refs.

@@ -73,24 +73,18 @@ NOTHING_KEPT = Kept()
 
 
 class Place(NamedTuple):
-    """What git works on."""
-
     git_dir: str
     worktree: str | None = None
     index_file: str | None = None
     """By default the index of the git directory."""
 
     kept: Kept = NOTHING_KEPT
-    """They count if they belong to this repository."""
+    """These settings count if they belong to this repository."""
 
 
 @contextmanager
 def fenced(environ: Mapping[str, str], place: Place) -> Iterator[dict[str, str]]:
-    """Make a git directory for *place*, and yield the environment of a git that uses it.
-
-    Raises:
-        ProgramFailed: it cannot be made.
-    """
+    """Make a git directory for *place*, and yield the environment of a git that uses it."""
     try:
         common = find_common_dir(place.git_dir)
         folder = _make_git_dir(environ, common, place)
@@ -122,23 +116,16 @@ def run_fenced(
     given: bytes = b"",
     timeout_s: float | None = None,
 ) -> Ran:
-    """Run `git` *words* in *place*, at the top of its work tree or in *cwd*.
-
-    Raises:
-        ProgramFailed: there is no git, or it was too slow.
-    """
+    """Run `git` *words* in *place*, at the top of its work tree or in *cwd*."""
     with fenced(environ, place) as made:
         into = cwd or place.worktree or made["GIT_DIR"]
         return run_program(["git", *words], made, given=given, cwd=into, timeout_s=timeout_s)
 
 
 def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEPT) -> Place | str:
-    """Return the repository and the work tree around *folder*, or why git finds none there.
+    """Return the repository and the work tree around *folder*, or why git finds no repository.
 
     The work tree is where its `.git` is, whatever its config says.
-
-    Raises:
-        ProgramFailed: there is no git.
     """
     # This looks for no file of the work tree and for no object, and so runs nothing.
     asked = ["git", "-C", folder, "rev-parse", "--is-inside-work-tree", "--absolute-git-dir"]
@@ -154,11 +141,7 @@ def find_place(environ: Mapping[str, str], folder: str, kept: Kept = NOTHING_KEP
 
 
 def find_inner(environ: Mapping[str, str], path: str) -> Place | None:
-    """Return the repository whose work tree is *path*; None if git takes it for none.
-
-    Raises:
-        ProgramFailed: there is no git.
-    """
+    """Return the repository whose work tree is *path*; None if git sees no repository there."""
     # Of a `.git` that is no repository git would go on to the one outside.
     found = find_place(environ, path)
     if isinstance(found, Place) and found.worktree == os.path.realpath(path):
@@ -175,11 +158,6 @@ def find_common_dir(git_dir: str) -> str:
 def list_links(
     environ: Mapping[str, str], place: Place, *, cwd: str | None = None
 ) -> dict[str, str]:
-    """List the commits that the index names for repositories inside, by their paths from *cwd*.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
     ran = run_fenced(environ, place, "ls-files", "--stage", "-z", cwd=cwd)
     if ran.status:
         raise ProgramFailed("git", f"ls-files failed: {ran.last_line}")
@@ -190,11 +168,7 @@ def list_links(
 def list_uncommitted(
     environ: Mapping[str, str], place: Place, *, untracked: str = "normal"
 ) -> list[str]:
-    """List what is neither as HEAD has it nor ignored, also in submodules.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
+    """List what is neither as HEAD has it nor ignored, also in submodules."""
     words = ("--porcelain", "-z", "--no-renames", f"--untracked-files={untracked}")
     ran = run_fenced(environ, place, "status", *words, "--ignore-submodules=dirty")
     if ran.status:
@@ -213,13 +187,7 @@ def list_changed_inside(
     cwd: str | None = None,
     ignored: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """List the submodules, by their paths from *cwd*, in which something is not committed.
-
-    *ignored* has what of some is not looked for, in the words of ``submodule.<name>.ignore``.
-
-    Raises:
-        ProgramFailed: git failed.
-    """
+    """List the submodules with uncommitted changes; *ignored*: ``submodule.<name>.ignore``."""
     found = []
     for name in list_links(environ, place, cwd=cwd):
         path = os.path.join(cwd or place.worktree or "", name)
@@ -234,7 +202,7 @@ def list_changed_inside(
 
 
 def share_sparseness(common: str, git_dir: str) -> None:
-    """Let the new work tree of *git_dir* have what the main one has, if that has not all files."""
+    """Copy the sparse-checkout settings of the main work tree, if any, to the new *git_dir*."""
     found = _read_own(common, common)
     if found.get_flag("core.sparseCheckout", default=False):
         settings = {name: found.get_all(name) for name in found.values if name in _SPARSE}
@@ -244,10 +212,7 @@ def share_sparseness(common: str, git_dir: str) -> None:
 
 
 def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None:
-    """Keep the settings of the repository around *folder* in the file *path*, if there is one.
-
-    Those that are *known* of this repository count, since an agent may have changed them.
-    """
+    """Keep the settings of the repository around *folder*, or *known* ones, in the file *path*."""
     top = _find_top(folder)
     if top is None:
         return
@@ -266,13 +231,12 @@ def keep_settings(path: str, folder: str, *, known: Kept = NOTHING_KEPT) -> None
 
 
 def read_settings(path: str | None) -> Kept:
-    """Return the settings that are kept in the file *path*; none if there is no such file."""
     content = b"" if path is None else read_if_there(path)
     return Kept(*json.loads(content)) if content else Kept()
 
 
 def _find_top(folder: str) -> str | None:
-    """Return the nearest folder around *folder* whose `.git` git would take for one."""
+    """Return the nearest folder around *folder* whose `.git` git would accept."""
     for top in folders_around(os.path.realpath(folder)):
         git_dir = os.path.join(top, ".git")
         if os.path.isfile(git_dir) or all(
@@ -293,10 +257,7 @@ def _read_ignored(place: Place) -> dict[str, str]:
 
 
 def _make_git_dir(environ: Mapping[str, str], common: str, place: Place) -> str:
-    """Return a git directory with what *common* and the git directory of *place* have.
-
-    It is among the user's own files, which agents may not write, and named by what is in it.
-    """
+    """Return a git directory, among the user's own files, like *common* and that of *place*."""
     parent = find_user_file(common, environ, "git-dirs")
     if parent is None:
         raise ProgramFailed("git", "is not started where the user has no home directory")
@@ -372,7 +333,6 @@ def _read_head(git_dir: str) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    """Return the content of a file; b"" if it is no file, which git might wait for."""
     return read_if_there(path) if os.path.isfile(path) else b""
 
 

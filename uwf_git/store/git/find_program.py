@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of the program *name* on the PATH of *environ*, or None."""
     if os.path.dirname(name):
         return name if os.access(name, os.X_OK) else None
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):

@@ -121,10 +121,7 @@ def _hooks_elsewhere(folder: str) -> Refused:
 
 
 def check_hooks(git_dir: str, config: GitConfig) -> None:
-    """Check that ``install_hooks`` may write the hooks, and that git would run them.
-
-    *config* has the settings of the repository alone: those of the user do not count there.
-    """
+    """Check that ``install_hooks`` may write the hooks, and that *config*'s git would run them."""
     own = os.path.join(git_dir, "hooks")
     if os.path.islink(own):
         raise Refused(
@@ -168,7 +165,6 @@ def find_unpinned(git_dir: str) -> str | None:
 
 
 def _runs_own_hooks(git_dir: str, config: GitConfig) -> bool:
-    """Check that no setting leads git to another hooks folder."""
     path = config.get(HOOKS_PATH)
     own = os.path.join(git_dir, PINNED[HOOKS_PATH])
     return path is None or os.path.realpath(os.path.join(git_dir, path)) == os.path.realpath(own)

@@ -35,8 +35,6 @@ class NoIdentity(Refused):
 
 
 class Committer(NamedTuple):
-    """Who makes commits."""
-
     identity: bytes
     """`name <email>`, as git accepts it."""
 
@@ -47,10 +45,8 @@ class Committer(NamedTuple):
 def find_committer(config: GitConfig, environ: Mapping[str, str]) -> Committer:
     """Return the committer as git finds it: variables, settings, the account.
 
-    Where git refuses its own guess, as the host has no domain, the guess is used.
-
-    Raises:
-        NoIdentity: a part is not set, and `user.useConfigOnly` forbids to guess it.
+    Where git refuses its own guess, as the host has no domain, the guess is used. NoIdentity: a
+    part is not set, and `user.useConfigOnly` forbids to guess it.
     """
     name = _find_part("name", config, environ)
     email = _find_part("email", config, environ) or environ.get("EMAIL")
@@ -121,15 +117,12 @@ def clean_identity(name: str, email: str) -> bytes:
 
 
 def is_clean(identity: bytes) -> bool:
-    """Check whether *identity* is as ``find_committer`` makes it."""
+    """Check whether ``find_committer`` could have made *identity*."""
     name, _, email = identity.decode(errors="replace").rpartition(" <")
     return clean_identity(_MARKS.sub(" ", name), email.removesuffix(">")) == identity
 
 
 def agent_identity(role: str, program: str) -> bytes:
-    """Return the author of a step: the role, and the program that played it.
-
-    The whole command is in the AgentConfig node; the author is for readers of `git log`.
-    """
+    """Return the author of a step, for readers of `git log`: the role, and its player's program."""
     address = _NOT_IN_EMAIL.sub("", program).replace("@", "")
     return clean_identity(role, f"{address or 'unknown'}@uwf")

@@ -19,8 +19,6 @@ _IN_BACKGROUND = '"$@" &'
 
 
 class ProgramFailed(StoreFailed):
-    """A program that the store needs is missing or failed."""
-
     code = "program-failed"
 
     def __init__(self, program: str, problem: str, *, hint: str | None = None) -> None:
@@ -28,8 +26,6 @@ class ProgramFailed(StoreFailed):
 
 
 class ProgramTooSlow(ProgramFailed):
-    """A program was killed since it took too long."""
-
     code = "program-too-slow"
 
     def __init__(self, program: str, timeout_s: float) -> None:
@@ -37,8 +33,6 @@ class ProgramTooSlow(ProgramFailed):
 
 
 class Ran(NamedTuple):
-    """How a program ended, and its output."""
-
     status: int
     """Its exit status; negative: the signal that killed it."""
 
@@ -60,12 +54,7 @@ def run_program(
     cwd: str | None = None,
     timeout_s: float | None = None,
 ) -> Ran:
-    """Run *argv* with *given* as its input until it ends, or for *timeout_s* if that is set.
-
-    Raises:
-        ProgramFailed: it could not be started.
-        ProgramTooSlow: it was killed after *timeout_s*.
-    """
+    """Run *argv* with *given* as its input; kill it after *timeout_s* if that is set."""
     try:
         ran = subprocess.run(
             argv,
@@ -91,10 +80,6 @@ def run_listener(
 
     At the timeout its process group is killed. Its streams are files: a process that it leaves in
     the background does not delay the return, and input that it does not read is no error.
-
-    Raises:
-        ProgramFailed: it could not be started.
-        ProgramTooSlow: it was killed after *timeout_s*.
     """
     with (
         tempfile.TemporaryFile() as stdin,
@@ -133,11 +118,8 @@ def run_listener(
 def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) -> None:
     """Start *argv* in the background, in a session of its own, without streams.
 
-    Its directory is /, so it keeps no other one busy. A shell starts it and ends, so that init
-    reaps it, and a long-running caller gets no zombie.
-
-    Raises:
-        ProgramFailed: it could not be started.
+    Its directory is /, so it keeps no other directory busy. A shell starts it and ends, so that
+    init reaps it, and a long-running caller gets no zombie.
     """
     try:
         subprocess.run(
@@ -155,6 +137,5 @@ def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) ->
 
 
 def _reason(error: OSError | ValueError | subprocess.CalledProcessError) -> str:
-    """Return why a program did not start, without the error number that Python adds."""
     reason = error.strerror if isinstance(error, OSError) else None
     return reason or str(error)

@@ -33,7 +33,6 @@ def _git_not_asked(why: str, problem: str, *, hint: str) -> Refused:
 
 
 def read_user_config(environ: Mapping[str, str]) -> GitConfig:
-    """Read the settings that hold outside of any repository."""
     config = _read_user_files(environ)
     why = _why_only_git_knows(config, environ)
     return config if why is None else _ask_git(why, _NO_REPOSITORY, environ)

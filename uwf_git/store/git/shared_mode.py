@@ -22,7 +22,6 @@ _ANY_EXECUTE = stat.S_IXUSR
 
 
 def is_shared(config: GitConfig) -> bool:
-    """Check whether a group may write the repository."""
     value = (config.get(NAME) or "").lower()
     if value in _GROUP_WORDS:
         return True
@@ -31,10 +30,7 @@ def is_shared(config: GitConfig) -> bool:
 
 
 def share_folder(path: str) -> None:
-    """Give the group the rights of the owner on everything in *path*.
-
-    Files of other users stay as they are; each has to do this for theirs.
-    """
+    """Give the group the rights of the owner on everything in *path*."""
     for folder, _folders, files in os.walk(path):
         _add_bits(folder, _FOLDER_BITS)
         for name in files:

@@ -1,7 +1,4 @@
-"""Set one setting in the git config of the user: the only write outside a store.
-
-`git config --global` does it, since git knows which of the possible files is used.
-"""
+"""Set a setting in the user's git config, by git: the only write outside a store."""
 
 from collections.abc import Mapping
 
@@ -11,11 +8,6 @@ from uwf_git.store.git.program import ProgramFailed, run_program
 
 
 def set_user_config(environ: Mapping[str, str], name: str, value: str) -> None:
-    """Set *name* to *value* for all stores of the user.
-
-    Raises:
-        ProgramFailed: there is no git, or it failed.
-    """
     git = find_program("git", environ)
     hint = f"put it into your ~/.gitconfig yourself: {name}"
     if git is None:

@@ -1,7 +1,4 @@
-"""refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree with a `nodes/` folder.
-
-Format: FORMAT.md, "Refs".
-"""
+"""refs/cas/nodes: nodes that were put by hand, kept from git's gc by a tree (FORMAT.md, "Refs")."""
 
 from collections.abc import Iterable, Iterator
 
@@ -24,8 +21,6 @@ _MOST_TRIES = 20
 
 
 class NodesMoved(Conflict):
-    """Other processes kept moving refs/cas/nodes."""
-
     code = "nodes-moved"
 
     def __init__(self) -> None:
@@ -59,7 +54,6 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
 
 
 def build_put_message(new: Iterable[NodeHash]) -> bytes:
-    """Return the message of a commit that adds the nodes *new*."""
     names = " ".join(sorted(name for name in new if name not in BUILTIN))
     trailers = [("Uwf-Event", "put"), ("Uwf-Format", str(FORMAT))]
     return build_message("cas", f"put {names or 'the built-in schemas'}", trailers=trailers)

@@ -103,8 +103,6 @@ class _Damaged(IndexUnusable):
 
 
 class Scan(NamedTuple):
-    """The nodes that a scan found in a ref."""
-
     ref: str
     tip: Oid | None
     """The commit that was scanned; None if a part of it could not be read."""
@@ -114,8 +112,6 @@ class Scan(NamedTuple):
 
 
 class IndexFile:
-    """The index, opened."""
-
     def __init__(self, path: str) -> None:
         self._path = path
         try:
@@ -155,7 +151,7 @@ class IndexFile:
             return [NodeHash(encode_u64(name + _HALF)) for (name,) in rows]
 
     def find_tip(self, ref: str) -> Oid | None:
-        """Return the commit at which *ref* was scanned; None if it was not, or not in full."""
+        """Return the commit at which *ref* was scanned in full; None without such a scan."""
         row = self._one("SELECT tip FROM source WHERE ref = ?", ref)
         tip = "" if row is None else str(row[0])
         return Oid(tip) if is_oid(tip) else None
@@ -166,18 +162,13 @@ class IndexFile:
         return "" if row is None else str(row[0])
 
     def is_whole(self) -> bool:
-        """Check that no row was lost or changed, so that a miss can be believed."""
         with self._guarded(), self._transaction("DEFERRED"):
             checks = self._execute("PRAGMA quick_check(1)").fetchall()
             seals = self._execute("SELECT total FROM seal").fetchall()
             return checks == [("ok",)] and seals == self._execute(_TOTAL).fetchall()
 
     def add(self, scans: Iterable[Scan], *, stamp: str | None = None) -> None:
-        """Add the nodes of *scans*; with *stamp* all refs of that packed-refs are now scanned.
-
-        Raises:
-            IndexUnusable: the file cannot be written, or another process is writing.
-        """
+        """Add the nodes of *scans*; with *stamp* all refs of that packed-refs are now scanned."""
         with self._guarded(), self._transaction("IMMEDIATE"):
             for scan in scans:
                 self._put_source(scan.ref, scan.tip or "")
@@ -218,7 +209,6 @@ class IndexFile:
                     self._put_source(known, "")
 
     def remove(self) -> None:
-        """Remove the file; other processes that have it open lose their changes."""
         self._close()
         for path in (self._path, self._path + "-journal"):
             with suppress(OSError):
@@ -280,11 +270,6 @@ class IndexFile:
 
 
 def open_index(path: str) -> IndexFile:
-    """Open the index at *path*; create it if it is missing or damaged.
-
-    Raises:
-        IndexUnusable: the file cannot be read or created.
-    """
     try:
         return IndexFile(path)
     except _Damaged:
@@ -308,8 +293,6 @@ _BATCH = 500
 
 
 class Advice(NamedTuple):
-    """In which refs to search for a node."""
-
     refs: tuple[str, ...]
     """Search these first."""
 
@@ -318,8 +301,6 @@ class Advice(NamedTuple):
 
 
 class IndexedNames(NamedTuple):
-    """The names in the index that begin with a prefix."""
-
     names: list[NodeHash]
     """Some may have been removed from the store."""
 
@@ -333,8 +314,6 @@ _T = TypeVar("_T")
 
 
 class NodeIndex:
-    """The index of a store, as one command uses it."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._path = store.local_path(_FILE)
@@ -349,11 +328,9 @@ class NodeIndex:
         self._is_complete = False
 
     def advise(self, name: NodeHash) -> Advice:
-        """Return the refs in which to search for the node *name*."""
         return self._query(lambda file: self._advise(file, name)) or NO_ADVICE
 
     def list_names(self, prefix: str) -> IndexedNames | None:
-        """List the nodes that begin with *prefix*; None if there is no usable index."""
         return self._query(lambda file: self._list_names(file, prefix))
 
     def learn(self, name: NodeHash, ref: str) -> None:
@@ -484,7 +461,6 @@ class NodeIndex:
 
 
 def _is_text(ref: str) -> bool:
-    """Check whether *ref* is UTF-8; other programs may create refs that are not."""
     try:
         ref.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,4 @@
-"""Node lookup: find a node in the store without knowing which ref keeps it.
-
-The index names the refs to search first; without an answer from it, all root refs are searched.
-"""
+"""Node lookup: find a node by the refs that the index names first, else by all root refs."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -26,8 +23,6 @@ _MOST_OPEN = 1000
 
 
 class NoSuchNode(Refused):
-    """No ref of this store keeps the node."""
-
     code = "no-such-node"
 
     def __init__(self, text: str) -> None:
@@ -39,7 +34,6 @@ class NoSuchNode(Refused):
 
 
 def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
-    """Tell that several nodes begin with the given prefix."""
     return Refused(
         f"{len(matches)} nodes begin with {text}: {name_some(matches)}",
         code="ambiguous-node",
@@ -49,8 +43,6 @@ def ambiguous_node(text: str, matches: list[NodeHash]) -> Refused:
 
 
 class NodeLookup:
-    """The nodes of one store, for as long as one command runs."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._opened: dict[str, tuple[NodeRoot, ...]] = {}
@@ -94,11 +86,7 @@ class NodeLookup:
             return [node.type]
 
     def resolve(self, prefix: str) -> NodeHash:
-        """Return the name of the node that begins with *prefix*; a full name is not looked up.
-
-        Raises:
-            NoSuchNode, Refused: no node or several begin with it.
-        """
+        """Return the name of the node that begins with *prefix*; a full name is not looked up."""
         if is_node_hash(prefix):
             return NodeHash(prefix)
         matches = {name for name in BUILTIN if name.startswith(prefix)}
@@ -110,7 +98,6 @@ class NodeLookup:
         return matches.pop()
 
     def roots(self) -> Iterator[NodeRoot]:
-        """Yield all node roots of the store."""
         yield from self._open(self._refs)
 
     @cached_property

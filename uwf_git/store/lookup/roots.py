@@ -28,14 +28,11 @@ from uwf_git.store.workflows.registry import WORKFLOWS
 
 
 class NodeRoot(NamedTuple):
-    """A commit whose tree keeps nodes, and its ref."""
-
     store: Store
     ref: str
     commit: CommitView
 
     def find(self, name: NodeHash) -> Node | None:
-        """Return the node *name*; None if it is not there."""
         nodes = self._folder()
         return None if nodes is None else find_node(self.store.objects, nodes, name)
 
@@ -44,14 +41,12 @@ class NodeRoot(NamedTuple):
         yield from find_names(self.store.objects, self._folder(), prefix)
 
     def lists(self, name: NodeHash) -> bool:
-        """Check whether the name *name* is there; its blob is not read."""
         try:
             return any(True for _name in self.names(name))
         except StoreDamaged:
             return False
 
     def list_readable(self, prefix: str) -> Iterator[NodeHash]:
-        """List the names that begin with *prefix*, in the folders that can be read."""
         with suppress(StoreDamaged):
             yield from self.names(prefix)
 
@@ -64,7 +59,6 @@ class NodeRoot(NamedTuple):
 
 
 def open_root(store: Store, ref: str) -> NodeRoot | None:
-    """Return the root at the tip of *ref*; None if it is missing or damaged."""
     try:
         oid = store.refs.find(ref)
         return None if oid is None else NodeRoot(store, ref, read_commit(store.objects, oid))
@@ -73,7 +67,7 @@ def open_root(store: Store, ref: str) -> NodeRoot | None:
 
 
 def open_roots(store: Store, ref: str) -> Iterator[NodeRoot]:
-    """Yield the roots of *ref*, newest first, up to the first that cannot be read."""
+    """Yield the roots of *ref*, newest first, up to the first root that cannot be read."""
     root = open_root(store, ref)
     while root is not None:
         yield root
@@ -129,7 +123,6 @@ def list_packed_roots(store: Store) -> Iterator[tuple[str, Oid]]:
 
 
 def is_root_ref(ref: str) -> bool:
-    """Check whether *ref* is the name of a root ref."""
     if "\0" in ref or "/../" in ref:
         return False
     return ref.startswith(_BELOW) or ref == NODES_REF

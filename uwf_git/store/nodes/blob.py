@@ -1,7 +1,4 @@
-"""Node blobs: a node as the bytes of a git blob, in JSON or text form, byte for byte reversible.
-
-Format: FORMAT.md, "Node files".
-"""
+"""Node blobs: a node as a git blob, in JSON or text form, reversible (FORMAT.md, "Node files")."""
 
 import re
 from typing import Any
@@ -29,8 +26,6 @@ _SHAPED = {name: plain_check(node.payload) for name, node in BUILTIN.items() if 
 
 
 class DamagedNode(StoreDamaged):
-    """A blob does not hold the node that its place names."""
-
     code = "damaged-node"
 
     def __init__(self, name: NodeHash, problem: str) -> None:
@@ -46,7 +41,6 @@ _ENCODED: ByteCache[tuple[int, int], tuple[Node, tuple[str, bytes]]] = ByteCache
 
 
 def encode_node(node: Node) -> tuple[str, bytes]:
-    """Return the suffix of the file name and the bytes of the blob for *node*."""
     known = BUILTIN.get(node.hash)
     is_builtin = known is not None and known.payload is node.payload
     if not (is_builtin or isinstance(node.payload, FrozenDict)):
@@ -69,7 +63,6 @@ def _encode(node: Node) -> tuple[str, bytes]:
 
 
 def decode_node(name: NodeHash, content: bytes) -> Node:
-    """Read the blob that is stored under *name*, and check it against the name."""
     try:
         type_hash, written, timestamp = _parse(content)
         payload = canonical(written)

@@ -44,13 +44,10 @@ NodeFileChangeKind = Literal["added", "replaced", "lost", "odd", "damaged"]
 
 
 def object_id(raw: bytes) -> ObjectID:
-    """Return an object id in hexadecimal."""
     return ObjectID(raw.hex().encode())
 
 
 class NodeFileChange(NamedTuple):
-    """One difference between two folders of nodes."""
-
     kind: NodeFileChangeKind
     path: str
     """From the top of the commit's tree."""
@@ -59,7 +56,7 @@ class NodeFileChange(NamedTuple):
     """The 20 bytes of the id of the blob that is there now; None if there is no node to read."""
 
     name: NodeHash | None = None
-    """The name of the node by its path; None if the path is no node's."""
+    """The name of the node by its path; None if the path is not the path of a node."""
 
     problem: str = ""
     """What is wrong with an ``odd`` or ``damaged`` entry."""
@@ -93,7 +90,6 @@ class NodeFolders:
         self._entries -= len(self._folders.pop(raw, ()))
 
     def find(self, nodes: bytes, name: NodeHash) -> bytes | None:
-        """Return the blob of the node *name* in the folder *nodes*, or None."""
         folder = self.get(nodes)
         for part in (name[0], name[1]):
             raw = _find_folder(folder, part.encode())
@@ -223,7 +219,7 @@ def _shown(key: bytes) -> str:
 
 
 class _Fan(Mapping[bytes, TreeEntry]):
-    """A folder of one-character folders as raw bytes: most commits change one entry of 32."""
+    """A folder of one-character folders as raw bytes: most commits change one of 32 entries."""
 
     __slots__ = ("content", "names")
 
@@ -238,7 +234,6 @@ class _Fan(Mapping[bytes, TreeEntry]):
         return RAW_TREE_MODE, raw
 
     def find(self, key: bytes) -> bytes | None:
-        """Return the id of the folder *key*, or None."""
         at = self.names.find(key) if len(key) == 1 else -1
         start = at * _FAN_STEP + _FAN_ID
         return None if at < 0 else self.content[start : start + 20]

@@ -38,19 +38,16 @@ class RawTree(ShaFile):
 
 
 def read_entries(objects: ObjectStore, oid: ObjectID) -> list[bytes]:
-    """Return the entries of a tree, raw."""
     # The object store keeps trees, and not what they are made of.
     entries: list[bytes] = _ENTRY.findall(get_tree(objects, oid).as_raw_string())
     return entries
 
 
 def build_tree(entries: list[bytes]) -> RawTree:
-    """Return the tree of raw entries."""
     return RawTree.from_string(b"".join(entries))
 
 
 def parse_entry(entry: bytes) -> tuple[bytes, int, ObjectID]:
-    """Return name, mode and object of a raw entry."""
     # No mode and no name holds the byte 0.
     head, _, raw = entry.partition(b"\0")
     mode, _, name = head.partition(b" ")
@@ -58,7 +55,6 @@ def parse_entry(entry: bytes) -> tuple[bytes, int, ObjectID]:
 
 
 def put_entry(entries: list[bytes], mode: int, name: bytes, oid: ObjectID) -> None:
-    """Add an entry, or replace the one of this name."""
     entry = b"%o %s\0%s" % (mode, name, bytes.fromhex(oid.decode()))
     order = _order(entry)
     place = bisect_left(entries, order, key=_order)
@@ -79,7 +75,6 @@ def _is_at(entries: list[bytes], place: int, order: bytes) -> bool:
 
 
 def _order(entry: bytes) -> bytes:
-    """Return the key by which git sorts the entries of a tree."""
     mode, _, name = entry.partition(b"\0")[0].partition(b" ")
     return name + b"/" if mode == _TREE_MODE else name
 
@@ -91,15 +86,12 @@ def _order(entry: bytes) -> bytes:
 # 3.4 KB). Format: FORMAT.md, "The tree of a thread commit".
 
 NODES = "nodes"
-"""The name of the folder in the tree of a commit."""
 
 FILE_MODE = stat.S_IFREG | 0o644
 TREE_MODE = stat.S_IFDIR
 
 
 class MissingNode(StoreDamaged):
-    """A node is missing from the thread that references it."""
-
     code = "missing-node"
 
     def __init__(self, name: NodeHash) -> None:
@@ -111,7 +103,6 @@ class MissingNode(StoreDamaged):
 
 
 def node_collision(name: NodeHash) -> StoreDamaged:
-    """Say that two payloads have the same 64-bit name."""
     return StoreDamaged(
         f"node {name} is there already with another payload",
         code="node-collision",
@@ -121,10 +112,7 @@ def node_collision(name: NodeHash) -> StoreDamaged:
 
 
 def find_node(objects: ObjectStore, nodes: ObjectID | None, name: NodeHash) -> Node | None:
-    """Return the node *name* from the folder *nodes*, checked; None if it is not there.
-
-    For single nodes: the object store caches the trees. `NodeFolders.find` is for whole walks.
-    """
+    """Return the node *name*, checked, or None; for single nodes, unlike `NodeFolders.find`."""
     oid = None if nodes is None else find_blob(objects, nodes, name)
     return None if oid is None else decode_node(name, get_blob(objects, oid))
 
@@ -154,7 +142,7 @@ def _leaves(
 
 
 def find_blob(objects: ObjectStore, nodes: ObjectID, name: NodeHash) -> ObjectID | None:
-    """Return the blob of the node *name* in the folder *nodes*; None if it is not there."""
+    """Return the blob of the node *name* in the folder *nodes*; None for a missing node."""
     tree = get_tree(objects, nodes)
     for part in (name[0], name[1]):
         key = part.encode()
@@ -173,14 +161,11 @@ def _find_in_leaf(leaf: Tree, name: NodeHash) -> ObjectID | None:
 
 
 class _Folder(NamedTuple):
-    """A folder that gets more entries."""
-
     oid: ObjectID | None
     before: Tree
     entries: list[bytes]
 
     def find(self, name: str) -> ObjectID | None:
-        """Return the folder *name* that was in it before."""
         key = name.encode()
         return self.before[key][1] if key in self.before else None
 
@@ -201,13 +186,11 @@ class GrownFolder:
         self.outgrown: set[ObjectID] = set()
 
     def open(self, objects: ObjectStore, folder: ObjectID | None) -> _Folder:
-        """Return a folder to put entries into; None is an empty one."""
         if folder is None:
             return _Folder(None, Tree(), [])
         return _Folder(folder, get_tree(objects, folder), read_entries(objects, folder))
 
     def make(self, folder: _Folder) -> ObjectID:
-        """Return the id of the folder with what was put into it."""
         tree = build_tree(folder.entries)
         if folder.oid is None:
             self.objects.append(tree)
@@ -259,21 +242,17 @@ def _check_same(kept: Node, node: Node) -> None:
 # What is the same in all is not read. Format: FORMAT.md, "Branches".
 
 _Entry: TypeAlias = tuple[int, ObjectID]
-"""Mode and object of a name."""
 
 
 class United(NamedTuple):
-    """A folder that is the union of others."""
-
     nodes: ObjectID | None
     objects: ObjectStore
-    """The store, with the new trees in it."""
 
     new: list[ShaFile]
     """The trees that the store may not have."""
 
     def without(self, outgrown: Collection[ObjectID]) -> list[ShaFile]:
-        """Return the new trees but those in whose place larger ones have come."""
+        """Return the new trees without those that larger trees have replaced."""
         return [each for each in self.new if each.id not in outgrown]
 
 
@@ -312,9 +291,9 @@ def unite_nodes(
 ) -> United:
     """Build the folder with every node of *folders*; nothing is written.
 
-    Of two files for one node the one with the earlier timestamp stays, then the one with the lower
-    id: any two who unite the same folders get the same one. With *base*, from which each of them
-    has grown, an entry that one of them alone changed is taken from it, and not read.
+    Of two files for a node the file with the earlier timestamp stays, then the file with the lower
+    id: all who unite the same folders get the same folder. Every folder has grown from *base*: an
+    entry that only one of them changed is taken from that folder, and not read.
     """
     different = list(dict.fromkeys(folders))
     if len(different) <= 1:

@@ -22,12 +22,11 @@ class ByteCache(Generic[Key, Value]):
         self._bytes = 0
 
     def get(self, key: Key) -> Value | None:
-        """Return the value, or None."""
         held = self._held.get(key)
         return None if held is None else held[0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """Hold *value*, which takes *size* bytes, unless it is too large or there already."""
+        """Hold *value*, which takes *size* bytes, unless the value is too large or held already."""
         if size > self._largest or key in self._held:
             return
         self._held[key] = value, size

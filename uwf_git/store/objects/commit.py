@@ -44,7 +44,6 @@ def check_clock(now_ms: int) -> None:
 
 
 def damaged_commit(oid: Oid, problem: str) -> StoreDamaged:
-    """Say that a commit is missing, or is not one that uwf writes."""
     return StoreDamaged(
         f"commit {oid} {problem}", code="damaged-commit", hint=GIVEN_BACK, commit=oid
     )
@@ -58,15 +57,12 @@ class Signing(NamedTuple):
 
     committer: bytes
     now_ms: int
-    """Milliseconds since 1970."""
 
     sign: Callable[[bytes], bytes] | None = None
     """Signs a commit's bytes (store/signatures/sign.py); None leaves it unsigned."""
 
 
 class CommitView(NamedTuple):
-    """A commit as read."""
-
     oid: Oid
     parents: tuple[Oid, ...]
     tree: ObjectID
@@ -77,8 +73,6 @@ class CommitView(NamedTuple):
 
 
 class CommitDraft(NamedTuple):
-    """A commit to be written."""
-
     tree: Tree
     parents: tuple[CommitView, ...]
     message: bytes
@@ -87,7 +81,6 @@ class CommitDraft(NamedTuple):
 
 
 def read_commit(objects: ObjectStore, oid: Oid) -> CommitView:
-    """Return the commit *oid*."""
     found = _HEADERS.match(read_raw_commit(objects, oid))
     if found is None:
         raise damaged_commit(oid, "is no commit that git would write")
@@ -107,7 +100,6 @@ def build_view(oid: Oid, headers: re.Match[bytes]) -> CommitView:
 
 
 def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
-    """Return the bytes of the commit *oid*, its signature included."""
     try:
         kind, content = objects.get_raw(ObjectID(oid.encode()))
     except KeyError:
@@ -118,14 +110,12 @@ def read_raw_commit(objects: ObjectStore, oid: Oid) -> bytes:
 
 
 def find_entry(objects: ObjectStore, commit: CommitView, name: str) -> ObjectID | None:
-    """Return the object that the commit's tree has under *name*, or None."""
     tree = get_tree(objects, commit.tree)
     key = name.encode()
     return tree[key][1] if key in tree else None
 
 
 def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> bytes:
-    """Return the content of the file *name* at the top of the commit's tree."""
     oid = find_entry(objects, commit, name)
     if oid is None:
         raise damaged_commit(commit.oid, f"has no {name}")
@@ -133,10 +123,7 @@ def read_commit_file(objects: ObjectStore, commit: CommitView, name: str) -> byt
 
 
 def write_commit(objects: ObjectStore, draft: CommitDraft, signing: Signing) -> Oid:
-    """Write a commit after the objects that it needs, and return its id; no ref moves.
-
-    Until a ref points at the commit, git may prune it.
-    """
+    """Write a commit after the objects that it needs; until a ref points there git may prune it."""
     commit = build_commit(draft, signing)
     # Two nodes in one folder list that folder twice; write each object once.
     needed = {obj.id: obj for obj in (*draft.objects, draft.tree, commit)}

@@ -29,15 +29,12 @@ class DulwichObjects(DiskObjectStore):
 
     @property
     def alternates(self) -> list[BaseObjectStore]:
-        """The objects that objects/info/alternates names."""
         return [other.by_dulwich for other in self._objects.others]
 
     def __contains__(self, sha: ObjectID | RawObjectID) -> bool:
-        """Check whether the object is here or in an alternate."""
         return sha in self._objects
 
     def get_raw(self, name: ObjectID | RawObjectID) -> tuple[int, bytes]:
-        """Return what `DurableObjects.get_raw` does."""
         return self._objects.get_raw(name)
 
     def get_unusual(self, oid: ObjectID) -> tuple[int, bytes]:

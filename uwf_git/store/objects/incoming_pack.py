@@ -39,7 +39,7 @@ DEFAULT_OBJECTS = 1_000_000
 DEFAULT_REFS = 100_000
 
 LONGEST_CHAIN = 4095
-"""The most deltas from an object to its base: git writes no longer chain (pack.depth)."""
+"""The most deltas from an object to its base: git writes no longer chains (pack.depth)."""
 
 _TALK_BYTES = 24 * 1024 * 1024
 # A line of git's list of refs; as Python values it takes ten times as much.
@@ -54,7 +54,7 @@ _TIMES_UNFOLDED = 8
 
 
 def transfer_too_large(what: str, most: str, *, setting: str | None = None) -> Refused:
-    """Say that a remote sends more than this store accepts; nothing of it was kept."""
+    """Return the error for a transfer above a limit; nothing of the transfer was kept."""
     raised = f"`git config --global {setting} NUMBER` accepts more; " if setting else ""
     return Refused(
         f"the remote sends {what}, and at most {most} are accepted; nothing was kept",
@@ -65,8 +65,6 @@ def transfer_too_large(what: str, most: str, *, setting: str | None = None) -> R
 
 
 class PackLimits(NamedTuple):
-    """What one pack may hold, and the refs that it is for."""
-
     most_blob_bytes: int = DEFAULT_BLOB_BYTES
     most_objects: int = DEFAULT_OBJECTS
     most_bytes: int | None = None
@@ -81,27 +79,23 @@ class PackLimits(NamedTuple):
         return max(_TALK_BYTES, self.most_refs * _REF_BYTES)
 
     def check_refs(self, refs: int) -> None:
-        """Raise `Refused` for so many refs that are new, or have moved."""
         if refs > self.most_refs:
             told = f"{refs} refs that are new or have moved"
             raise transfer_too_large(told, str(self.most_refs), setting=MAX_FETCH_REFS)
 
     def check_pack(self, size_bytes: int) -> None:
-        """Raise `Refused` for a pack of so many bytes."""
         most = _PACK_BYTES if self.most_bytes is None else self.most_bytes
         if size_bytes > most:
             told = f"a pack of more than {render_size(most)}"
             raise transfer_too_large(told, render_size(most), setting=MAX_FETCH_SIZE)
 
     def check_count(self, objects: int) -> None:
-        """Raise `Refused` for a pack of so many objects."""
         if objects > self.most_objects:
             raise transfer_too_large(
                 f"{objects} objects", str(self.most_objects), setting=MAX_FETCH_OBJECTS
             )
 
     def check_object(self, kind: str, size_bytes: int) -> None:
-        """Raise `Refused` for an object of this *kind* and size."""
         most = most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes)
         if size_bytes > most:
             raise transfer_too_large(
@@ -123,10 +117,7 @@ class PackLimits(NamedTuple):
             raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_CHAIN))
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
-        """Raise `Refused` if a pack unfolds to so many bytes.
-
-        With *again* all made bytes count, also bytes that were made several times.
-        """
+        """Raise `Refused` if a pack unfolds to so many bytes, *again* if made several times."""
         most = self.most_bytes
         if most is None:
             most = max(_LEAST_UNFOLDED, _TIMES_A_PACK * pack_bytes)
@@ -142,7 +133,8 @@ class PackLimits(NamedTuple):
 # git an object of any size. Source: gitformat-pack(5).
 
 FindBase = Callable[[bytes], tuple[int, bytes]]
-"""Returns kind and content of an object that is not in the pack; raises KeyError without one."""
+"""Returns kind and content of an object outside of the pack; raises KeyError for a missing object.
+"""
 
 _HEAD = struct.Struct(">4sII")
 _VERSIONS = (2, 3)
@@ -158,7 +150,6 @@ _NONE = -1
 
 
 def count_objects(beginning: bytes) -> int:
-    """Return the number of objects that a pack claims to hold."""
     if len(beginning) < _HEAD.size:
         raise ValueError("the pack is cut short")
     magic, version, count = _HEAD.unpack_from(beginning)
@@ -168,7 +159,7 @@ def count_objects(beginning: bytes) -> int:
 
 
 class IncomingPack:
-    """A pack in *file*, which can be written too: missing bases of deltas are appended."""
+    """A pack in a *file* that can also be written: missing bases of deltas are appended."""
 
     def __init__(self, file: IO[bytes], limits: PackLimits, find_base: FindBase) -> None:
         self._file, self._limits, self._find_base = file, limits, find_base
@@ -260,7 +251,6 @@ class IncomingPack:
         return len(self._offsets) - 1
 
     def _resolve(self, count: int) -> None:
-        """Name the deltas, from their bases on."""
         for number in range(count):
             if self._bases[number] == _NONE and self._kinds[number] in _KINDS:
                 self._follow(number)
@@ -322,7 +312,6 @@ class IncomingPack:
         return content
 
     def _own_bytes(self, number: int) -> bytes:
-        """Return what the pack has of an object: its content, or its delta."""
         at = self._offsets[number]
         head = self._read(at, _LONGEST_ENTRY_HEAD)
         kind, size, begin = read_entry_head(head)
@@ -340,7 +329,7 @@ class IncomingPack:
         self._limits.check_unfolded(self._made, self._size, again=True)
 
     def _hold(self, number: int, content: bytes) -> None:
-        """Hold the content of an object, in place of those held longest."""
+        """Hold the content of an object, and let go of the contents that were held longest."""
         if number in self._held:
             return
         self._held[number] = content
@@ -362,7 +351,7 @@ class IncomingPack:
         return self._add(at, self._end, kind, len(content), name)
 
     def _complete(self) -> bytes:
-        """Correct the number of objects and the checksum; return that."""
+        """Correct the number of objects and the checksum; return the checksum."""
         self._file.seek(0)
         self._file.write(_HEAD.pack(b"PACK", _VERSIONS[0], len(self._offsets)))
         self._file.flush()

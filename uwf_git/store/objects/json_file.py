@@ -14,8 +14,8 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 def encode_json(document: Any) -> bytes:
     """Return *document* as the bytes of a JSON blob: UTF-8, indented by two, a final newline.
 
-    What would be larger than a blob may be by default has no blanks: a number in 500 lists takes
-    1,000 of them, so that 2 MB could become 1 GB.
+    A document that would be larger than the default limit of a blob is written without blanks: a
+    number in 500 lists takes 1,000 of them, so that 2 MB could become 1 GB.
     """
     parts, left = [], DEFAULT_BLOB_BYTES - 1
     for part in _INDENTED.iterencode(document):
@@ -27,12 +27,10 @@ def encode_json(document: Any) -> bytes:
 
 
 def encode_compact(document: Any) -> bytes:
-    """Return *document* as the bytes of a JSON blob without blanks."""
     return _COMPACT.encode(document).encode() + b"\n"
 
 
 def decode_json(content: bytes) -> Any:
-    """Read a JSON blob."""
     try:
         return _DECODER.decode(content.decode())
     except RecursionError as error:

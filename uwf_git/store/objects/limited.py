@@ -39,8 +39,6 @@ _UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
 
 
 class ObjectSize(NamedTuple):
-    """The memory that reading an object takes."""
-
     kind: str
     """blob, tree, commit or tag."""
 
@@ -49,7 +47,6 @@ class ObjectSize(NamedTuple):
 
 
 def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
-    """Return the size of *oid*; None if it is missing or cannot be read at all."""
     sizes = (_size_on_disk(place, oid) for place in disk_places(objects))
     return next((size for size in sizes if size is not None), None)
 
@@ -82,7 +79,6 @@ def _size_in(pack: Pack, offset: int) -> ObjectSize | None:
 
 
 def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
-    """Return the size of an object in a pack that only dulwich reads."""
     for pack in place.by_dulwich.packs:
         # Suppressed: it is not there, or not to be read.
         with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
@@ -93,8 +89,6 @@ def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
 
 
 class _Pack(NamedTuple):
-    """One open pack, and the search in its index."""
-
     descriptor: int
     find_offset: Callable[[RawObjectID], int | None]
 
@@ -170,7 +164,6 @@ class LimitedObjects:
         return self._objects[sha1]
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content."""
         self._check_size(name)
         return self._objects.get_raw(name)
 
@@ -192,12 +185,10 @@ class LimitedObjects:
         objects: Iterable[tuple[ShaFile, str | None]],
         progress: Callable[..., None] | None = None,
     ) -> object:
-        """Write the objects into the store."""
         return self._objects.add_objects(objects, progress)
 
 
 def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:
-    """Return how large an object of this *kind* may be."""
     return {"blob": most_blob_bytes, "tree": _TREE_BYTES}.get(kind, _COMMIT_BYTES)
 
 

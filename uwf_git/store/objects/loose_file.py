@@ -16,8 +16,7 @@ _PIECE = 1024 * 1024
 def read_loose_file(path: str, oid: bytes, *, most_bytes: int) -> tuple[int, bytes] | None:
     """Return git's number of the object's kind, and its content, from the file at *path*.
 
-    None if the file is missing or damaged, holds another object than *oid*, or more than
-    *most_bytes*. dulwich does not check the content against the name.
+    None if the file is missing or damaged, another object, or too large. dulwich checks no name.
     """
     try:
         with open(path, "rb", buffering=0) as file:

@@ -25,8 +25,6 @@ _SAFE = "/:@!$&'()*+,;=[]{}|^~<>?#\"\\`"
 
 
 class BadMessage(StoreDamaged):
-    """The message of a commit is not one that uwf writes."""
-
     code = "bad-message"
 
     def __init__(
@@ -40,7 +38,6 @@ class BadMessage(StoreDamaged):
         )
 
     def of_commit(self, commit: str) -> "BadMessage":
-        """Return the same error with the id of the commit."""
         return BadMessage(self.problem, hint=self.hint or _HINT, **{**self.facts, "commit": commit})
 
 
@@ -74,7 +71,6 @@ def build_message(
 
 
 def build_subject(who: str, said: str) -> str:
-    """Return the subject ``<who>: <said>``."""
     return f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip()
 
 
@@ -117,7 +113,6 @@ def _check_format(version: str | None) -> None:
 
 
 def subject_of(message: bytes) -> str:
-    """Return the subject of a commit's message."""
     return message.partition(b"\n")[0].decode(errors="replace")
 
 
@@ -127,5 +122,4 @@ def body_of(message: bytes) -> str:
 
 
 def raw_body_of(message: bytes) -> str:
-    """Return the body of a commit's message as it is written; "" if it has none."""
     return "\n\n".join(message.decode(errors="replace").split("\n\n")[1:-1])

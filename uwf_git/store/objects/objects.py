@@ -78,7 +78,6 @@ BROKEN = (
 
 
 def damaged_object(oid: ObjectID, problem: str) -> StoreDamaged:
-    """Tell that a git object is missing, or its content does not match its id."""
     name = oid.decode(errors="replace")
     return StoreDamaged(
         f"git object {name} {problem}",
@@ -163,7 +162,6 @@ class DurableObjects:
         return found
 
     def __contains__(self, sha1: ObjectID | RawObjectID) -> bool:
-        """Check whether the object is here or in an alternate, damaged or not."""
         oid = _hex(sha1)
         if oid in self._packs or os.path.exists(self.loose_path(oid)):
             return True
@@ -204,7 +202,6 @@ class DurableObjects:
         return DulwichObjects(self)
 
     def list_packs(self) -> list[str]:
-        """List the paths of the packs that are here now, without ending."""
         self._packs.renew()
         return [os.path.join(self.pack_dir, name) for name in self._packs.names()]
 
@@ -213,7 +210,6 @@ class DurableObjects:
         return self._packs.names(unusual=True)
 
     def loose_path(self, oid: ObjectID) -> str:
-        """Return where git keeps the loose object *oid*."""
         # A name with other characters could lead out of the folder.
         if not valid_hexsha(oid):
             raise ValueError(f"{oid!r} is no object id")
@@ -261,7 +257,6 @@ class DurableObjects:
         return kind, content
 
     def add_object(self, obj: ShaFile) -> None:
-        """Write one object."""
         self.add_objects([(obj, None)])
 
     def add_objects(
@@ -296,8 +291,6 @@ class DurableObjects:
 
 
 class KeptPack(NamedTuple):
-    """A pack that no ref needs yet."""
-
     commits: frozenset[bytes]
     keep: KeepFile
 
@@ -332,12 +325,11 @@ def disk_places(objects: ObjectStore) -> Iterator[DurableObjects]:
 
 
 def has_object(objects: ObjectStore, oid: Oid) -> bool:
-    """Tell whether the object *oid* is there, damaged or not."""
+    """Check whether the object *oid* is here, damaged or not."""
     return ObjectID(oid.encode()) in objects
 
 
 def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
-    """Return the tree *oid*."""
     try:
         tree = objects[oid]
     except KeyError:
@@ -350,12 +342,10 @@ def get_tree(objects: ObjectStore, oid: ObjectID) -> Tree:
 
 
 def read_blob(objects: ObjectStore, oid: Oid) -> bytes:
-    """Return the content of the blob *oid*, to which a ref leads."""
     return get_blob(objects, ObjectID(oid.encode()))
 
 
 def get_blob(objects: ObjectStore, oid: ObjectID) -> bytes:
-    """Return the content of the blob *oid*."""
     try:
         kind, content = objects.get_raw(oid)
     except KeyError:

@@ -73,22 +73,19 @@ class Held(NamedTuple):
     """What the packs of a folder hold together, in bytes; packs have numbers of their own."""
 
     built: ByteCache[tuple[int, int], tuple[int, bytes]]
-    """The objects read last, by pack and offset: the next is often a delta against one."""
+    """The objects read last, by pack and offset: often the base of the next delta."""
 
     contents: ByteCache[int, bytes]
     """Small packs, whole."""
 
 
 class Stamp(NamedTuple):
-    """By what a file is known to be the same still."""
-
     number: int
     size: int
     changed_ns: int
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """Return the stamp of a file."""
     return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
@@ -110,11 +107,9 @@ class Pack:
 
     @property
     def path(self) -> str:
-        """The path of the pack itself."""
         return pack_of(self._path)
 
     def hold(self, content: bytes, index: bytes) -> None:
-        """Hold the content of the pack and its index, which were just written."""
         # Without stamps, the next `renew` would read them again: that is no harm.
         with suppress(FileNotFoundError):
             for path in (self._path, pack_of(self._path)):
@@ -123,21 +118,18 @@ class Pack:
         self._held.contents.put(self._number, content, len(content))
 
     def is_as(self, index: Stamp, content: Stamp) -> bool:
-        """Check whether what was read of the files is as they are now."""
         now = {self._path: index, pack_of(self._path): content}
         return all(now[path] == stamp for path, stamp in self._stamps.items())
 
     def unmap(self) -> None:
-        """Let go of what is mapped."""
         self._mapped = None
         if isinstance(self._index, mmap):
             self._index = None
 
     def find(self, name: bytes) -> tuple[int, bytes] | None:
-        """Return kind and content of the object *name*; None if it is not here.
+        """Return kind and content of the object *name*; None if the pack has no such object.
 
-        Raises:
-            FileNotFoundError: the pack is gone.
+        Raises FileNotFoundError if the pack is gone.
         """
         offset = self.find_offset(name)
         if offset is None:
@@ -148,11 +140,7 @@ class Pack:
         return kind, content
 
     def find_offset(self, name: bytes) -> int | None:
-        """Return where the object *name* is; None if it is not here.
-
-        Raises:
-            FileNotFoundError: the pack is gone.
-        """
+        """Return where the object *name* is, or None; FileNotFoundError: the pack is gone."""
         index = self._index or self._open_index()
         least, most = self._fan_out[name[0]], self._fan_out[name[0] + 1]
         if least == most:
@@ -172,7 +160,6 @@ class Pack:
         return offset
 
     def find_delta(self, offset: int) -> tuple[bytes, int] | None:
-        """Return the delta at *offset*, and where its base is; None if the object is whole."""
         content = self._open_content()
         if content[offset] >> 4 & 7 not in {OFS_DELTA, REF_DELTA}:
             return None
@@ -230,7 +217,6 @@ class Pack:
         self._held.built.put((self._number, offset), built, len(built[1]))
 
     def _read(self, content: bytes | mmap, offset: int) -> tuple[int, bytes, int | None]:
-        """Return kind and content of the entry at *offset*, and the offset of its base."""
         header = content[offset : offset + _HEADER_BYTES]
         kind, size, at = read_entry_head(header)
         base: int | None = None
@@ -277,10 +263,7 @@ def read_entry_head(entry: bytes) -> tuple[int, int, int]:
 
 
 def read_base_distance(entry: bytes, at: int) -> tuple[int, int]:
-    """Return how many bytes before the entry its base begins, and where that number ends.
-
-    Seven bits a byte, highest first, each number written in one way only.
-    """
+    """Return how far back the base begins, and where that number (highest 7 bits first) ends."""
     distance = entry[at] & 127
     while entry[at] & 128:
         at += 1
@@ -300,10 +283,7 @@ def read_number(content: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def find_pack_problem(path: str) -> str | None:
-    """Return why git does not read the pack at *path* with its index; None if it does.
-
-    A pack without an index is just being written, and not read.
-    """
+    """Return why git does not read the pack at *path*, also while it is being written; or None."""
     try:
         index, content = _map(path.removesuffix(".pack") + ".idx"), _map(path)
         return _find_mismatch(index, content) if index[:8] == _INDEX_BEGINNING else None
@@ -338,12 +318,10 @@ def _find_odd_length(index: bytes | mmap, count: int) -> str | None:
 
 
 def pack_of(index: str) -> str:
-    """Return the path or name of the pack with the *index*."""
     return index.removesuffix(INDEX) + PACK
 
 
 def _read_or_map(path: str) -> tuple[bytes | mmap, Stamp]:
-    """Return the content of a file, read if it is small, else mapped, and its stamp."""
     with open(path, "rb", buffering=0) as file:
         stamp = stamp_of(os.fstat(file.fileno()))
         if stamp.size > LARGEST_READ:

@@ -46,9 +46,9 @@ _Answer = TypeVar("_Answer")
 class PackFolder:
     """The packs in a folder; the list is renewed when an object is not found.
 
-    Packs come and go: each transition writes one, and they are united, by us and by git. Whoever
-    removes a pack has its objects elsewhere before, so what a removed pack held is in a new list.
-    Threads of the program may share it.
+    Packs come and go: each transition writes a pack, and we and git unite packs. Whoever removes a
+    pack has its objects elsewhere before, so a new list has what a removed pack held. Threads of
+    the program may share the folder.
     """
 
     def __init__(self, path: str) -> None:
@@ -73,7 +73,6 @@ class PackFolder:
         return None if name is None else self._ask(lambda pack: pack.find(name))
 
     def __contains__(self, oid: bytes) -> bool:
-        """Check whether the index of a pack has the object."""
         return self.ask(oid, lambda _pack, _offset: True) is not None
 
     def ask(self, oid: bytes, question: Callable[[Pack, int], _Answer | None]) -> _Answer | None:
@@ -173,7 +172,7 @@ class PackFolder:
             self._recent = (pack, *(each for each in recent if each is not pack))[:_MOST_RECENT]
 
     def _keep_recent(self) -> None:
-        """Forget which packs were asked last, of those that are not here any more."""
+        """Forget which of the packs that have gone were asked last."""
         packs = self._packs
         self._recent = tuple(pack for pack in self._recent if packs.get(pack.name) is pack)
 
@@ -200,7 +199,6 @@ class PackFolder:
         return False
 
     def _list(self) -> bool:
-        """List the packs; return whether there are others than before."""
         changed_ns, began_ns = os.stat(self._path).st_mtime_ns, time.time_ns()
         files = set(os.listdir(self._path))
         is_settled = os.stat(self._path).st_mtime_ns == changed_ns
@@ -235,7 +233,7 @@ def open_pack_folder(path: str) -> PackFolder:
 
 
 def _seen(changed_ns: int, began_ns: int) -> int:
-    """Return the time of a folder that was listed from *began_ns* on, or that it is not sure."""
+    """Return the time of a folder that was listed from *began_ns* on, or a mark for "not sure"."""
     # A second change within a tick of the clock would leave the same time.
     return changed_ns if began_ns - changed_ns > _TICK_NS else _NEVER
 

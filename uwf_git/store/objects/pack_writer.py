@@ -80,10 +80,10 @@ class KeepFile:
 
 
 def remove_dead_keep(path: str) -> bool:
-    """Remove the `.keep` at *path* if a writer of packs left it that is dead; tell whether it was.
+    """Remove the `.keep` at *path* if a dead writer of packs left it; return whether that was so.
 
-    Not what git or people wrote; not what a living writer holds; and of another machine, whose
-    locks may not be seen here, only what is a day old.
+    What git, people or a living writer hold stays; so does for a day what another machine wrote,
+    whose locks may not be visible here.
     """
     try:
         with hold_lock(path, wait=False, make=False) as descriptor:
@@ -97,10 +97,7 @@ def remove_dead_keep(path: str) -> bool:
 
 
 def is_kept(pack: str) -> bool:
-    """Check whether *pack*, a path without its ending, has a `.keep` of anybody.
-
-    Asked after the folder was listed, the answer holds: a `.keep` is older than the pack's name.
-    """
+    """Check whether *pack* has a `.keep` of anybody: for a listed pack the answer stays true."""
     return os.path.lexists(pack + KEEP)
 
 
@@ -148,7 +145,6 @@ def write_index(
 def format_index(
     *, names: bytes, crcs: Sequence[int], offsets: Sequence[int], pack_sum: bytes
 ) -> Iterator[bytes]:
-    """Return the content of the index, in parts."""
     order = sorted(range(len(offsets)), key=lambda at: _name(names, at))
     ordered = b"".join(_name(names, at) for at in order)
     _check_unique(ordered)
@@ -215,21 +211,15 @@ _MOST_TRIES = 5
 
 
 class Entry(NamedTuple):
-    """An object as it stands in a pack."""
-
     oid: bytes
-    """20 bytes."""
 
     crc: int
-    """The CRC-32 of the content."""
 
     content: bytes | memoryview
     """Kind, size, and the compressed object; no delta."""
 
 
 class PackRights(NamedTuple):
-    """How packs are written in a store."""
-
     durable: bool = True
     """They are forced to the disk."""
 
@@ -238,10 +228,7 @@ class PackRights(NamedTuple):
 
 
 class NewPack(NamedTuple):
-    """A pack that was written."""
-
     path: str
-    """Without its ending."""
 
     pack_bytes: bytes
     index_bytes: bytes
@@ -253,7 +240,6 @@ _BUILT: ByteCache[ObjectID, Entry] = ByteCache(1024 * 1024, largest=64 * 1024)
 
 
 def build_entry(obj: ShaFile) -> Entry:
-    """Return *obj* as it stands in a pack."""
     entry = _BUILT.get(obj.id)
     if entry is None:
         whole = obj.as_raw_string()
@@ -284,7 +270,6 @@ def write_pack(folder: str, entries: Sequence[Entry], rights: PackRights, *, kee
 
 
 def _build(entries: Sequence[Entry]) -> tuple[bytes, bytes]:
-    """Return the contents of the pack of *entries* and of its index."""
     offsets, at = array("Q"), _HEAD.size
     for entry in entries:
         offsets.append(at)
@@ -332,7 +317,7 @@ def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: 
 
 @contextmanager
 def _undone(path: str) -> Iterator[None]:
-    """Remove what has the name of the pack if it could not be finished."""
+    """Remove what has the name of the pack if the pack could not be finished."""
     try:
         yield
     except BaseException:

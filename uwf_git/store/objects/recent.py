@@ -40,7 +40,6 @@ class RecentObjects:
         return found
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content; raise as ``[]`` does."""
         found = self._kept.get(name)
         if found is None:
             found = self._objects.get_raw(name)
@@ -52,7 +51,6 @@ class RecentObjects:
         objects: Iterable[tuple[ShaFile, str | None]],
         progress: Callable[..., None] | None = None,
     ) -> object:
-        """Write the objects durably."""
         return self._objects.add_objects(objects, progress)
 
     def _keep(self, oid: ObjectID, found: tuple[int, bytes]) -> None:

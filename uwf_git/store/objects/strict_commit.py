@@ -41,8 +41,6 @@ _MESSAGE = re.compile(
 
 
 class Person(NamedTuple):
-    """An author or a committer, as written."""
-
     identity: bytes
     """``name <email>``."""
 
@@ -64,7 +62,6 @@ class StrictCommit(NamedTuple):
 
 
 def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
-    """Return the commit *oid* with its first violation of git's rules or FORMAT.md's."""
     content = read_raw_commit(objects, oid)
     found = _STRICT.match(content)
     if found is None:

@@ -27,8 +27,6 @@ _PACK = "copy the pack away, then `git unpack-objects -r` gives what is whole in
 
 
 class BadObjectFile(NamedTuple):
-    """A file of objects that git rejects."""
-
     name: str
     """Below objects/."""
 
@@ -37,7 +35,6 @@ class BadObjectFile(NamedTuple):
 
 
 def check_object_files(objects: str) -> Iterator[BadObjectFile]:
-    """Check every file of the folder *objects* that git would read."""
     yield from _check_loose(objects)
     for folder in ("pack", "info", "info/commit-graphs"):
         for file in _list(os.path.join(objects, folder)):
@@ -87,7 +84,6 @@ def _find_loose_problem(file: BinaryIO, oid: str) -> str | None:
 
 
 def _find_problem(path: str) -> str | None:
-    """Return what is wrong with a file that ends with the SHA-1 of what comes before."""
     if not path.endswith((*_CHECKED, "/multi-pack-index", "/commit-graph")):
         return None
     with open(path, "rb") as file:

@@ -48,7 +48,6 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
 
 
 def has_object(objects: ObjectStore, oid: Oid) -> bool:
-    """Check whether the object *oid*, of any kind, is here."""
     return ObjectID(oid.encode()) in objects
 
 
@@ -84,9 +83,9 @@ def _walk_commits(
 ) -> Iterator[CommitView]:
     """Yield the commits, each after all of its parents.
 
-    Only the difference of a tree to the parent's is listed. In the order newest first, a tree that
-    comes back (A, B, A again) would be listed without what A and B share, and the older A would
-    then be skipped as already listed.
+    Only the difference of a tree to the parent's tree is listed. In the order newest first, a tree
+    that comes back (A, B, A again) would be listed without what A and B share, and the older A
+    would then be skipped as already listed.
     """
     waiting: list[tuple[Oid, CommitView | None]] = [(tip, None)]
     seen: set[Oid] = set()
@@ -102,7 +101,7 @@ def _walk_commits(
 
 
 def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:
-    """Return the tree of the first parent; its objects are had already, or listed before."""
+    """Return the tree of the first parent, whose objects were had already or listed before."""
     if not commit.parents:
         return None
     try:

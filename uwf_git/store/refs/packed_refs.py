@@ -43,8 +43,6 @@ PACKED_HINT = (
 
 
 class BadPackedRefs(StoreDamaged):
-    """git could not read this packed-refs file."""
-
     code = "bad-packed-refs"
 
     def __init__(self, path: str, problem: str) -> None:
@@ -57,8 +55,6 @@ class BadPackedRefs(StoreDamaged):
 
 
 class PackedRow(NamedTuple):
-    """One ref of packed-refs, in bytes as it stands there."""
-
     oid: bytes
     name: bytes
     peeled: bytes
@@ -66,12 +62,10 @@ class PackedRow(NamedTuple):
 
 
 def read_packed_refs(git_dir: str) -> bytes:
-    """Return the content of packed-refs; b"" if there is no such file."""
     return read_if_there(os.path.join(git_dir, PACKED_REFS))
 
 
 def read_header(content: bytes) -> bytes:
-    """Return the header line of packed-refs with its newline; b"" if it has none."""
     return content[: content.find(b"\n") + 1] if content.startswith(b"#") else b""
 
 
@@ -88,10 +82,7 @@ def list_packed_refs(git_dir: str, *prefixes: str) -> Iterator[tuple[str, Oid]]:
 
 
 def _check_rows(path: str, content: bytes | mmap.mmap, start: int) -> None:
-    """Raise BadPackedRefs if a line of *content* behind *start* is no part of a row.
-
-    A binary search can miss rows on account of such a line anywhere in the file.
-    """
+    """Raise BadPackedRefs if *content* behind *start* has a bad line: a search could miss rows."""
     good = _ROWS.match(content, start)
     if good is not None and good.end() < len(content):
         raise _bad_line(path, content[good.end() :])
@@ -103,7 +94,6 @@ def _bad_line(path: str, rest: bytes) -> BadPackedRefs:
 
 
 def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
-    """Yield every row of *content*, which is all of the file at *path*."""
     row = _row_pattern(rb"refs/[^\n]+")
     at = len(read_header(content))
     while at < len(content):
@@ -115,12 +105,11 @@ def parse_packed_refs(path: str, content: bytes) -> Iterator[PackedRow]:
 
 
 def remove_packed_row(content: bytes, name: str) -> bytes:
-    """Return *content* of packed-refs without the row of *name*."""
     return _row_pattern(re.escape(os.fsencode(name))).sub(b"", content)
 
 
 def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | None]) -> bytes:
-    """Return *content*, of packed-refs at *path*, with these refs at these values; None: no row."""
+    """Return *content*, of packed-refs at *path*, with *changes*; None removes a row."""
     header = read_header(content) if content else PACKED_HEADER
     rows = {row.name: row for row in parse_packed_refs(path, content)}
     for name, oid in changes.items():
@@ -143,7 +132,6 @@ def open_packed_refs(path: str) -> "PackedRefs":
 
 
 def _row_pattern(name: bytes) -> re.Pattern[bytes]:
-    """Return the pattern of a row with the ref *name*: object id, name, peeled object id."""
     oid = rb"([0-9a-fA-F]{40})"
     return re.compile(
         rb"^" + oid + rb"[ \t\r](" + name + rb")\n(?:\^" + oid + rb"\n)?", re.MULTILINE
@@ -154,7 +142,6 @@ class PackedRefs:
     """A packed-refs file as it was when it was opened; a missing file is empty."""
 
     def __init__(self, path: str) -> None:
-        """Open the file at *path*."""
         self._path = path
         self._content = _map(path)
         self._start = 0
@@ -200,7 +187,7 @@ class PackedRefs:
         return self._asked * _ROWS_A_LOOKUP * _SHORTEST_ROW > self._end - self._start
 
     def _index_rows(self) -> dict[bytes, bytes]:
-        """Return all rows by name; none unless a search finds in order what it is asked for."""
+        """Return all rows by name; nothing unless a search finds the rows in the order of names."""
         whole = _ROWS.match(self._content, self._start)
         if whole is None or whole.end() < self._end:
             # git finds what its search happens upon.
@@ -211,7 +198,6 @@ class PackedRefs:
         return {name: oid for oid, name, _peeled in rows} if in_order else {}
 
     def add_row(self, name: str, oid: Oid) -> bytes:
-        """Return the content of the file with a row of *name*, which has none yet, at *oid*."""
         row = oid.encode() + b" " + os.fsencode(name) + b"\n"
         if not self._content:
             return PACKED_HEADER + row
@@ -219,7 +205,6 @@ class PackedRefs:
         return self._content[:at] + row + self._content[at:]
 
     def names(self, prefix: str) -> list[str]:
-        """List the names below *prefix* (which ends in a slash), prefix left off, in file order."""
         wanted = os.fsencode(prefix)
         start, end = self._start, self._end
         if self._is_sorted:
@@ -231,7 +216,6 @@ class PackedRefs:
         return line.findall(os.fsdecode(self._content[start:end]))
 
     def check(self) -> None:
-        """Raise BadPackedRefs if a line is no part of a row."""
         _check_rows(self._path, self._content, self._start)
 
     def _bisect(self, wanted: bytes) -> tuple[int, bool]:
@@ -272,10 +256,7 @@ _OPENED: FileMemory[PackedRefs] = FileMemory(8, largest=2**62)
 
 
 def _map(path: str) -> bytes | mmap.mmap:
-    """Read the file, or map it if it is large; git replaces it whole, so a map stays valid.
-
-    A map holds the file system, which could not be unmounted.
-    """
+    """Read the file, or map it if large (git replaces it whole); a map keeps the disk mounted."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size <= _LARGEST_READ:

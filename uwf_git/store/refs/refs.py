@@ -24,7 +24,7 @@ from uwf_git.store.refs.packed_refs import (
 # git-update-ref(1), git-pack-refs(1), gitrepository-layout(5).
 
 _MANY = 50
-"""So many refs are cheaper to write in packed-refs, which is replaced as a whole, than alone."""
+"""From so many refs on it is cheaper to replace packed-refs as a whole than to write each ref."""
 
 _FORCED: FileMemory[None] = FileMemory(64)
 """The folders above refs that this process has forced to the disk."""
@@ -35,14 +35,12 @@ def _force(folder: str) -> None:
 
 
 def read_loose(path: str) -> Oid | None:
-    """Read the loose ref in the file at *path*; None if it holds no object id."""
     with open(path, "rb") as file:
         content = file.read(1000).rstrip()
     return Oid(content.decode()) if _OID.fullmatch(content) else None
 
 
 def loose_names(folder: str) -> list[str]:
-    """List the loose refs in *folder*, in no order."""
     try:
         with os.scandir(folder) as entries:
             return [
@@ -53,8 +51,6 @@ def loose_names(folder: str) -> list[str]:
 
 
 class BadRef(StoreDamaged):
-    """A ref file does not hold an object id."""
-
     code = "bad-ref"
 
     def __init__(self, name: str) -> None:
@@ -67,8 +63,6 @@ class BadRef(StoreDamaged):
 
 
 class Refs:
-    """The refs of a git directory."""
-
     def __init__(
         self, git_dir: str, *, durable: bool, reached: Callable[[Oid], object] | None = None
     ) -> None:
@@ -80,11 +74,6 @@ class Refs:
         """Whether a ref was created, moved or deleted through this object."""
 
     def find(self, name: str) -> Oid | None:
-        """Return what *name* points at, or None if there is no such ref.
-
-        Raises:
-            BadRef: it holds no object id.
-        """
         path = os.path.join(self._git_dir, name)
         # Most look-ups of archived threads find none; asking takes a third of a failed open.
         if os.path.lexists(path):
@@ -107,11 +96,9 @@ class Refs:
         self._open_packed().check()
 
     def create(self, name: str, to: Oid) -> bool:
-        """Create *name* at *to*; return False and change nothing if it exists."""
         return self._write(name, None, to)
 
     def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
-        """Move *name* from *seen* to *to*; return False and change nothing if it is elsewhere."""
         return self._write(name, seen, to)
 
     def delete(self, name: str, *, seen: Oid) -> bool:
@@ -127,7 +114,7 @@ class Refs:
         """Create *to_name* at *to*, then delete *name*, which must be at *seen*; lock both.
 
         *to_name* is created in packed-refs, which git reads after all loose refs: a git that lists
-        the refs meanwhile finds one of both, whatever their order, and drops nothing.
+        the refs meanwhile finds at least one of the two refs, and drops nothing.
 
         Return False and change nothing if *name* is elsewhere or *to_name* exists. A crash in
         between leaves both refs.
@@ -149,11 +136,8 @@ class Refs:
     ) -> set[str]:
         """Move each ref from one value to another, None being no ref; return those that moved.
 
-        Many of them, or all *at_once*, go into packed-refs, which is replaced once: then no ref
-        that comes is missing while one that goes is gone. A crash leaves some of them moved.
-
-        Raises:
-            BadRef, BadPackedRefs: the refs cannot be read.
+        Many refs, or all *at_once*, go into packed-refs, which is replaced once: so no reader sees
+        a new ref missing and an old ref gone. A crash leaves some refs moved.
         """
         packed: set[str] = set()
         alone = set(changes)
@@ -170,7 +154,7 @@ class Refs:
     def _change_packed(
         self, changes: Mapping[str, tuple[Oid | None, Oid | None]]
     ) -> tuple[set[str], set[str]]:
-        """Move the refs that are packed only or nowhere; return them, and those to move alone."""
+        """Move the refs that are packed or nowhere; return them, and the refs to move alone."""
         rows: dict[str, Oid | None] = {}
         alone: set[str] = set()
         with self._packed_locked():
@@ -206,10 +190,7 @@ class Refs:
         return True
 
     def _packed_locked(self) -> AbstractContextManager[str]:
-        """Lock packed-refs while a ref is removed, as git does.
-
-        Otherwise a `git pack-refs` in between packs the value, and the removed ref is back.
-        """
+        """Lock packed-refs while a ref is removed, lest `git pack-refs` bring it back."""
         return hold_ref_lock(self._git_dir, PACKED_REFS, b"", durable=False)
 
     def _remove(self, name: str) -> None:

@@ -30,7 +30,6 @@ class BadRefFile(NamedTuple):
     """A file of refs that git rejects, or would not have written."""
 
     name: str
-    """Below the git directory."""
 
     problem: str
     hint: str
@@ -52,10 +51,7 @@ HEAD_HINT = "make it name the branch that it named: echo 'ref: refs/heads/main' 
 
 
 def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
-    """Yield each file below refs/ by its name, with its value or what is wrong with it.
-
-    Symbolic refs are left out if they name a ref.
-    """
+    """Yield each file below refs/ by name, with its value or its problem, but no symbolic refs."""
     for folder, folders, files in os.walk(os.path.join(git_dir, "refs")):
         folders.sort()
         for file in sorted(files):
@@ -79,7 +75,6 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
 
 
 def read_loose_content(path: str) -> bytes:
-    """Return the beginning of a ref's file, without white space at its end."""
     with open(path, "rb") as file:
         return file.read(1000).rstrip()
 

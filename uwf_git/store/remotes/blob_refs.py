@@ -12,12 +12,10 @@ from uwf_git.store.remotes.exchange import Parcel
 
 
 def name_blob(content: bytes) -> Oid:
-    """Return the id of a blob."""
     return Oid(Blob.from_string(content).id.decode())
 
 
 def hold_blobs(contents: Iterable[bytes]) -> ObjectStore:
-    """Hold blobs in memory, for a push."""
     objects = MemoryObjectStore()
     objects.add_objects([(Blob.from_string(each), None) for each in contents])
     return cast("ObjectStore", objects)

@@ -20,8 +20,6 @@ class Divergence(NamedTuple):
 
 
 class RemoteHeads:
-    """The heads that were last seen at all remotes, read once."""
-
     def __init__(self, store: Store) -> None:
         self._objects = store.objects
         self._heads = {
@@ -33,11 +31,9 @@ class RemoteHeads:
         }
 
     def find_thread(self, thread: str, here: Oid) -> Iterator[Divergence]:
-        """Yield the remotes from which *thread*, at *here*, has diverged."""
         return self._find((ARCHIVE, ACTIVE), thread, here)
 
     def find_workflow(self, name: str, here: Oid) -> Iterator[Divergence]:
-        """Yield the remotes from which the workflow *name*, at *here*, has diverged."""
         return self._find((WORKFLOWS,), name, here)
 
     def _find(self, prefixes: tuple[str, ...], name: str, here: Oid) -> Iterator[Divergence]:

@@ -9,26 +9,19 @@ from uwf_git.store.oid import Oid
 
 
 class FetchRequest(NamedTuple):
-    """The commits that a fetch asks for."""
-
     wants: list[Oid]
     haves: list[Oid]
     """Commits that are here with their history, the likeliest to be known to the remote first."""
 
 
 class Parcel(NamedTuple):
-    """What one push sends."""
-
     changes: Mapping[str, Oid | None]
     """The new value of each ref; None deletes it."""
 
     objects: list[ObjectID]
-    """The objects that the remote needs for them."""
 
 
 class PushReport(NamedTuple):
-    """What the remote did with a parcel."""
-
     statuses: dict[str, str | None]
     """By ref: None if it was changed, else the remote's reason."""
 

@@ -26,8 +26,6 @@ from uwf_git.store.store import Store, open_store
 
 
 class ReceivedObjects:
-    """The objects of a push, and behind them the objects of the store."""
-
     def __init__(self, paths: Iterable[str]) -> None:
         self.places = tuple(DurableObjects(path) for path in paths)
         """The object directories, in the order in which they are searched."""
@@ -44,7 +42,6 @@ class ReceivedObjects:
         raise KeyError(sha1)
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        """Return git's number of the object's kind, and its content."""
         for place in self.places:
             try:
                 return place.get_raw(name)
@@ -57,7 +54,6 @@ class ReceivedObjects:
         objects: Iterable[tuple[ShaFile, str | None]],
         progress: Callable[..., None] | None = None,
     ) -> object:
-        """Raise `Refused`."""
         del objects, progress
         raise Refused("nothing can be written while a push is being checked", code="not-writable")
 
@@ -142,8 +138,6 @@ _DEFAULT = PackLimits()
 
 
 class Incoming:
-    """One transfer."""
-
     def __init__(self, store: Store, folder: str, limits: PackLimits) -> None:
         self._store, self._folder, self._limits = store, folder, limits
         os.makedirs(os.path.join(folder, "pack"))
@@ -158,7 +152,6 @@ class Incoming:
         """What was written so far; whoever provides the folder closes it."""
 
     def write(self, content: bytes) -> int:
-        """Append bytes to the pack."""
         if len(self._head) < _PACK_HEAD_BYTES:
             self._head += content[:_PACK_HEAD_BYTES]
             # What is no pack at all is for `unpack` to tell.

@@ -1,7 +1,4 @@
-"""Limits of what a store receives, from its git config.
-
-An invalid value is an error, never ignored: the owner relies on the limit.
-"""
+"""Limits of what a store receives, from its git config; an invalid limit is an error."""
 
 import sys
 from typing import NamedTuple
@@ -26,8 +23,6 @@ _LONGEST_TIMEOUT_S = 24 * 3600
 
 
 class ReceiveLimits(NamedTuple):
-    """The largest blob of a push, and how long checking it may take."""
-
     most_blob_bytes: int
     timeout_s: int
 

@@ -1,8 +1,8 @@
 """Mirrors: remotes by which plain git takes back or deletes what happened to threads.
 
-`git clone --mirror` makes one: its `git fetch` moves each ref here to where it is there, also back
-over steps, and its `git push` deletes each ref there that is not here.
-Source: git-config(1), `remote.<name>.mirror`; git-fetch(1), "<refspec>".
+After `git clone --mirror`, `git fetch` moves each ref here to its value there, also back over
+steps, and `git push` deletes each ref there that is missing here. Source: git-config(1),
+`remote.<name>.mirror`; git-fetch(1), "<refspec>".
 """
 
 from uwf_git.errors import Refused, name_some
@@ -15,7 +15,7 @@ _SECTION = "remote."
 
 
 def refuse_mirror(config: GitConfig) -> None:
-    """Check that no remote is a mirror."""
+    """Raise `Refused` if a remote is a mirror."""
     names = list_mirrors(config)
     if names:
         a_mirror = "is a mirror" if len(names) == 1 else "are mirrors"
@@ -29,7 +29,6 @@ def refuse_mirror(config: GitConfig) -> None:
 
 
 def list_mirrors(config: GitConfig) -> list[str]:
-    """List the names of the remotes that are mirrors."""
     names = {name.rpartition(".")[0] for name in config.values if name.startswith(_SECTION)}
     found = (each.removeprefix(_SECTION) for each in names if _is_mirror(config, each))
     return sorted(found)

@@ -33,7 +33,7 @@ SHARED = ("threads", "archive", "workflows")
 """The folders below refs/ that are fetched and pushed."""
 
 CLAIMS = "refs/claims/"
-"""Who runs which thread, at a hub; neither fetched nor pushed with the threads."""
+"""The refs that say who runs which thread, at a hub; not fetched or pushed with the threads."""
 
 _DEFAULT = "origin"
 _OTHER_NAMES = ("threads", "hub", "uwf")
@@ -76,23 +76,17 @@ def _which_remote(known: list[str]) -> Refused:
 
 
 class Remote(NamedTuple):
-    """Another repository."""
-
     name: str
     url: str
-    """The URL as configured."""
 
     push_urls: tuple[str, ...] = ()
-    """The URLs to push to instead, if configured."""
 
     @property
     def tracking(self) -> str:
-        """The prefix of its tracking refs."""
         return f"{TRACKING}{self.name}/"
 
     @property
     def shown(self) -> str:
-        """Its URL without passwords."""
         return shown_url(self.url)
 
 
@@ -105,7 +99,6 @@ def is_remote_name(name: str) -> bool:
 
 
 def list_remotes(config: GitConfig) -> list[Remote]:
-    """List the remotes that have a URL, by name."""
     names = [name[len("remote.") : -len(_URL)] for name in config.values if _is_url(name)]
     return [_read(config, name) for name in sorted(names)]
 
@@ -124,10 +117,7 @@ def _read(config: GitConfig, name: str) -> Remote:
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
-    """Return the remote *name*; without a name the only one, else origin.
-
-    A project's own remotes count only where none was added by `uwf remote add`.
-    """
+    """Return the remote *name*, or else the only remote or origin, first of `uwf remote add`."""
     remotes = {remote.name: remote for remote in list_remotes(config)}
     if name is not None:
         if name not in remotes:
@@ -203,13 +193,11 @@ def _find_free_name(taken: Container[str]) -> str:
 
 
 def refspecs_of(name: str) -> list[tuple[str, str]]:
-    """Return the settings, by key, by which `git fetch` and `git push` carry what is shared."""
     fetched = [("fetch", f"+refs/{each}/*:{TRACKING}{name}/{each}/*") for each in SHARED]
     return [*fetched, *(("push", f"refs/{each}/*:refs/{each}/*") for each in SHARED)]
 
 
 def remove_remote_settings(store: Store, name: str) -> None:
-    """Remove the settings of the remote *name* from the repository's config."""
     path = _config_path(store)
     known = list_remotes(read_config_file(path))
     if name not in {remote.name for remote in known}:
@@ -228,11 +216,7 @@ _OTHERS = ("heads", "tags")
 
 
 def repair_remote(store: Store, name: str) -> None:
-    """Give the remote *name*, a mirror, the settings that `uwf remote add` writes.
-
-    Where the store has branches or tags, `git fetch` goes on to copy those. Only the repository's
-    own config is changed.
-    """
+    """Give the mirror *name* the settings of `uwf remote add`; branches and tags go on."""
     path = os.path.join(store.path, "config")
     own = read_config_file(path)
     section = f"remote.{name}"

@@ -10,7 +10,7 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 
 class Sides(NamedTuple):
-    """The refs of a thread on both sides; None where a ref does not exist."""
+    """The refs of a thread on both sides; None for a missing ref."""
 
     active: Oid | None
     archived: Oid | None
@@ -28,11 +28,6 @@ class Sides(NamedTuple):
 
 
 def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
-    """Read the refs of *thread* here, and those last seen at *remote*.
-
-    Raises:
-        BadRef: one of the refs holds no object id.
-    """
     # Active before archive: a thread archived in between is then seen in both, not in neither.
     return Sides(
         store.refs.find(ACTIVE + thread),

@@ -19,27 +19,23 @@ _REFS = "refs/"
 
 
 class SharedRefs(NamedTuple):
-    """The shared refs of one side, by thread id or workflow name."""
-
     threads: dict[str, Oid]
     archive: dict[str, Oid]
     workflows: dict[str, Oid]
 
     def find(self, kind: str, name: str) -> Oid | None:
-        """Return the value of refs/<kind>/<name>, or None."""
         return self._folder(kind).get(name)
 
     def rows(self) -> Iterator[tuple[str, str, Oid]]:
-        """Yield kind, name and value of each ref."""
         for kind in SHARED:
             yield from ((kind, name, oid) for name, oid in self._folder(kind).items())
 
     def find_tip(self, thread: str) -> Oid | None:
-        """Return the newest commit of a thread, active or archived; None if it is not there."""
+        """Return the newest commit of a thread, active or archived; None for an unknown thread."""
         return self.archive.get(thread) or self.threads.get(thread)
 
     def only(self, threads: Container[str]) -> "SharedRefs":
-        """Return only the refs of these threads, active or archived."""
+        """Return the refs of these threads alone, active or archived."""
         active, archived = (
             {name: oid for name, oid in folder.items() if name in threads}
             for folder in (self.threads, self.archive)
@@ -51,7 +47,6 @@ class SharedRefs(NamedTuple):
 
 
 def read_shared(store: Store, remote: Remote | None = None) -> SharedRefs:
-    """Read the shared refs of this store, or those last seen at *remote*."""
     prefix = _REFS if remote is None else remote.tracking
     found: dict[str, Oid] = {}
     for kind in SHARED:
@@ -86,7 +81,6 @@ def sort_refs(refs: Mapping[str, Oid]) -> tuple[SharedRefs, list[str]]:
 
 
 def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: SharedRefs) -> None:
-    """Move the tracking refs of *remote* from *seen* to *now*."""
     places = dict.fromkeys((kind, name) for side in (now, seen) for kind, name, _oid in side.rows())
     moves = {
         f"{kind}/{name}": (seen.find(kind, name), now.find(kind, name)) for kind, name in places
@@ -109,7 +103,6 @@ def track(
 
 
 def forget_tracking(store: Store, remote: Remote) -> None:
-    """Remove the tracking refs of *remote*."""
     moves: dict[str, tuple[Oid | None, Oid | None]] = {}
     for kind in SHARED:
         listed = list_refs(store.path, f"{remote.tracking}{kind}/")

@@ -66,8 +66,6 @@ if TYPE_CHECKING:
 
 
 class Credential(NamedTuple):
-    """A user name and password for one server."""
-
     username: str
     password: str
     description: str
@@ -77,13 +75,7 @@ class Credential(NamedTuple):
 def find_credential(
     url: RemoteUrl, git: str | None, environ: Mapping[str, str]
 ) -> Credential | None:
-    """Return the credential for *url* from git's helpers; None without one, or without git.
-
-    If no helper has one, git prompts on the terminal, unless GIT_TERMINAL_PROMPT is 0.
-
-    Raises:
-        ProgramFailed: git could not be started.
-    """
+    """Return the credential for *url* from git's helpers, or, if allowed, its prompt; or None."""
     if git is None:
         return None
     ran = _run(git, "fill", environ, _describe(url))
@@ -102,7 +94,6 @@ def report_credential(
     git: str | None,
     environ: Mapping[str, str],
 ) -> None:
-    """Report to git's helpers whether the server accepted *credential*."""
     if git is not None:
         _run(git, verdict, environ, credential.description)
 
@@ -129,8 +120,6 @@ _MOST_ERROR_BYTES = 64 * 1024
 
 
 class Meter:
-    """The bytes of one connection."""
-
     def __init__(self, most_bytes: int) -> None:
         self._left = self._most = most_bytes
 
@@ -155,7 +144,6 @@ class Meter:
 
 
 def open_meter(config: GitConfig) -> Meter:
-    """Return a meter for one connection of a store with this *config*."""
     return Meter(read_fetch_limits(config).most_talk_bytes)
 
 
@@ -194,8 +182,8 @@ def request_safely(
 ) -> Any:
     """Send a request by *request*, and follow redirects; return the answer of the last server.
 
-    Headers with a name in *private* (but the user agent), and Authorization, go to the server of
-    *remote* alone.
+    Only the server of *remote* gets Authorization and the headers whose name is in *private*
+    (except the user agent).
     """
     hidden = {"authorization", *(name.lower() for name in private)} - {"user-agent"}
     for _hop in range(_MOST + 1):
@@ -237,8 +225,6 @@ T = TypeVar("T")
 
 
 class Access(NamedTuple):
-    """A remote, and what is needed to connect to it."""
-
     url: RemoteUrl
     config: GitConfig
     environ: Mapping[str, str]
@@ -246,12 +232,10 @@ class Access(NamedTuple):
 
     @property
     def is_served_here(self) -> bool:
-        """Check whether it is a local path and no git is installed to serve it."""
         return self.url.kind == "path" and self.git is None
 
     @property
     def git(self) -> str | None:
-        """Return the path of git, or None if it is not installed."""
         return find_program("git", self.environ)
 
     def check_trusted(self, store: Store) -> None:
@@ -263,7 +247,6 @@ class Access(NamedTuple):
 
 
 def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
-    """Receive into *incoming* what *choose* requests by the refs of the remote."""
     haves = _Haves()
     meter = open_meter(access.config)
 
@@ -287,8 +270,6 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
 
 def list_refs_there(access: Access) -> dict[str, Oid]:
-    """List the shared refs and the claims of the remote."""
-
     def ask(client: GitClient, path: str) -> dict[str, Oid]:
         found = client.get_refs(path.encode(), ref_prefix=_PREFIXES).refs
         return _shared_refs({ref: oid for ref, oid in found.items() if oid is not None})
@@ -306,10 +287,7 @@ def _unpack(incoming: Incoming) -> None:
 def send_pack(
     access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool = False
 ) -> PushReport:
-    """Send the parcel that *pack* makes by the refs of the remote, out of *objects*.
-
-    A ref is changed only if it still has the value that *pack* saw.
-    """
+    """Send the parcel that *pack* makes of the refs there; refs that changed since are left."""
     try:
         return _Push(objects, pack).send(access, atomic=atomic)
     except AtomicUnsupported:
@@ -379,10 +357,10 @@ class _Haves:
     next = __next__
 
     def ack(self, sha: ObjectID) -> None:
-        """Ignore that the remote has one of them."""
+        """Ignore that the remote has the commit *sha*."""
 
     def nak(self) -> None:
-        """Ignore that the remote has none of them."""
+        """Ignore that the remote has no common commit."""
 
 
 def _shared_refs(refs: Mapping[Ref, ObjectID]) -> dict[str, Oid]:
@@ -462,10 +440,7 @@ def _run_on_client(
 
 
 def _watch_connections(stack: ExitStack, client: TraditionalGitClient, meter: Meter) -> None:
-    """Count what *client* reads, and close what it opens.
-
-    dulwich 1.2 does not close it when the server sends no git protocol.
-    """
+    """Count what *client* reads, and close what it opens, which dulwich 1.2 may leave open."""
     connect = client._connect  # noqa: SLF001 - what its subclasses are there to override
 
     def connect_and_remember(

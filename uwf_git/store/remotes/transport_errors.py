@@ -56,8 +56,6 @@ _BROKEN = (
 
 
 class RemoteFailed(StoreFailed):
-    """A remote cannot be reached, or breaks the protocol."""
-
     code = "remote-failed"
 
     def __init__(self, url: RemoteUrl, problem: str, *, hint: str | None = None) -> None:
@@ -69,8 +67,6 @@ class RemoteFailed(StoreFailed):
 
 
 class AtomicUnsupported(RemoteFailed):
-    """The remote does not support atomic pushes."""
-
     code = "atomic-unsupported"
 
 
@@ -113,7 +109,7 @@ def failures(url: RemoteUrl) -> Iterator[None]:
 
 
 def _find_problem(error: Exception) -> str | None:
-    """Return what an error says about the connection; None if it is not about that."""
+    """Return what an error says about the connection; None for an error about something else."""
     if isinstance(error, OSError):
         return error.strerror or str(error) or "it broke off"
     if isinstance(error, _BROKEN):
@@ -125,7 +121,7 @@ def _find_problem(error: Exception) -> str | None:
 
 
 def unauthorized(url: RemoteUrl, *, told: bool) -> RemoteFailed:
-    """Return the error for a server that requires a credential, or refused it (*told*)."""
+    """Return the error for a server that requires a credential, or refused ours (*told*)."""
     problem = "it refused the name and password" if told else "it asks for a name and password"
     return RemoteFailed(
         url,

@@ -36,7 +36,6 @@ _PASSWORD_IN_PLACE = re.compile(r"[^/:@]+:[^/@]*@[^/:]+[/:]")
 
 
 def bad_remote_url(url: str, problem: str) -> BadUsage:
-    """Say that a URL is malformed or not supported."""
     shown = _hide_password(url)
     return BadUsage(
         f"{shown if shown.isprintable() and shown else repr(shown)} {problem}",
@@ -48,15 +47,11 @@ def bad_remote_url(url: str, problem: str) -> BadUsage:
 
 
 class RemoteUrl(NamedTuple):
-    """The location of a remote."""
-
     kind: UrlKind
     text: str
-    """The URL, or the absolute path."""
 
     @property
     def shown(self) -> str:
-        """The URL without passwords."""
         return shown_url(self.text)
 
 
@@ -87,7 +82,7 @@ def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
 
 
 def _is_authority(authority: str) -> bool:
-    """Check the host and port; whatever does not parse, other code takes for another place."""
+    """Check the host and port: other code would read a malformed authority as another place."""
     found = _HOST.fullmatch(authority.rpartition("@")[2])
     if found is None or "\\" in authority or int(found[1] or 1) not in range(1, _HIGHEST_PORT + 1):
         return False

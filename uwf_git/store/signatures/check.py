@@ -51,19 +51,16 @@ _PROBLEMS = {
 
 
 class GpgCheck(NamedTuple):
-    """Checks signatures of one format with one program."""
-
     format: str
     program: str
     environ: Mapping[str, str]
     least_trust: str
-    """One of the TRUST_LEVELS: the least that a key needs to be trusted."""
+    """The least of the TRUST_LEVELS that a key needs to be trusted."""
 
     timeout_s: float | None = None
     """How long the program may take."""
 
     def check(self, payload: bytes, signature: bytes) -> Verdict:
-        """Return the verdict on *signature* for *payload*."""
         words = ["--keyid-format=long"] if self.format == "openpgp" else []
         with tempfile.NamedTemporaryFile(prefix="uwf-signature-") as file:
             file.write(signature)
@@ -134,8 +131,6 @@ _NOT_VALID_THEN = ("key has expired", "key is not yet valid")
 
 
 class SshCheck:
-    """Checks ssh signatures; remembers the principals of keys."""
-
     def __init__(
         self,
         program: str,
@@ -154,7 +149,6 @@ class SshCheck:
         self._seen: dict[bytes, str | None] = {}
 
     def check(self, payload: bytes, signature: bytes, *, time_s: int) -> Verdict:
-        """Return the verdict on *signature* for *payload*, committed at *time_s*."""
         with tempfile.NamedTemporaryFile(prefix="uwf-signature-") as file:
             file.write(signature)
             file.flush()
@@ -218,8 +212,6 @@ class SshCheck:
 
 
 class _Question(NamedTuple):
-    """One signature to check with ssh-keygen."""
-
     asker: SshCheck
     payload: bytes
     file: str
@@ -232,7 +224,6 @@ class _Question(NamedTuple):
         return self._ask("check-novalidate", "-n", _NAMESPACE)
 
     def verify(self, principal: str, *, even_revoked: bool = False) -> Verdict | None:
-        """Return the verdict if it is good for *principal*, else None."""
         words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self._when()]
         if self.asker.revoked is not None and not even_revoked:
             words += ["-r", self.asker.revoked]
@@ -280,7 +271,6 @@ def _verify_time(time_s: int) -> str:
 
 
 def _public_key(signature: bytes) -> bytes | None:
-    """Return the public key in a signature; None if it cannot be read."""
     armor = _ARMOR.match(signature)
     try:
         blob = binascii.a2b_base64(armor[1] if armor else b"")
@@ -297,7 +287,6 @@ def _string_at(blob: bytes, at: int) -> bytes | None:
 
 
 def _key_text(public_key: bytes) -> str:
-    """Return a key as in a line of the allowed signers."""
     kind = _string_at(public_key, 0) or b"?"
     return f"{kind.decode(errors='replace')} {base64.b64encode(public_key).decode()}"
 
@@ -313,20 +302,12 @@ _LONGEST_BYTES = 100_000
 
 
 class SignatureChecker:
-    """Checks signatures by the settings of one store."""
-
     def __init__(self, store: Store, environ: Mapping[str, str]) -> None:
         self._store = store
         self._environ = environ
         self._gpg = cache(self._make_gpg)
 
     def check(self, raw: bytes, *, time_s: int) -> Verdict:
-        """Return the verdict on the signature in the commit *raw*, committed at *time_s*.
-
-        Raises:
-            ProgramFailed: the program that checks signatures could not be started, or took too
-                long.
-        """
         payload, signatures = split_signature(raw)
         if not signatures:
             return Verdict("unsigned")
@@ -363,7 +344,6 @@ class SignatureChecker:
         return GpgCheck(name, program, self._environ, least, read_sign_timeout(self._store))
 
     def _find_file(self, what: str) -> str | None:
-        """Return the file that gpg.ssh.<what>File names; None if that is not set."""
         setting = f"gpg.ssh.{what}File"
         named = self._store.config.get(setting)
         if not named:
@@ -385,8 +365,7 @@ class SignatureChecker:
 def split_signature(raw: bytes) -> tuple[bytes, list[bytes]]:
     """Split a commit's bytes into the signed payload and its signatures (at most one is valid).
 
-    Headers that only begin with ``gpgsig`` are not part of the payload either; they count as
-    signatures if there is a ``gpgsig`` header as well.
+    Headers that begin with ``gpgsig`` are no payload, and signatures if ``gpgsig`` is there.
     """
     end = raw.find(b"\n\n") + 1 or len(raw)
     headers = _HEADER.findall(raw[:end])

@@ -38,7 +38,6 @@ Sign = Callable[[bytes], bytes]
 
 
 def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
-    """Tell that the settings require signed commits, and this one cannot be signed."""
     return Refused(
         f"the commit cannot be signed, as commit.gpgsign requires: {problem}",
         code="cannot-sign",
@@ -48,7 +47,6 @@ def cannot_sign(store: Store, problem: str, *, fix: str) -> Refused:
 
 
 def unfit_setting(store: Store, name: str, problem: str) -> Refused:
-    """Say that a git setting about signatures has an invalid value."""
     return Refused(
         f"{name} {problem}",
         code="unfit-setting",
@@ -58,8 +56,6 @@ def unfit_setting(store: Store, name: str, problem: str) -> Refused:
 
 
 class _Signer(NamedTuple):
-    """The program and the key to sign with."""
-
     store: Store
     environ: Mapping[str, str]
     program: str
@@ -67,11 +63,6 @@ class _Signer(NamedTuple):
     """A file or a public key; for gpg any name of a key; "": ask gpg.ssh.defaultKeyCommand."""
 
     def run(self, argv: Sequence[str], *, given: bytes = b"") -> Ran:
-        """Run the program, or one that names the key.
-
-        Raises:
-            ProgramFailed: it could not be started.
-        """
         timeout_s = read_sign_timeout(self.store)
         try:
             return run_program(argv, self.environ, given=given, timeout_s=timeout_s)
@@ -87,11 +78,7 @@ def git_config(store: Store) -> str:
 
 
 def build_signer(store: Store, environ: Mapping[str, str], *, committer: bytes) -> Sign:
-    """Return the function that signs a commit's bytes by the settings of *store*.
-
-    Checks the settings as far as possible without signing, so that a step fails before its agent
-    runs.
-    """
+    """Return the function that signs by the settings of *store*, checked before an agent runs."""
     read_sign_timeout(store)  # Checked here, used when there is something to sign.
     name = store.config.get("gpg.format") or "openpgp"
     if name not in SIGNATURE_FORMATS:
@@ -126,7 +113,6 @@ def read_sign_timeout(store: Store) -> int:
 
 
 def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -> str:
-    """Return the program for signatures of the format *name*."""
     setting = f"gpg.{name}.program"
     usual = SIGNATURE_FORMATS[name]
     named = store.config.get(setting)
@@ -142,10 +128,7 @@ def get_signature_program(store: Store, environ: Mapping[str, str], name: str) -
 
 
 def expand_path(store: Store, environ: Mapping[str, str], path: str) -> str:
-    """Return *path* from a setting of *store* as an absolute path, resolved as git does.
-
-    ``~/`` is the home; a relative path begins in the work tree, or in a bare repository.
-    """
+    """Return *path* from a setting, absolute: from ``~/``, the work tree, or a bare repository."""
     home = environ.get("HOME")
     if home and path.startswith("~/"):
         return os.path.join(home, path[2:])
@@ -205,7 +188,6 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
 
 
 def _key_command(store: Store) -> list[str]:
-    """Return the words of gpg.ssh.defaultKeyCommand."""
     command = store.config.get(_KEY_COMMAND)
     if not command:
         raise cannot_sign(

@@ -13,8 +13,6 @@ derived    there is none, and nobody made it: it follows from the commits before
 
 
 class Verdict(NamedTuple):
-    """The result of checking a commit's signature."""
-
     status: SignatureStatus
     format: str | None = None
     """``ssh``, ``openpgp`` or ``x509``; None if unknown."""
@@ -26,7 +24,6 @@ class Verdict(NamedTuple):
     """The fingerprint of the key that made it."""
 
     problem: str | None = None
-    """Why it is not good."""
 
     hint: str | None = None
     """What to do about it; the same text for every commit with the same problem."""

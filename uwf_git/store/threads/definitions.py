@@ -41,27 +41,22 @@ _PARSED: ByteCache[tuple[ObjectID, NodeHash, object], Any] = ByteCache(
 
 
 def get_workflow(snapshot: Snapshot, name: NodeHash) -> Workflow:
-    """Return the workflow *name*."""
     return _get(snapshot, name, parse_workflow)
 
 
 def get_role(snapshot: Snapshot, name: NodeHash) -> Role:
-    """Return the role *name*; raise as ``get_workflow``."""
     return _get(snapshot, name, parse_role)
 
 
 def get_graph(snapshot: Snapshot, name: NodeHash) -> Graph:
-    """Return the graph *name*; raise as ``get_workflow``."""
     return _get(snapshot, name, parse_graph)
 
 
 def get_flow(snapshot: Snapshot, name: NodeHash) -> "Flow":
-    """Return the flow *name*; raise as ``get_workflow``."""
     return _get(snapshot, name, parse_flow_node)
 
 
 def get_schema(snapshot: Snapshot, name: NodeHash) -> Any:
-    """Return the JSON Schema *name*."""
     return _get(snapshot, name, _payload)
 
 

@@ -22,16 +22,12 @@ _FULL_LENGTH = 26
 
 
 class Head(NamedTuple):
-    """The newest commit of a thread."""
-
     thread: ThreadId
     commit: Oid
     archived: bool
 
 
 class NoSuchThread(Refused):
-    """The store has no such thread."""
-
     code = "no-such-thread"
 
     def __init__(self, text: str) -> None:
@@ -60,8 +56,6 @@ class BranchNotBegun(Refused):
 
 
 class AmbiguousThread(Refused):
-    """Several threads have this prefix."""
-
     code = "ambiguous-thread"
 
     def __init__(self, text: str, matches: list[ThreadId], described: Sequence[str]) -> None:
@@ -74,8 +68,6 @@ class AmbiguousThread(Refused):
 
 
 class ThreadExists(Conflict):
-    """The id of a new thread is taken."""
-
     code = "thread-exists"
 
     def __init__(self, thread: ThreadId) -> None:
@@ -83,8 +75,6 @@ class ThreadExists(Conflict):
 
 
 class HeadMoved(Conflict):
-    """Another process moved the thread in the meantime."""
-
     code = "head-moved"
 
     def __init__(self, thread: ThreadId) -> None:
@@ -96,7 +86,6 @@ class HeadMoved(Conflict):
 
 
 def find_head(store: Store, thread: ThreadId) -> Head | None:
-    """Return the head of *thread*, or None if there is no such thread."""
     # In this order, a thread that is archived in between is found at least once.
     active = store.refs.find(ACTIVE + thread)
     archived = store.refs.find(ARCHIVE + thread)
@@ -106,11 +95,6 @@ def find_head(store: Store, thread: ThreadId) -> Head | None:
 
 
 def get_head(store: Store, thread: ThreadId) -> Head:
-    """Return the head of *thread*.
-
-    Raises:
-        NoSuchThread: there is no such thread.
-    """
     head = find_head(store, thread)
     if head is None:
         store.refs.check_packed()
@@ -119,18 +103,12 @@ def get_head(store: Store, thread: ThreadId) -> Head:
 
 
 def resolve_thread(store: Store, text: str) -> ThreadId:
-    """Return the thread whose id is *text* or begins with it; ``@`` is the newest, ``@2`` the next.
-
-    Raises:
-        NotAThreadId: no id can begin so.
-        NoSuchThread, AmbiguousThread: no thread or several threads begin so.
-        BranchNotBegun: it is a branch of a thread, and has no commit here.
-    """
+    """Return the thread whose id is *text* or begins so; ``@`` is the newest, ``@2`` the next."""
     return resolve_head(store, text).thread
 
 
 def resolve_head(store: Store, text: str) -> Head:
-    """Return the head of the thread whose id is *text* or begins with it; raise as above."""
+    """Return the head of the thread whose id is *text* or begins with it; as `resolve_thread`."""
     thread = parse_thread_id(text)
     try:
         return get_head(store, _resolve_prefix(store, text) if thread is None else thread)
@@ -140,11 +118,7 @@ def resolve_head(store: Store, text: str) -> Head:
 
 
 def parse_thread_id(text: str) -> ThreadId | None:
-    """Return *text* as the whole id of a thread, which need not exist; None if it is no whole id.
-
-    Raises:
-        NotAThreadId: no id can begin so.
-    """
+    """Return *text* if it is a whole thread id, whether or not the thread exists; else None."""
     if text.startswith(NEWEST):
         return None
     prefix = parse_thread_prefix(text)
@@ -204,11 +178,6 @@ def _is_archived(store: Store, thread: ThreadId) -> bool:
 
 
 def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
-    """Create the head of a new *thread* at *commit*.
-
-    Raises:
-        ThreadExists: its id is taken.
-    """
     if store.refs.find(ARCHIVE + thread) is not None or not store.refs.create(
         ACTIVE + thread, commit
     ):
@@ -219,11 +188,7 @@ def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
 
 
 def advance_head(store: Store, head: Head, to: Oid) -> Head:
-    """Move the head of an active thread to *to*; its first parent is the old head.
-
-    Raises:
-        HeadMoved: another process moved it first; nothing has changed.
-    """
+    """Move an active thread's head to *to*, whose first parent the head was, or raise HeadMoved."""
     # A crash can leave the active ref of an archived thread: no step may advance that.
     if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
         ACTIVE + head.thread, seen=head.commit, to=to
@@ -239,9 +204,6 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
     """End an active thread at *to*: create its archive ref, then remove the active one.
 
     A crash in between leaves both, and the archive ref counts.
-
-    Raises:
-        HeadMoved: another process moved it first; nothing has changed.
     """
     moved = store.refs.move(
         ACTIVE + head.thread, seen=head.commit, to_name=ARCHIVE + head.thread, to=to
@@ -255,11 +217,7 @@ def archive_head(store: Store, head: Head, to: Oid) -> Head:
 
 
 def replace_archive(store: Store, head: Head, to: Oid) -> None:
-    """Let an ended thread have the end *to*; the caller has another ref that keeps the old one.
-
-    Raises:
-        HeadMoved: its archive ref is elsewhere; nothing has changed.
-    """
+    """Let an ended thread have the end *to*; another ref of the caller keeps the old end."""
     if not store.refs.advance(ARCHIVE + head.thread, seen=head.commit, to=to):
         raise HeadMoved(head.thread)
     debug("4WQ7T0KD", "archive replaced", thread=head.thread, seen=head.commit, to=to)

@@ -46,14 +46,13 @@ def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iter
 
 
 def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
-    """Read the thread of which this one is a branch; None if it is none, or not in this store."""
     trunk = snapshot.get_trunk()
     head = None if trunk is None else find_head(store, trunk)
     return None if head is None else read_snapshot(store, head.commit)
 
 
 def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
-    """Read the outermost thread here of which this one is a branch; *snapshot* if it is none."""
+    """Read the outermost thread here that has this thread as a branch, or else *snapshot*."""
     while (trunk := read_trunk(store, snapshot)) is not None:
         snapshot = trunk
     return snapshot
@@ -85,8 +84,9 @@ _NODE_BYTES = 2000
 class StepChain:
     """The StepNodes of a thread at one commit, by their place: 0 is the first step.
 
-    *before* has, for a branch, how many steps the thread had that split, the thread around that,
-    and so on: so many of these are the first steps. Several Python threads may read at once.
+    For a branch, *before* has how many steps the thread had that split, then the thread around that
+    thread, and so on: so many of these steps are the first. Several Python threads may read at
+    once.
     """
 
     def __init__(self, snapshot: Snapshot, before: Sequence[int] = ()) -> None:
@@ -108,7 +108,6 @@ class StepChain:
         return self._length
 
     def get(self, place: int) -> Node:
-        """Return the step at *place*, from 0 to one less than the length."""
         back = self._length - 1 - place
         with self._lock:
             if not self._names:
@@ -133,10 +132,7 @@ class StepChain:
         return node
 
     def _follow(self, previous: NodeHash) -> None:
-        """Remember the next older name, unless the chain is a cycle: a forged one may be.
-
-        Brent's algorithm: compare with the name at the last power of two.
-        """
+        """Remember the next older name, unless a forged chain is a cycle (Brent's algorithm)."""
         if previous == self._marked:
             raise self._broken(previous)
         self._names.append(self._skip_starts(previous, newer=len(self._names)))
@@ -178,17 +174,14 @@ KEPT = "refs/uwf/kept/"
 
 
 def preserve_commit(store: Store, thread: ThreadId, commit: Oid) -> None:
-    """Protect *commit*, which could not become the head of *thread*, from gc."""
     store.refs.create(_ref(thread, commit), commit)
 
 
 def list_preserved(store: Store, thread: ThreadId) -> list[Oid]:
-    """List the preserved commits of *thread*."""
     return [Oid(name) for name in store.refs.names(f"{KEPT}{thread}/") if is_oid(name)]
 
 
 def list_preserved_threads(store: Store) -> list[ThreadId]:
-    """List the threads that have preserved commits."""
     # names() lists packed refs in subfolders, but loose ones only directly below the prefix.
     found = {name.partition("/")[0] for name in store.refs.names(KEPT) if "/" in name}
     with suppress(FileNotFoundError):
@@ -197,7 +190,7 @@ def list_preserved_threads(store: Store) -> list[ThreadId]:
 
 
 def release(store: Store, thread: ThreadId, commit: Oid) -> None:
-    """Remove the ref that preserves *commit*, if there is one: a thread reaches it now."""
+    """Remove the ref that preserves *commit*, if there is any: a thread reaches the commit now."""
     if store.refs.find(_ref(thread, commit)) is not None:
         store.refs.delete(_ref(thread, commit), seen=commit)
 

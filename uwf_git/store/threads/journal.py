@@ -37,8 +37,6 @@ _CHUNK = 1024 * 1024
 
 
 class Line(NamedTuple):
-    """One line of the journal."""
-
     word: Word
     thread: ThreadId
     commit: Oid
@@ -47,25 +45,21 @@ class Line(NamedTuple):
 
     @property
     def told(self) -> dict[str, Any]:
-        """The turn of an ``enter``, parsed."""
         turn: dict[str, Any] = json.loads(self.turn)
         return turn
 
 
 class Journal:
-    """The journal while its lock is held."""
-
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._header = os.pread(descriptor, _HEADER_LENGTH, 0)
 
     @property
     def name(self) -> str:
-        """The header, which identifies this journal; "" if none is begun."""
+        """The header, which identifies this journal; "" before a journal is begun."""
         return self._header.decode() if _HEADER.fullmatch(self._header) else ""
 
     def begin(self, lines: Iterable[Line]) -> None:
-        """Replace the journal by a new one with *lines*."""
         os.ftruncate(self._descriptor, 0)
         self._header = b"# uwf events 1 " + os.urandom(16).hex().encode() + b"\n"
         _write_all(self._descriptor, self._header + _encode(lines), 0)
@@ -73,8 +67,8 @@ class Journal:
     def read(self, start: int) -> tuple[list[Line], int] | None:
         """Return the lines from byte *start* on (0: the first line), and where they end.
 
-        None: the content is not a journal's. A last line without a newline is ignored: a killed
-        writer left it.
+        None: not a journal's content. A last line without a newline is ignored: its writer was
+        killed.
         """
         content = _read_all(self._descriptor, max(start, _HEADER_LENGTH))
         content = content[: content.rfind(b"\n") + 1]
@@ -97,11 +91,6 @@ class Journal:
 
 @contextmanager
 def hold_journal(store: Store) -> Iterator[Journal]:
-    """Hold the journal of *store*.
-
-    Raises:
-        LockingUnsupported, StoreFailed: it cannot be locked.
-    """
     with hold_lock(store.local_path(_FILE), wait=True) as descriptor:
         if descriptor is None:  # pragma: no cover (wait=True always yields a file)
             raise BlockingIOError

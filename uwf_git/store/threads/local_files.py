@@ -26,7 +26,7 @@ UNRECORDED, SLOW_TO_RECORD = "files-not-recorded", "files-slow-to-record"
 
 
 def note_once(store: Store, folder: str, thread: ThreadId, content: bytes) -> None:
-    """Note in *folder*, for a warning, what is wrong with *thread*, unless that is known."""
+    """Note in *folder*, for a warning, what is wrong with *thread*, unless it is noted already."""
     path = store.local_path(folder, thread)
     if not os.path.lexists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -34,7 +34,6 @@ def note_once(store: Store, folder: str, thread: ThreadId, content: bytes) -> No
 
 
 def take_notes(store: Store, folder: str) -> dict[ThreadId, bytes]:
-    """Return what is noted in *folder* of threads; each note once."""
     path = store.local_path(folder)
     names = sorted(filter(is_thread_id, os.listdir(path))) if os.path.isdir(path) else []
     told = {ThreadId(name): read_if_there(os.path.join(path, name)) for name in names}
@@ -50,15 +49,14 @@ _WORKDIRS: FileMemory[str | None] = FileMemory(256)
 
 
 def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
-    """Record that the agents of *thread* run in *path*."""
     replace_file(_file(store, thread), os.fsencode(path) + b"\n")
 
 
 def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | None" = None) -> None:
-    """Record that the agents of *thread* run in *path*, before any of them has.
+    """Record that the agents of *thread* run in *path*, before any agent has run.
 
-    The settings that git has there now are kept: an agent may change them. If those are *known*
-    that the project had before other agents ran in it, these are kept.
+    The settings that git has there now are kept: an agent may change them. Settings that are
+    *known* from before other agents ran there are kept instead.
     """
     kept = settings_file(store, thread)
     if kept is not None:
@@ -72,14 +70,13 @@ def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | No
 
 
 def settings_file(store: Store, thread: ThreadId) -> str | None:
-    """Return the user's own file that has the settings of git kept for *thread*."""
     if store.trust_file is None:
         return None
     return os.path.join(os.path.dirname(store.trust_file), SETTINGS, thread)
 
 
 def find_workdir(store: Store, thread: ThreadId) -> str | None:
-    """Return the work directory of *thread*, or None if this machine has none recorded."""
+    """Return the work directory of *thread*; None if this machine has no record of it."""
     return _WORKDIRS.read(_file(store, thread), _read_workdir)
 
 
@@ -104,7 +101,6 @@ def forget_settings(store: Store, thread: ThreadId) -> None:
 
 
 def workdirs_folder(store: Store) -> str:
-    """Return the folder that has one file for each thread."""
     return os.path.join(store.path, _FOLDER)
 
 
@@ -117,12 +113,10 @@ LOG_SUFFIX = ".log"
 
 
 def log_path(store: Store, thread: ThreadId) -> str:
-    """Return the path of the log of *thread*, which need not exist."""
     return store.local_path(LOGS, thread + LOG_SUFFIX)
 
 
 def forget_log(store: Store, thread: ThreadId) -> None:
-    """Remove the log of *thread*, if it exists."""
     remove_file(log_path(store, thread))
 
 
@@ -134,22 +128,18 @@ _SIZE_SUFFIX = ".size"
 
 
 def files_index(store: Store, thread: ThreadId) -> str:
-    """Return the path of the index of the files of *thread*, which may be deleted."""
     return store.local_path(FILES, thread + INDEX_SUFFIX)
 
 
 def files_size(store: Store, thread: ThreadId) -> str:
-    """Return the path of the file that says how many bytes are recorded for *thread*."""
     return store.local_path(FILES, thread + _SIZE_SUFFIX)
 
 
 def has_files(store: Store, thread: ThreadId) -> bool:
-    """Check whether files were recorded for *thread*, whose project is still asked for then."""
     return os.path.exists(files_size(store, thread))
 
 
 def forget_files(store: Store, thread: ThreadId) -> None:
-    """Remove what is here about the files of *thread*."""
     for path in (
         files_index(store, thread),
         files_size(store, thread),

@@ -37,7 +37,7 @@ def write_kill_request(store: Store, thread: ThreadId, reason: str) -> None:
 
 
 def find_kill_request(store: Store, thread: ThreadId) -> str | None:
-    """Return why *thread* is to end; None if no kill of it is under way."""
+    """Return why *thread* is to end; None if nobody ends it."""
     path = _path(store, thread, _KILL)
     # Each step asks twice, and next to none finds a request.
     if not os.path.lexists(path):
@@ -50,7 +50,6 @@ def find_kill_request(store: Store, thread: ThreadId) -> str | None:
 
 
 def forget_kill_request(store: Store, thread: ThreadId) -> None:
-    """Remove the request, if there is one."""
     remove_file(_path(store, thread, _KILL))
 
 
@@ -87,8 +86,6 @@ _STEP, _DRIVE, _STOP = "", ".drive", ".stop"
 
 
 class ThreadBusy(Conflict):
-    """Another process works on the thread."""
-
     code = "thread-busy"
 
     def __init__(self, thread: ThreadId, holder: Holder, *, hint: str = "") -> None:
@@ -111,7 +108,6 @@ def is_stopped(holder: Holder) -> bool:
 
 
 def _continue_hint(holder: Holder) -> str:
-    """Return what to type if the *holder* is a stopped process."""
     if not is_stopped(holder):
         return ""
     pid = holder["pid"]
@@ -122,8 +118,6 @@ def _continue_hint(holder: Holder) -> str:
 
 
 class ThreadLock:
-    """A held lock of a thread, which says what its holder does."""
-
     __slots__ = ("_file", "_holder")
 
     def __init__(self, file: HeldFile, holder: Holder) -> None:
@@ -131,11 +125,10 @@ class ThreadLock:
         self._holder = holder
 
     def say(self, role: str, agent: str = "") -> None:
-        """Write which role is being played and by which agent, for those who find it held."""
         self._write({"role": role, "agent": agent})
 
     def say_signing(self, program: str) -> None:
-        """Write that *program* signs a commit; "" when it has."""
+        """Write that *program* signs a commit; "" after the signature."""
         self._write({"signing": program})
 
     def _write(self, said: Holder) -> None:
@@ -149,7 +142,6 @@ _HELD = threading.local()
 
 @contextmanager
 def say_signing(program: str) -> Iterator[None]:
-    """Say in the locks that this thread of Python holds that *program* signs a commit."""
     locks: list[ThreadLock] = list(getattr(_HELD, "locks", ()))
     for lock in locks:
         lock.say_signing(program)
@@ -162,11 +154,7 @@ def say_signing(program: str) -> Iterator[None]:
 
 @contextmanager
 def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
-    """Hold *thread* while working on it.
-
-    Raises:
-        ThreadBusy: a living process holds it.
-    """
+    """Hold *thread* while working on it; raise ThreadBusy if a living process holds it."""
     check_clock(since_ms)
     with _lock(store, thread, _STEP, since_ms) as lock:
         yield lock
@@ -174,33 +162,21 @@ def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[Th
 
 @contextmanager
 def lock_drive(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
-    """Hold the right to drive *thread*, step after step.
-
-    Raises:
-        ThreadBusy: a living process drives it.
-    """
+    """Hold the right to drive *thread*, step after step."""
     with _lock(store, thread, _DRIVE, since_ms) as lock:
         yield lock
 
 
 @contextmanager
 def lock_stop(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[None]:
-    """Let no step of *thread* begin meanwhile.
-
-    Raises:
-        ThreadBusy: another process does the same.
-    """
+    """Let no step of *thread* begin meanwhile."""
     with _lock(store, thread, _STOP, since_ms):
         yield
 
 
 @contextmanager
 def lock_briefly(store: Store, thread: ThreadId) -> Iterator[None]:
-    """Hold *thread* for a moment without a named holder, so that others wait for it.
-
-    Raises:
-        ThreadBusy: a living process holds it.
-    """
+    """Hold *thread* for a moment without a named holder, so that others wait for it."""
     with _hold(store, thread, _STEP, {}):
         yield
 
@@ -226,26 +202,18 @@ def _hold(
 
 
 def find_holder(store: Store, thread: ThreadId) -> dict[str, Any] | None:
-    """Return who takes a step of *thread*, from its lock; None if no process does."""
     return find_file_holder(_path(store, thread, _STEP))
 
 
 def find_driver(store: Store, thread: ThreadId) -> dict[str, Any] | None:
-    """Return who drives *thread*, from its lock; None if no process does."""
     return find_file_holder(_path(store, thread, _DRIVE))
 
 
 def is_being_stopped(store: Store, thread: ThreadId) -> bool:
-    """Check whether a process is ending *thread*."""
     return find_file_holder(_path(store, thread, _STOP)) is not None
 
 
 def check_not_stopped(store: Store, thread: ThreadId) -> None:
-    """Check that no process is ending *thread*.
-
-    Raises:
-        ThreadBusy: one is.
-    """
     if is_being_stopped(store, thread):
         raise ThreadBusy(
             thread, {}, hint=f"it is being ended; `uwf thread show {thread}` tells by whom"
@@ -258,7 +226,7 @@ def has_lock_file(store: Store, thread: ThreadId) -> bool:
 
 
 def forget_lock(store: Store, thread: ThreadId) -> None:
-    """Remove the lock files of a thread that has ended; the caller holds the one of steps."""
+    """Remove the lock files of a thread that has ended; the caller holds the lock of steps."""
     # A process that waits for a removed file finds the name gone, and opens the path again.
     # The file of steps goes last: gc finds by it what a kill in between leaves.
     forget_kill_request(store, thread)

@@ -58,7 +58,6 @@ def build_thread_message(record: TransitionRecord, words: Words) -> bytes:
 
 
 def parse_thread_message(message: bytes) -> TransitionRecord:
-    """Read the record back from the message of a thread commit."""
     trailers = parse_trailers(message)
     unlisted = trailers.keys() - _LISTED
     if unlisted:
@@ -170,8 +169,6 @@ def _files(text: str) -> str:
 
 
 class NowFile(NamedTuple):
-    """A now.json: the state, and the document as it was written."""
-
     present: ThreadState
     document: Mapping[str, Any]
 
@@ -183,7 +180,6 @@ _SPLIT = b'"split": {'
 
 
 def parse_now(content: bytes) -> NowFile:
-    """Read the content of a now.json, or raise ``NotAPresent``."""
     if len(content) >= _LONG_BYTES and _SPLIT in content:
         return _parse_long(content)
     return _parse(content, lambda document: document)

@@ -17,10 +17,7 @@ _NEWEST = re.compile("@([1-9][0-9]{0,8})?")
 
 
 class ShortIds:
-    """The shortest beginning of each id that no other one has.
-
-    It has the symbols of the time at least, so that it stays unique while threads come.
-    """
+    """The shortest unique beginning of each id, with the time's symbols: new threads leave it."""
 
     def __init__(self, threads: Iterable[str]) -> None:
         self._all = sorted(threads)
@@ -30,7 +27,7 @@ class ShortIds:
         return place < len(self._all) and self._all[place] == thread
 
     def shorten(self, thread: str) -> str:
-        """Return the short id of *thread*, which need not be one of them."""
+        """Return the short id of *thread*, which need not be among these ids."""
         place = bisect_left(self._all, thread)
         around = self._all[max(place - 1, 0) : place + 2]
         alike = max((_count_alike(thread, each) for each in around if each != thread), default=0)
@@ -38,15 +35,11 @@ class ShortIds:
 
 
 def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
-    """Return the short ids of all threads of *store*, and of branches that may have *not_begun*."""
     return ShortIds({*_list_all(store), *not_begun})
 
 
 def find_newest(store: Store, text: str) -> ThreadId | None:
-    """Return the thread that ``@`` (the newest) or ``@2`` (the one before) names; None if none.
-
-    As in lists, a branch does not count where its thread is.
-    """
+    """Return the thread that ``@`` (newest) or ``@2`` names, without branches of threads here."""
     named = _NEWEST.fullmatch(text)
     if named is None:
         return None
@@ -59,10 +52,7 @@ def find_newest(store: Store, text: str) -> ThreadId | None:
 
 
 def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
-    """Return the branches whose ids begin with *text* and that nobody has begun here.
-
-    Each with the thread that has split into it.
-    """
+    """Return the branches, and their threads, whose ids begin so and that have not begun here."""
     prefix = "" if text.startswith("@") else parse_thread_prefix(text)
     found: dict[ThreadId, ThreadId] = {}
     for thread in list_threads(store, archived=False) if prefix else ():
@@ -105,7 +95,6 @@ def _list_all(store: Store) -> set[ThreadId]:
 
 
 def _read(store: Store, thread: ThreadId) -> Snapshot | None:
-    """Return a thread, whose start can be read; None if it is gone or damaged."""
     try:
         head = find_head(store, thread)
         snapshot = None if head is None else read_snapshot(store, head.commit)

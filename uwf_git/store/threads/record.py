@@ -27,15 +27,11 @@ from uwf_git.store.threads.snapshot import HEAD_FILE, NODES, NOW_FILE, START_FIL
 
 
 class NewCommit(NamedTuple):
-    """A commit of a thread that is ready to be written."""
-
     record: TransitionRecord
     words: Words
     present: ThreadState
-    """The content of its now.json."""
 
     nodes: tuple[Node, ...] = ()
-    """The nodes that it adds."""
 
     @property
     def said(self) -> str:
@@ -44,7 +40,6 @@ class NewCommit(NamedTuple):
 
 
 def read_standing(snapshot: Snapshot) -> Standing:
-    """Return where the thread stands at *snapshot*."""
     return Standing(snapshot.record, snapshot.get_present(), snapshot.commit.oid)
 
 
@@ -57,12 +52,10 @@ def build_next(
 
 
 def record_start(store: Store, new: NewCommit, signing: Signing) -> Oid:
-    """Write the first commit of a thread; the record's node is its StartNode."""
     return _record(store, new, signing, parent=None)
 
 
 def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing) -> Oid:
-    """Write the commit that follows *parent*."""
     return _record(store, new, signing, parent=parent)
 
 
@@ -105,7 +98,6 @@ def _record(store: Store, new: NewCommit, signing: Signing, *, parent: Snapshot 
 
 
 def write_draft(store: Store, draft: CommitDraft, new: NewCommit, signing: Signing) -> Oid:
-    """Write the commit of *new* as it was drafted."""
     commit = write_commit(store.objects, draft, signing)
     record = new.record
     debug("BPASMJSC", "commit written", thread=record.thread, event=record.event, commit=commit)

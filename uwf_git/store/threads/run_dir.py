@@ -36,8 +36,6 @@ MAX_REASON = 1000
 
 
 class RunDir(NamedTuple):
-    """The run directory of one turn, and the files beside it."""
-
     path: str
 
     @property
@@ -52,7 +50,6 @@ class RunDir(NamedTuple):
 
     @property
     def step_dir(self) -> str:
-        """The folder of the agent's own files."""
         return self.path + _FILES
 
     def get_check(self, number: int) -> "RunDir":
@@ -60,7 +57,6 @@ class RunDir(NamedTuple):
         return RunDir(os.path.join(self.path + _CHECKS, str(number)))
 
     def list_checks(self) -> list["RunDir"]:
-        """List the directories of the checks that have begun."""
         return _list_checks(self.path + _CHECKS)
 
     def hold_alive(self) -> AbstractContextManager[int | None]:
@@ -72,11 +68,9 @@ class RunDir(NamedTuple):
         return is_held(self.alive)
 
     def read_turn(self) -> str:
-        """Return what ``begin`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _TURN)
 
     def begin(self, turn: str) -> None:
-        """Discard an older run and write *turn*, the words that name the turn."""
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
         for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
@@ -85,11 +79,9 @@ class RunDir(NamedTuple):
         replace_file(self.path + _TURN, turn.encode(), durable=False)
 
     def write_env(self, document: str) -> None:
-        """Write the variables of the agent that are to be recorded."""
         replace_file(self.path + _ENV, document.encode(errors="replace"), durable=False)
 
     def read_env(self) -> str:
-        """Return what ``write_env`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _ENV)
 
     def write_prints(self, document: str) -> None:
@@ -97,7 +89,6 @@ class RunDir(NamedTuple):
         replace_file(self.path + _PRINTS, document.encode(), durable=False)
 
     def read_prints(self) -> str:
-        """Return what ``write_prints`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _PRINTS)
 
     def write_output_file(self, path: str) -> None:
@@ -105,7 +96,6 @@ class RunDir(NamedTuple):
         replace_file(self.path + _OUTPUT, path.encode(), durable=False)
 
     def read_output_file(self) -> str:
-        """Return what ``write_output_file`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _OUTPUT)
 
     def write_before(self, commit: str) -> None:
@@ -114,7 +104,6 @@ class RunDir(NamedTuple):
         replace_file(self.path + _BEFORE, commit.encode(), durable=False)
 
     def read_before(self) -> str:
-        """Return what ``write_before`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _BEFORE)
 
     def write_report(self, document: str) -> None:
@@ -122,11 +111,9 @@ class RunDir(NamedTuple):
         replace_file(self.path + _REPORT, document.encode(), durable=False)
 
     def read_report(self) -> str:
-        """Return what ``write_report`` wrote; empty if there is nothing readable."""
         return _read_text(self.path + _REPORT)
 
     def read_stop_reason(self) -> str | None:
-        """Return why the agent was stopped from outside; None if it was not."""
         try:
             with open(self.path + _STOPPED, encoding="utf-8", errors="replace") as file:
                 return file.read(MAX_REASON).rstrip("\n")
@@ -139,7 +126,6 @@ class RunDir(NamedTuple):
         replace_file(self.path + _STOPPED, told + b"\n", durable=False)
 
     def remove(self) -> None:
-        """Remove the directory and the files beside it."""
         # Moved away first: a daemon that the agent left behind may still make files there.
         with suppress(OSError):
             os.rename(self.step_dir, self.path + _REMOVED)
@@ -169,7 +155,6 @@ def runs_folder(store: Store, thread: ThreadId) -> str:
 
 
 def has_runs(store: Store, thread: ThreadId) -> bool:
-    """Return whether *thread* has a folder of run directories; this costs one stat."""
     return os.path.isdir(runs_folder(store, thread))
 
 
@@ -207,7 +192,6 @@ def is_any_alive(store: Store, thread: ThreadId) -> bool:
 
 
 def is_empty_and_removed(store: Store, thread: ThreadId) -> bool:
-    """Remove the folder of the run directories of *thread* if nothing is in it."""
     try:
         os.rmdir(runs_folder(store, thread))
     except OSError:
@@ -216,7 +200,6 @@ def is_empty_and_removed(store: Store, thread: ThreadId) -> bool:
 
 
 def remove_runs(store: Store, thread: ThreadId) -> None:
-    """Remove all run directories of *thread*."""
     _remove_folder(runs_folder(store, thread))
 
 

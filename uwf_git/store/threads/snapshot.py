@@ -39,8 +39,6 @@ _MS = 1000
 
 
 class Snapshot(NamedTuple):
-    """A thread at one of its commits."""
-
     objects: ObjectStore
     commit: CommitView
     record: TransitionRecord
@@ -48,7 +46,6 @@ class Snapshot(NamedTuple):
 
     @property
     def nodes(self) -> ObjectID:
-        """The tree with the nodes."""
         return self.get_entry(NODES)
 
     @property
@@ -61,7 +58,6 @@ class Snapshot(NamedTuple):
         return Oid(self.record.turn or self.commit.oid)
 
     def get_entry(self, name: str) -> ObjectID:
-        """Return the oid of the entry *name* in the commit's tree."""
         oid = find_entry(self.objects, self.commit, name)
         if oid is None:
             raise damaged_commit(self.commit.oid, f"has no {name}")
@@ -74,18 +70,16 @@ class Snapshot(NamedTuple):
 
     @property
     def body(self) -> str:
-        """The reason or the question, if there is one."""
         return body_of(self.commit.message)
 
     def get_node(self, name: NodeHash) -> Node:
-        """Return the node *name*, checked against its name."""
         node = find_node(self.objects, self.nodes, name)
         if node is None:
             raise MissingNode(name)
         return node
 
     def recorded_ms(self, node: Node) -> int:
-        """Return when this was recorded; if *node* was made in the same second, when that was.
+        """Return when this was recorded; in the second in which *node* was made, the node's time.
 
         git counts in seconds and nodes in milliseconds: otherwise the end of a thread would appear
         to precede its last step.
@@ -94,7 +88,6 @@ class Snapshot(NamedTuple):
         return node.timestamp if 0 <= node.timestamp - recorded_ms < _MS else recorded_ms
 
     def get_present(self) -> ThreadState:
-        """Return the state of the thread."""
         try:
             return parse_now(read_commit_file(self.objects, self.commit, NOW_FILE)).present
         except NotAPresent as error:
@@ -103,7 +96,6 @@ class Snapshot(NamedTuple):
             )
 
     def get_start(self) -> Node:
-        """Return the StartNode."""
         content = read_commit_file(self.objects, self.commit, START_FILE)
         try:
             node = identify_node(content)
@@ -116,7 +108,6 @@ class Snapshot(NamedTuple):
         return node
 
     def get_trunk(self) -> ThreadId | None:
-        """Return the thread of which this one is a branch; None if it is none."""
         parent = self.record.parent_thread
         # A thread that an agent began has a parent thread as well, and no place in it.
         if parent is None or "parent" not in self.get_start().payload:
@@ -131,7 +122,6 @@ class Snapshot(NamedTuple):
         return int(self.get_start().payload.get("depth", 0))
 
     def get_head_node(self) -> Node:
-        """Return the head of the chain: the newest StepNode, or the StartNode."""
         return self.get_node(self.record.node)
 
     def walk_chain(self) -> Iterator[Node]:
@@ -160,12 +150,10 @@ def _previous(node: Node) -> NodeHash | None:
 
 
 def read_snapshot(store: Store, oid: Oid) -> Snapshot:
-    """Read the thread commit *oid*."""
     return read_at(store.objects, oid)
 
 
 def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
-    """Read the thread commit *oid*."""
     commit = read_commit(objects, oid)
     try:
         return Snapshot(objects, commit, parse_thread_message(commit.message))
@@ -174,12 +162,10 @@ def read_at(objects: ObjectStore, oid: Oid) -> Snapshot:
 
 
 def get_typed(snapshot: Snapshot, name: NodeHash, kind: NodeHash) -> Node:
-    """Return the node *name*, which must be of the built-in type *kind*."""
     return check_type(snapshot.get_node(name), kind)
 
 
 def check_type(node: Node, kind: NodeHash) -> Node:
-    """Return *node* if it is of the built-in type *kind*."""
     if node.type != kind:
         title = BUILTIN[kind].payload["title"]
         raise DamagedNode(node.hash, f"stands in the place of a node of the type {title}")

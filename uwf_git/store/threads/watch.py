@@ -22,8 +22,6 @@ _TICK_S = 2.0
 
 
 class Tips(NamedTuple):
-    """The heads of all threads of a store."""
-
     heads: dict[ThreadId, Oid]
     bad: tuple[str, ...] = ()
     """The thread refs that hold no object id."""
@@ -33,8 +31,6 @@ class Tips(NamedTuple):
 
 
 class RefWatch:
-    """A watch over the threads of one store."""
-
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
         self._stamp: tuple[str, ...] = ()
@@ -43,7 +39,7 @@ class RefWatch:
         self._packed: dict[str, dict[ThreadId, Oid]] = {}
 
     def look(self) -> Tips | None:
-        """Return the heads; None if they cannot have changed since the last look."""
+        """Return the heads; None if nothing can have changed since the last look."""
         now, stamp = self._clock(), self._read_stamp()
         if stamp != self._stamp:
             self._stamp, self._since = stamp, now

@@ -41,8 +41,6 @@ _OWN = frozenset(name.encode() for name in (SOURCE_FILE, HEAD_FILE, NODES))
 
 
 class SourceFiles(NamedTuple):
-    """The files that a version was put from."""
-
     workflow: bytes
     included: Mapping[str, bytes] = MappingProxyType({})
     """By path relative to the workflow file."""
@@ -51,7 +49,6 @@ class SourceFiles(NamedTuple):
 def build_tree(
     source: SourceFiles, *, head: ObjectID, nodes: ObjectID
 ) -> tuple[Tree, list[ShaFile]]:
-    """Return the tree of a version, and its objects besides *head* and *nodes*."""
     top: dict[str, bytes] = {SOURCE_FILE: source.workflow, **source.included}
     tree, objects = _build_folder({tuple(path.split("/")): file for path, file in top.items()})
     tree[HEAD_FILE.encode()] = (FILE_MODE, head)
@@ -115,7 +112,6 @@ PUT, ROLLBACK, REMOVE = "put", "rollback", "remove"
 
 
 def no_such_workflow(text: str, near: list[str]) -> Refused:
-    """Say that the store has no workflow of that name."""
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     shown = text[:100] if text and text.isprintable() else repr(text[:100])
     return Refused(
@@ -127,8 +123,6 @@ def no_such_workflow(text: str, near: list[str]) -> Refused:
 
 
 class WorkflowMoved(Conflict):
-    """Another process added a version meanwhile."""
-
     code = "workflow-moved"
 
     def __init__(self, name: str) -> None:
@@ -140,8 +134,6 @@ class WorkflowMoved(Conflict):
 
 
 class Version(NamedTuple):
-    """One version of a workflow."""
-
     name: str
     commit: CommitView
     workflow: NodeHash
@@ -152,17 +144,14 @@ class Version(NamedTuple):
 
     @property
     def is_removed(self) -> bool:
-        """Check whether this version removes the workflow."""
         return self.event == REMOVE
 
 
 def list_names(store: Store) -> list[str]:
-    """List the names of the registry, sorted, removed ones included."""
     return store.refs.names(WORKFLOWS)
 
 
 def find_version(store: Store, name: str) -> Version | None:
-    """Return the newest version of the workflow *name*, or None."""
     oid = store.refs.find(WORKFLOWS + name)
     return None if oid is None else _read_version(store, name, oid)
 
@@ -186,11 +175,7 @@ def list_versions(store: Store) -> Iterator[Version]:
 
 
 def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
-    """Yield *newest* and the versions before it, down to the first.
-
-    Raises:
-        StoreDamaged, BadMessage: one is damaged; those after it were yielded.
-    """
+    """Yield *newest* and the versions before it, down to the first."""
     version = newest
     while version is not None:
         yield version
@@ -199,7 +184,6 @@ def walk_versions(store: Store, newest: Version | None) -> Iterator[Version]:
 
 
 def get_version_node(store: Store, version: Version, name: NodeHash) -> Node:
-    """Return the node *name* from the closure of a version."""
     nodes = find_entry(store.objects, version.commit, NODES)
     node = find_node(store.objects, nodes, name)
     if node is None:
@@ -252,7 +236,6 @@ def _write_again(
 
 
 def build_version_message(name: str, event: str, workflow: NodeHash, reason: str = "") -> bytes:
-    """Return the message of a version of the workflow *name*."""
     said = {PUT: "put", ROLLBACK: "rollback to", REMOVE: "removed"}[event]
     trailers = [
         ("Uwf-Event", event),
@@ -286,31 +269,22 @@ _SUFFIX = ".yaml"
 
 
 class ShippedFile(NamedTuple):
-    """A workflow file of the package."""
-
     name: str
     path: str
     root: str
-    """The folder of the file."""
 
 
 def list_shipped() -> list[ShippedFile]:
-    """List the shipped workflow files by name."""
     paths = sorted(_FOLDER.glob(f"*{_SUFFIX}"))
     return [ShippedFile(path.stem, str(path), str(_FOLDER)) for path in paths]
 
 
 def find_shipped(name: str) -> ShippedFile | None:
-    """Return the shipped file of the workflow *name*, or None."""
     return next((file for file in list_shipped() if file.name == name), None)
 
 
 def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
-    """Check whether the installed file of the workflow *name* names *agent*, or has it as a check.
-
-    *agent* is an AgentConfig payload. One of an older file no longer counts once another version
-    of uwf is installed.
-    """
+    """Check whether the installed file of the workflow *name* has this agent payload, or check."""
     file = find_shipped(name)
     if file is None:
         return False

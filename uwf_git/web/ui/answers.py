@@ -21,8 +21,6 @@ _STATUS_OF = {"too-busy": 503, "no-such-method": 405, "bad-body": 400, "system-e
 
 
 class Exact(NamedTuple):
-    """A value that is written as it is."""
-
     value: Any
 
 
@@ -33,20 +31,14 @@ class Html(str):
 
 
 class Created(NamedTuple):
-    """A document about something new."""
-
     document: dict[str, Any]
 
 
 class Picture(NamedTuple):
-    """An SVG picture."""
-
     svg: str
 
 
 class Asked(NamedTuple):
-    """A request as a route sees it."""
-
     params: Mapping[str, str]
     query: Mapping[str, str]
     body: dict[str, Any]
@@ -80,7 +72,6 @@ Describe = Callable[[BaseException], Told]
 
 
 def bad_body(name: str, problem: str) -> BadUsage:
-    """Say that a field of a body or of a query is wrong."""
     return BadUsage(
         f"{name or 'the body'}: {problem}",
         code="bad-body",
@@ -90,7 +81,6 @@ def bad_body(name: str, problem: str) -> BadUsage:
 
 
 def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> str:
-    """Return the text *name* of a body; "" if it has none."""
     value = body.get(name)
     if value is None and not needed:
         return ""
@@ -100,13 +90,11 @@ def take_text(body: Mapping[str, Any], name: str, *, needed: bool = False) -> st
 
 
 def check_names(body: Mapping[str, Any], *known: str) -> None:
-    """Check that a body has no other fields."""
     for name in body.keys() - set(known):
         raise bad_body(name, "there is no such field")
 
 
 def tell_error(told: Told, mask: Mask) -> tuple[int, dict[str, Any]]:
-    """Return the status and the document of an error."""
     status = _STATUS.get(told.exit_status, 500)
     if told.code in _MISSING:
         status = 404

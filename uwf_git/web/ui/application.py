@@ -53,8 +53,6 @@ def _no_such_method(method: str) -> BadUsage:
 
 
 class BodyRefused(Exception):
-    """The body was refused while it was read."""
-
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
@@ -64,8 +62,6 @@ _TOO_SLOW = Refusal(408, "too-slow", "the body did not come in time")
 
 
 class Application:
-    """The server's answers."""
-
     def __init__(self, site: Site, changes: Changes, describe: Describe) -> None:
         self._site, self._changes, self._describe = site, changes, describe
         self._readers, self._writers = Workers(_READERS), Workers(_WRITERS)
@@ -224,7 +220,6 @@ def refuse(refusal: Refusal) -> Response:
 
 
 def write_refusal(refusal: Refusal) -> bytes:
-    """Return the document of a refusal."""
     error = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
     return write_json({"error": error})
 

@@ -32,7 +32,6 @@ def is_asset(path: str) -> bool:
 
 
 def read_asset(path: str) -> tuple[str, bytes] | None:
-    """Return the media type and the content of the file at *path*; None if there is none."""
     if path == _PICTURES:
         return _TYPES["css"], STYLE_SHEET.encode()
     name = _FILES.get(path, path[1:])

@@ -1,7 +1,7 @@
 """What changed in the store, for all open pages: one watch for the server, and a number a change.
 
-A page that comes back says which number it has seen. Nothing is looked at while no page is open;
-what changed meanwhile is found by the first look after that.
+A page that comes back says which number it has seen. While no page is open nothing is looked at;
+the next page finds what changed.
 """
 
 import asyncio
@@ -32,8 +32,6 @@ class _Change(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What a stream has told, or can tell."""
-
     number: int
     logs: dict[ThreadId, int]
     problem: str | None
@@ -49,11 +47,7 @@ class StoreLook:
         self._looks = 0
 
     def look(self) -> frozenset[ThreadId]:
-        """Return the threads that have another tip, have gone, or are worked on otherwise.
-
-        Raises:
-            NotAStore: the store has gone.
-        """
+        """Return the threads that have another tip, have gone, or are worked on otherwise."""
         if find_git_dir(self._store.path) is None:
             raise NotAStore(self._store.path, "does not exist")
         changed: set[ThreadId] = set()
@@ -94,11 +88,9 @@ class Changes:
 
     @property
     def at(self) -> str:
-        """The number of the newest change."""
         return f"{self._start}-{self._number}"
 
     async def close(self) -> None:
-        """End all streams."""
         self.is_over = True
         async with self._changed:
             self._changed.notify_all()
@@ -155,7 +147,6 @@ class Changes:
         return int(number) if first <= int(number) <= self._number else None
 
     def _tell(self, told: _Known) -> list[dict[str, Any]]:
-        """Return the lines of what is known beyond *told*."""
         lines: list[dict[str, Any]] = []
         threads = frozenset(
             thread for each in self._seen if each.number > told.number for thread in each.threads

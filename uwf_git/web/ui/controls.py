@@ -42,8 +42,6 @@ def _steer(
     needed: bool = False,
     may_go: bool = True,
 ) -> Control:
-    """Return the control that records one event with a text of the person, called *name*."""
-
     def control(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
         check_names(body, name, *(("go",) if may_go else ()))
         act(task, take_text(body, name, needed=needed))
@@ -53,7 +51,6 @@ def _steer(
 
 
 def fork(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Start a thread that continues from a step of this one."""
     check_names(body, "commit", "reason", "go")
     return task.fork(at=take_text(body, "commit") or None, reason=take_text(body, "reason"))
 
@@ -100,12 +97,7 @@ def amend(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
 
 def answer(site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Record a person's answer to the question that was shown.
-
-    Raises:
-        HeadMoved: another question is open now.
-        AnswerRefused: the answer does not fit; its fact ``details`` names the fields.
-    """
+    """Record a person's answer to the question that was shown."""
     check_names(body, "question", "meta", "content", "note", "go")
     if "meta" not in body:
         raise bad_body("meta", "it is needed")
@@ -155,7 +147,6 @@ CONTROLS: Mapping[str, Control] = {
 
 
 def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
-    """Return the route of the control *verb*."""
     control = CONTROLS[verb]
 
     def route(site: Site, asked: Asked) -> dict[str, Any]:
@@ -178,10 +169,7 @@ def check_go(body: Body) -> bool:
 
 
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
-    """Return what was recorded; start a driver first if *body* asks for it.
-
-    What was recorded stays, also if the driver is refused: that is told beside it.
-    """
+    """Return what was recorded; start a driver first if *body* asks for it; a refusal is told."""
     if not check_go(body):
         return tell_drive(site, task)
     try:
@@ -207,6 +195,5 @@ def tell_drive(
     driver: dict[str, Any] | None = None,
     refused: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the answer of a control."""
     tip = get_head(site.open(), ThreadId(task.task_id)).commit
     return {"thread": task.task_id, "tip": tip, "driver": driver, "refused": refused}

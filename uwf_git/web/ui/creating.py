@@ -1,7 +1,4 @@
-"""New threads: the workflows that may be started here, and the start.
-
-Only what is trusted here is taken: the agents that are offered, and what comes with uwf.
-"""
+"""New threads: the workflows that may be started here, and the start, with trusted agents only."""
 
 from typing import Any
 
@@ -27,12 +24,10 @@ from uwf_git.web.ui.thread_view import draw
 
 
 def list_registered(site: Site, _asked: Asked) -> dict[str, Any]:
-    """List the workflows of the store, then those that come with uwf."""
     return {"workflows": list_startable(site.open())}
 
 
 def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return a workflow, and who would play its roles."""
     store = site.open()
     found = find_startable(store, asked.params["name"])
     workflow, nodes = found.workflow, {node.hash: node for node in found.closure}
@@ -69,7 +64,6 @@ def view_workflow(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def draw_workflow(site: Site, asked: Asked) -> Picture:
-    """Return the picture of a workflow."""
     found = find_startable(site.open(), asked.params["name"])
     nodes = {node.hash: node for node in found.closure}
     return draw(site, view_moves(found.workflow, nodes.__getitem__))

@@ -69,7 +69,6 @@ def begin_draft(site: Site, asked: Asked) -> Created:
 
 
 def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return what a drafting thread has come to."""
     store = site.open()
     thread = resolve_thread(store, asked.params["thread"])
     moment = read_moment(store, thread)
@@ -102,7 +101,6 @@ def view_draft(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def draw_draft(site: Site, asked: Asked) -> Picture:
-    """Return the picture of a draft."""
     store = site.open()
     draft = read_draft(store, site.place.cwd, asked.params["thread"])
     if draft.questions or not draft.judgement.name:

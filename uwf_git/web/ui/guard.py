@@ -78,10 +78,7 @@ NOT_JSON = Refusal(415, "not-json", "the body of a POST is application/json")
 
 
 def check_head(head: RequestHead, token: str, *, is_open: bool) -> Refusal | None:
-    """Return why a request is refused; None if it may be answered.
-
-    *is_open*: its path needs no token, since its answer holds no data.
-    """
+    """Return why a request is refused, or None; *is_open* paths need no token."""
     hosts = head.values(b"host")
     if len(hosts) != 1 or _HOST.fullmatch(hosts[0]) is None:
         return OTHER_HOST
@@ -100,7 +97,7 @@ def _is_own_page(head: RequestHead, host: str) -> bool:
 
 
 def _opens_page(head: RequestHead) -> bool:
-    """Check whether a browser opens the page itself, in a tab: from the file that leads to it.
+    """Check whether a browser opens the page in a tab, from the file that leads to the page.
 
     To a browser that file is another site. The page holds no data, and no other page may frame it.
     """

@@ -27,8 +27,6 @@ class _Line(NamedTuple):
 
 
 class _LiveLog:
-    """The lines of one thread's logs, numbered from 1."""
-
     def __init__(self, store: Store, thread: ThreadId, environ: Mapping[str, str]) -> None:
         self._reader = LogReader(store, LogRequest(thread, _FIRST, environ))
         self._lines: deque[_Line] = deque(maxlen=_MOST_KEPT)
@@ -57,7 +55,6 @@ class _LiveLog:
         }
 
     def close(self) -> None:
-        """Close the files."""
         self._reader.close()
 
 
@@ -70,11 +67,7 @@ class LiveLogs:
         self._lock = threading.Lock()
 
     def read(self, thread: ThreadId, after: int) -> dict[str, Any]:
-        """Return the lines of *thread* from number *after* on; 0: the last ones.
-
-        Raises:
-            NoSuchThread, StoreDamaged: there is no such thread, or it cannot be read.
-        """
+        """Return the lines of *thread* from number *after* on; 0: the last lines."""
         with self._lock:
             log = self._logs.get(thread)
             if log is None:

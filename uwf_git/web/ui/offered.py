@@ -1,7 +1,7 @@
 """The agents that the page offers in a directory, and takes: by an id, never a typed command.
 
-They are what is trusted there, the default agent of the user in the server's own directory, and a
-person. A function that plays in another program is none.
+They are what is trusted there, the user's default agent in the server's own directory, and a
+person; no function that plays in another program.
 """
 
 import json
@@ -18,7 +18,6 @@ from uwf_git.web.ui.site import Site
 
 
 def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
-    """List the agents that may run where a thread does, else where a new one would."""
     store, directory = site.open(), site.place.cwd
     if "thread" in asked.query:
         directory = find_directory(site, store, resolve_thread(store, asked.query["thread"]))
@@ -37,19 +36,16 @@ def list_agents(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
-    """Return where the agents of *thread* run."""
     return find_workdir(store, thread) or site.place.cwd
 
 
 def find_agent(site: Site, store: Store, name: str, field: str) -> Agent:
-    """Return the agent of this id, for a new thread."""
     return _find_one(find_agents(site.here(store), site.place.cwd), name, field)
 
 
 def read_agents(
     site: Site, store: Store, given: Any, roles: Collection[str], directory: str
 ) -> dict[str, Agent]:
-    """Return the agents that *given* names for *roles* by their ids."""
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):

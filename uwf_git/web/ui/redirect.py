@@ -38,7 +38,6 @@ def hold_redirect(store: Store, address: str) -> Iterator[str]:
 
 
 def _remove_left(folder: str) -> None:
-    """Remove the files of servers that were killed."""
     for name in os.listdir(folder):
         found = _NAME.fullmatch(name)
         if found and read_process_start(int(found[1])) is None:

@@ -32,8 +32,6 @@ _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 class Route(NamedTuple):
-    """One thing that is answered."""
-
     method: str
     path: str
     """With the names of its parts in braces."""
@@ -44,7 +42,6 @@ class Route(NamedTuple):
 
 
 def view_about(site: Site, _asked: Asked) -> dict[str, Any]:
-    """Return what the page is about."""
     return {
         "version": version("uwf"),
         "store": site.place.path,
@@ -82,7 +79,6 @@ def _take_number(query: Mapping[str, str], name: str) -> float | None:
 
 
 def read_log(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return the lines of a thread's log from a number on."""
     after = asked.query.get("after", "0")
     if not after.isdecimal() or len(after) > _MOST_DIGITS:
         raise bad_body("after", "the number of a line is needed")

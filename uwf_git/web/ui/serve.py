@@ -43,8 +43,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ServeRequest(NamedTuple):
-    """What is served, and to whom it is told."""
-
     store: Store
     caller: Caller
     agent: str | None
@@ -57,8 +55,6 @@ class ServeRequest(NamedTuple):
 
 
 class Listening(NamedTuple):
-    """A server that has begun to listen."""
-
     address: str
     """With the token in its fragment."""
 

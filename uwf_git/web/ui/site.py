@@ -14,8 +14,6 @@ from uwf_git.web.ui.stories import Stories
 
 
 class Site(NamedTuple):
-    """The store that the page shows."""
-
     place: Place
     new_thread_id: Callable[[], ThreadId]
     mask: Mask
@@ -26,9 +24,7 @@ class Site(NamedTuple):
     """Returns the number of the newest change that was seen."""
 
     def open(self) -> Store:
-        """Open the store."""
         return self.place.open()
 
     def here(self, store: Store) -> Here:
-        """Return where the threads of the page are started."""
         return Here(store, self.place.cwd, self.place.agent)

@@ -45,7 +45,6 @@ class Stories:
         return kept.entries
 
     def find(self, store: Store, head: Head, commit: str) -> dict[str, Any]:
-        """Return the entry that *commit* recorded, in the thread of *head* or a branch of it."""
         for entry in walk_entries(self.read(store, head)):
             if entry.get("commit") == commit:
                 return entry

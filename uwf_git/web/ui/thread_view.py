@@ -45,7 +45,6 @@ _PARTS = (
 
 
 def view_thread(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return the document of a thread, with all its events in short."""
     at, store = site.read_at(), site.open()
     head = resolve_head(store, asked.params["thread"])
     entries = site.stories.read(store, head)
@@ -108,7 +107,6 @@ def _view_present(site: Site, store: Store, head: Head) -> dict[str, Any]:
 def _list_children(
     site: Site, store: Store, head: Head, told: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the branches that the thread has now, and the threads that its agents started."""
     branches = [
         {
             "thread": each["thread"],
@@ -196,7 +194,6 @@ def _summarize(entry: dict[str, Any]) -> str | None:
 
 
 def view_entry(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return one event of a thread with its texts."""
     store = site.open()
     head = resolve_head(store, asked.params["thread"])
     entry = site.stories.find(store, head, asked.params["commit"])
@@ -261,7 +258,6 @@ def view_prompt(site: Site, asked: Asked) -> dict[str, Any]:
 
 
 def view_question(site: Site, asked: Asked) -> dict[str, Any]:
-    """Return what a person is asked, with the schema of the answer."""
     store, place = site.open(), site.place
     found = read_question(store, place.caller, asked.params["thread"], default=place.agent)
     context = get_context(store, found.thread)

@@ -34,7 +34,6 @@ class Workers:
         self._count, self._begun = count, 0
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
-        """Return what *function* returns, called in a thread."""
         if self._calls.qsize() >= self._most_waiting:
             raise TooBusy
         loop = asyncio.get_running_loop()
