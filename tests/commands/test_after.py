@@ -38,20 +38,6 @@ def test_store_is_packed_after_a_change_and_not_after_a_look(
     assert unpacked_in(world.store) == 0
 
 
-def test_packs_are_united_after_a_change_and_not_after_a_look(
-    world: World, thread: ThreadId
-) -> None:
-    write_blobs(world.store, MOST_PACKS)
-    world.reopen()
-    world.snapshot(thread)
-    assert follow_up(world.store, world.caller.environ) is None
-    assert packs(world) > MOST_PACKS
-
-    world.step(thread)
-    assert follow_up(world.store, world.caller.environ) is None
-    assert packs(world) == 1
-
-
 def test_a_large_union_is_made_in_the_background(world: World, thread: ThreadId) -> None:
     write_small_pack(world.store, [], size_bytes=600_000)
     write_small_pack(world.store, [], size_bytes=600_000)

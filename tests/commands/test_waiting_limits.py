@@ -11,7 +11,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
@@ -99,29 +99,6 @@ def test_limit_does_not_count_against_the_retries(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_limit_that_ends_at_another_time_after_all_is_believed_anew(world: World) -> None:
-    thread = world.begun()
-    hit(world, thread)
-    come(world, LATER_MS)
-    hit(world, thread, LATER_MS + 5000)
-
-    assert world.snapshot(thread).get_present().waiting == Waiting("writer", LATER_MS + 5000)
-    come(world, LATER_MS + 4999)
-    with pytest.raises(ThreadNotReady):
-        world.step(thread)
-    assert troubles(world) == []
-
-
-def test_resume_lets_it_try_at_once(world: World) -> None:
-    thread = world.begun()
-    hit(world, thread)
-
-    assert resume_thread(world.store, world.caller, thread).status == "ready"
-
-    assert world.step(thread).depth == 1
-    assert troubles(world) == []
-
-
 def test_pause_outlasts_the_limit(world: World) -> None:
     thread = world.begun()
     hit(world, thread)
@@ -149,14 +126,6 @@ def test_limit_that_was_hit_while_it_was_paused_is_waited_for_afterwards(world: 
     with pytest.raises(ThreadNotReady, match="waits until"):
         world.step(thread)
     assert troubles(world) == []
-
-
-def test_wait_for_a_person_is_not_resumed(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, command="human")
-
-    with pytest.raises(WrongStatus):
-        resume_thread(world.store, world.caller, thread)
 
 
 def test_agent_of_the_kit_that_reports_a_limit_makes_the_thread_wait(world: World) -> None:

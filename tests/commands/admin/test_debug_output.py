@@ -1,5 +1,4 @@
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,12 +59,6 @@ def test_anything_else_is_a_file_whatever_the_flag_says(
         "x",
     ]
     assert path.stat().st_mode & 0o077 == 0
-
-
-def test_home_may_be_named(tmp_path: Path) -> None:
-    passed_on = switch_on_debug_log({"UWF_DEBUG": "~/debug.log"}, cwd=str(tmp_path))
-
-    assert passed_on["UWF_DEBUG"] == os.path.join(os.environ["HOME"], "debug.log")
 
 
 def test_keys_and_secrets_of_the_environment_are_masked(tmp_path: Path) -> None:

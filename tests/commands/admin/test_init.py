@@ -7,7 +7,6 @@ from refusing import refuses
 
 from uwf_git.commands.admin.init import init_store
 from uwf_git.errors import Refused
-from uwf_git.store.discover import find_store
 
 Git = Callable[..., str]
 
@@ -37,33 +36,6 @@ def test_project_keeps_everything_it_has(tmp_path: Path, git: Git) -> None:
     assert git("status", "--porcelain", cwd=tmp_path) == ""
 
 
-def test_store_is_found_from_below(tmp_path: Path, git: Git) -> None:
-    git("init", "-q", cwd=tmp_path)
-    init_store(".", str(tmp_path), os.environ)
-    deep = tmp_path / "a" / "b"
-    deep.mkdir(parents=True)
-
-    found = find_store(None, str(deep), os.environ, create=False)
-
-    assert found.path == str(tmp_path / ".git")
-
-
-def test_second_time_changes_nothing(tmp_path: Path) -> None:
-    init_store("new.git", str(tmp_path), os.environ)
-    config = (tmp_path / "new.git" / "config").read_bytes()
-
-    made = init_store("new.git", str(tmp_path), os.environ)
-
-    assert not made.created
-    assert (tmp_path / "new.git" / "config").read_bytes() == config
-
-
-def test_without_a_path_it_is_the_user_s_own() -> None:
-    made = init_store(None, "/", os.environ)
-
-    assert made.store.path == os.path.join(os.environ["HOME"], ".uwf", "store.git")
-
-
 def test_repository_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path, git: Git) -> None:
     git("init", "-q", "--object-format=sha256", cwd=tmp_path)
     config = (tmp_path / ".git" / "config").read_bytes()
@@ -81,15 +53,6 @@ def test_path_of_a_file_is_refused(tmp_path: Path) -> None:
         init_store("file", str(tmp_path), os.environ)
 
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_folder_with_other_files_is_not_filled_with_a_repository(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-
-    with refuses("not-empty"):
-        init_store(".", str(tmp_path), os.environ)
-
-    assert os.listdir(tmp_path) == ["notes.txt"]
 
 
 def test_killed_init_is_completed(tmp_path: Path) -> None:

@@ -19,11 +19,6 @@ def allowed(world: World) -> list[dict[str, Any] | None]:
     return [each.agent for each in list_trusted(world.store)]
 
 
-def test_command_is_trusted_alone(world: World) -> None:
-    assert trust(world.store, AgentSelection("a --b")) == [{"command": "a --b"}]
-    assert allowed(world) == [{"command": "a --b"}]
-
-
 def test_agents_of_a_workflow_are_trusted_as_they_are(world: World) -> None:
     world.put(WITH_AGENTS)
     untrust_agents(world.store, command="everybody")
@@ -85,13 +80,6 @@ def test_untrusting_a_command_means_it_with_any_settings(world: World) -> None:
         {"command": "strict"},
     ]
     assert allowed(world) == [{"command": "everybody"}]
-
-
-def test_untrusting_an_untrusted_agent_is_refused(world: World) -> None:
-    with refuses("not-trusted"):
-        untrust(world.store, AgentSelection("a"))
-    with refuses("not-trusted"):
-        untrust(world.store, AgentSelection("'any text"))
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@ import os
 from pathlib import Path
 
 from commands.world import World
-from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.activity import list_possibly_active, may_be_active
-from uwf_git.store.threads.lock import lock_drive, lock_stop, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_thread_that_is_at_rest_has_none(world: World) -> None:
@@ -30,13 +29,6 @@ def test_step_driver_and_run_leave_some(world: World) -> None:
     assert list_possibly_active(world.store) == [left]
 
 
-def test_ending_a_thread_is_not_activity(world: World) -> None:
-    thread = world.begun()
-    with lock_stop(world.store, thread, since_ms=1):
-        assert not may_be_active(world.store, thread)
-        assert list_possibly_active(world.store) == []
-
-
 def test_stray_files_are_ignored(world: World) -> None:
     locks = Path(world.store.local_path("locks"))
     locks.mkdir(parents=True, exist_ok=True)
@@ -46,9 +38,3 @@ def test_stray_files_are_ignored(world: World) -> None:
     (Path(world.store.local_path("run")) / "x").mkdir()
 
     assert list_possibly_active(world.store) == []
-
-
-def test_store_in_memory_has_none(world: World) -> None:
-    thread = world.begun()
-    assert list_possibly_active(fresh_store()) == []
-    assert not may_be_active(fresh_store(), thread)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from commands.at_work import BEGUN, HANG, begin, pids
 from commands.world import World
-from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.runs import AgentLeftRunning, check_nothing_runs
 from uwf_git.commands.control.stop import kill_thread
@@ -64,16 +63,6 @@ def test_daemon_of_a_killed_agent_does_not_block(world: World) -> None:
     assert world.snapshot(thread).record.status == "killed"
 
 
-def test_agent_that_is_gone_does_not_block(world: World) -> None:
-    thread = world.begun()
-    with run_of(world, thread, pid="4711\n"):
-        pass
-
-    kill_thread(world.store, world.caller, thread)
-
-    assert world.snapshot(thread).record.status == "killed"
-
-
 def test_daemon_of_an_ended_agent_does_not_block(world: World) -> None:
     thread = world.begun()
 
@@ -81,19 +70,3 @@ def test_daemon_of_an_ended_agent_does_not_block(world: World) -> None:
         kill_thread(world.store, world.caller, thread)
 
     assert world.snapshot(thread).record.status == "killed"
-
-
-def test_looking_makes_no_files(world: World) -> None:
-    thread = world.begun()
-
-    check_nothing_runs(world.store, world.snapshot(thread))
-
-    assert not os.path.exists(world.store.local_path("run"))
-
-
-def test_store_in_memory_has_no_runs(world: World) -> None:
-    world.store = fresh_store()
-    world.reopen()
-    thread = world.begun()
-
-    check_nothing_runs(world.store, world.snapshot(thread))

@@ -34,12 +34,6 @@ def test_agent_that_waits_for_its_own_thread_is_refused(world: World) -> None:
     assert said.count("waits for the agent that runs this command") == 2
 
 
-def test_agent_below_another_one_is_refused_too(world: World) -> None:
-    said = run_agent(world, f'own="$UWF_THREAD_ID"; UWF_THREAD_ID={OTHER} uwf thread wait "$own"')
-
-    assert "waits for the agent that runs this command" in said
-
-
 def test_others_may_wait(world: World) -> None:
     thread = world.begun()
 

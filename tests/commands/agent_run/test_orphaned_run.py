@@ -187,17 +187,6 @@ def test_daemon_of_an_agent_that_was_killed_does_not_hold_up_a_poke(world: World
     assert at.living() == pids(world)[1:]
 
 
-def test_wait_is_reported_and_ticks(world: World) -> None:
-    at = left_alone(world, f"{BEGUN}{UNTIL_GO}{RESULT}")
-    heard: list[bytes] = []
-
-    def tick() -> None:
-        (world.place / "go").touch()
-
-    assert world.step(at.thread, agent_player(heard.append, on_tick=tick)).depth == 1
-    assert heard == [b"the agent of an interrupted step is still at work; waiting for it\n"]
-
-
 REPORTING = """
 name: reporting
 roles:

@@ -73,11 +73,6 @@ def test_file_comes_before_what_was_printed_and_the_rest_of_the_reply_stays(worl
     )
 
 
-def test_agent_that_prints_nothing_may_leave_its_meta(world: World) -> None:
-    step = run(world, begin(world, f"{LEAVES} >/dev/null"))
-    assert (step["meta"], step["content"]) == ({"text": "left"}, "")
-
-
 def test_report_of_an_earlier_try_is_never_believed(world: World) -> None:
     thread = begin(world, f"test -e again && exit 0; touch again; {LEAVES}; exit 1")
     assert failure(world, thread).facts["kind"] == "exited"
@@ -86,10 +81,6 @@ def test_report_of_an_earlier_try_is_never_believed(world: World) -> None:
     assert empty.facts["kind"] == "empty"
     assert "it left no .state/status.json, and the agent printed nothing" in empty.message
     assert not (world.place / ".state" / "status.json").exists()
-
-
-def test_agent_that_fails_has_not_reported(world: World) -> None:
-    assert failure(world, begin(world, f"{LEAVES}; exit 3")).facts["kind"] == "exited"
 
 
 @pytest.mark.parametrize(

@@ -87,17 +87,6 @@ def test_failure_names_what_was_wrong(script: str, kind: str, said: str, world: 
     assert len(failed.message) < 600
 
 
-def test_program_that_is_missing_is_named_with_how_to_check(world: World) -> None:
-    thread = world.start("uwf-no-such-agent --x", workflow=world.put().workflow)
-
-    with pytest.raises(TurnFailed) as caught:
-        step(world, thread)
-
-    assert "'uwf-no-such-agent' is not on the PATH" in caught.value.message
-    assert "command -v uwf-no-such-agent" in (caught.value.hint or "")
-    assert world.snapshot(thread).record.event == "attempt"
-
-
 def test_argv_follows_the_protocol(world: World) -> None:
     program = world.program(
         """
@@ -175,17 +164,6 @@ def test_agent_that_takes_too_long_is_stopped(world: World) -> None:
         step(world, thread)
 
     assert caught.value.facts["kind"] == "timed-out"
-
-
-def test_log_comes_while_it_runs_and_is_no_part_of_the_answer(world: World) -> None:
-    thread = world.start(
-        world.program("echo thinking >&2; " + ANSWER), workflow=world.put().workflow
-    )
-    log: list[bytes] = []
-
-    step(world, thread, log=log)
-
-    assert b"".join(log) == b"thinking\n"
 
 
 def test_output_of_a_failed_try_can_be_looked_at(world: World) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from commands.at_work import wait_for, wait_until
-from commands.world import World, content_player, replied
+from commands.world import World, content_player
 
 from uwf_git.commands.agent_run.running import (
     Running,
@@ -28,7 +28,7 @@ from uwf_git.processes import read_process_start
 from uwf_git.store.disk.file_lock import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_stop, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
 SLOW = """
@@ -81,15 +81,6 @@ def statuses(world: World, *wanted: str) -> list[str]:
         row["status"]
         for row in list_thread_rows(world.store, ListRequest(statuses=frozenset(wanted)))
     ]
-
-
-def test_idle_thread_is_not_running(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    assert find_running(world.store, thread) is None
-    assert list_running(world.store) == []
-    assert statuses(world) == ["ready"]
 
 
 def test_step_is_named_with_its_role_agent_engine_and_group(world: World, slow: ThreadId) -> None:
@@ -193,19 +184,6 @@ def test_pain_20_agent_whose_engine_was_killed_is_running_without_an_engine(
     assert statuses(world) == ["ready"]
 
 
-def test_pain_21_of_engines_that_begin_at_once_one_is_at_work(world: World, slow: ThreadId) -> None:
-    engines = [world.process("thread", "step", slow) for _ in range(4)]
-    wait_until(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
-    wait_for(world.place / "ran")
-    (running,) = list_running(world.store)
-    (world.place / "go").touch()
-    for engine in engines:
-        with engine:
-            engine.communicate()
-
-    assert [each.pid for each in engines if each.returncode == 0] == [running.pid]
-
-
 def test_daemon_that_an_agent_left_behind_is_not_at_work(world: World) -> None:
     thread = world.start(world.program(WITH_DAEMON), workflow=world.put().workflow)
     try:
@@ -238,12 +216,6 @@ def test_agent_that_works_on_after_a_pause_is_named_and_its_thread_is_paused(
     assert (running.role, running.pid) == ("writer", engine.pid)
     assert running.group is not None
     assert shown == ["paused"]
-
-
-def test_ending_a_thread_is_not_work_on_it(world: World) -> None:
-    thread = world.begun()
-    with lock_stop(world.store, thread, since_ms=1):
-        assert list_running(world.store) == []
 
 
 def test_player_without_a_process_has_no_group(world: World) -> None:
@@ -357,19 +329,6 @@ def test_thread_whose_driver_sleeps_stays_waiting() -> None:
     assert show_status("paused", asleep._replace(group=7)) == "paused"
     assert show_status("ready", asleep) == "running"
     assert show_status("ready", None) == "ready"
-
-
-def test_step_finds_itself_at_work(world: World) -> None:
-    thread = world.begun()
-    seen: list[Running | None] = []
-
-    def play(_turn: Turn) -> Played:
-        seen.extend([find_running(world.store, thread), *list_running(world.store)])
-        return replied({"text": "x"})
-
-    world.step(thread, play)
-
-    assert [(each and (each.role, each.pid)) for each in seen] == [("writer", os.getpid())] * 2
 
 
 def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: World) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 from commands.turns import begin_turn
 from commands.world import World
 
-from uwf_git.agents.run_files import RunFinished, RunLost
+from uwf_git.agents.run_files import RunLost
 from uwf_git.commands.agent_run.runs import (
     find_player,
     forget_run,
@@ -12,7 +12,7 @@ from uwf_git.commands.agent_run.runs import (
     read_state,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.run_dir import get_run_dir, list_run_dirs
+from uwf_git.store.threads.run_dir import get_run_dir
 
 OTHER = Oid("5" * 40)
 
@@ -25,18 +25,6 @@ def test_run_without_an_exit_status_is_lost_and_not_finished(world: World) -> No
     assert not is_finished(run)
     assert find_player(run) == ("writer", "nobody")
     assert find_player(get_run_dir(world.store, thread, OTHER)) == (None, None)
-
-
-def test_finished_run_is_listed_until_it_is_forgotten(world: World) -> None:
-    thread = world.begun()
-    commit = begin_turn(world, thread)
-    run = get_run_dir(world.store, thread, commit)
-    Path(run.path, "exit").write_text("3\n")
-
-    assert read_state(run) == RunFinished(3)
-    assert list_finished_runs(world.store, thread) == [commit]
-    forget_run(world.store, thread, commit)
-    assert list_run_dirs(world.store, thread) == []
 
 
 def test_finished_run_of_another_commit_is_not_forgotten(world: World) -> None:

@@ -18,7 +18,6 @@ from commands.at_work import (
     wait_until_gone,
 )
 from commands.world import World
-from fresh_store import fresh_store
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.commands.agent_run.running import find_running
@@ -236,14 +235,6 @@ def test_agent_s_group_is_found_while_it_lives(world: World) -> None:
     timed_pause(at)
     assert find_running(world.store, at.thread) is None
     at.finish()
-
-
-def test_nothing_is_stopped_where_nothing_is_at_work(world: World) -> None:
-    thread = world.begun()
-
-    assert not stop_agents(world.store, thread, reason="x")
-    assert not stop_agents(fresh_store(), thread, reason="x")
-    assert find_running(fresh_store(), thread) is None
 
 
 def test_many_steps_that_come_meanwhile_do_not_save_a_thread(world: World) -> None:

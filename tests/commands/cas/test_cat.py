@@ -1,27 +1,10 @@
 import pytest
 from cas_nodes import new_caller, put_person
 from fresh_store import fresh_store
-from hypothesis import given
-from hypothesis import strategies as st
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.read import cat_node
 from uwf_git.commands.cas.schema import put_schema
-
-
-@given(st.text())
-def test_text_is_the_bytes_it_was_put_with(text: str) -> None:
-    store = fresh_store()
-    name = put_payload(store, new_caller(), "Text", text).hash
-
-    assert cat_node(store, name) == (text, text.encode())
-
-
-def test_bytes_node_is_the_bytes_it_stands_for() -> None:
-    store = fresh_store()
-    name = put_payload(store, new_caller(), "Bytes", "AP8K").hash
-
-    assert cat_node(store, name).raw == b"\x00\xff\n"
 
 
 @pytest.mark.parametrize("payload", ["AP8", "no base64!", "é"])

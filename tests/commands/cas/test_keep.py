@@ -82,11 +82,6 @@ def test_many_missing_nodes_are_one_line() -> None:
     assert caught.value.facts["missing"] == names
 
 
-def test_node_whose_type_is_missing_is_refused() -> None:
-    with refuses("dangling-references", match=NOWHERE):
-        keep(fresh_store(), build_node(NOWHERE, {}, timestamp=0))
-
-
 def test_put_nodes_survive_gc(tmp_path: Path, git: Callable[..., str]) -> None:
     path = tmp_path / "s.git"
     store = create_store(str(path))

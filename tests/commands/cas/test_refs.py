@@ -1,9 +1,8 @@
 import pytest
-from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
+from cas_nodes import NOWHERE, add_unchecked, put_person
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.read import list_references
-from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.lookup.lookup import NoSuchNode
 
@@ -27,25 +26,6 @@ def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
 
 def test_meta_schema_refers_to_nothing() -> None:
     assert list_references(fresh_store(), META) == []
-
-
-def test_missing_node_is_reported() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-    ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
-
-    missing = list_references(store, ada)[1].target
-    assert (missing.hash, missing.type) == (NOWHERE, None)
-    assert missing.problem == f"there is no node {NOWHERE} in this store"
-
-
-def test_missing_type_is_reported() -> None:
-    store = fresh_store()
-    lone = add_unchecked(store, NOWHERE, {"$ref": TEXT})
-
-    (reference,) = list_references(store, lone)
-    assert (reference.as_type, reference.target.hash) == (True, NOWHERE)
-    assert reference.target.problem is not None
 
 
 def test_missing_node_is_refused() -> None:

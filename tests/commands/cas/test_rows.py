@@ -1,43 +1,13 @@
 from typing import Any
 
 import pytest
-from cas_nodes import NOWHERE, add_misnamed, add_unchecked, put_person
+from cas_nodes import NOWHERE, add_misnamed, add_unchecked
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import NodeRow, build_row, find_title, find_type_name, summarize
+from uwf_git.commands.cas.read import find_title, find_type_name, summarize
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.lookup import NodeLookup
-
-
-def test_row_describes_a_node() -> None:
-    store = fresh_store()
-    ada = put_person(store, name="Ada")
-    lookup = NodeLookup(store)
-
-    row, node = build_row(lookup, ada)
-
-    assert node is not None
-    assert row == NodeRow(ada, node.type, "Person", "Ada")
-
-
-def test_row_of_a_missing_node_says_so() -> None:
-    told = f"there is no node {NOWHERE} in this store"
-
-    assert build_row(NodeLookup(fresh_store()), NOWHERE) == (
-        NodeRow(NOWHERE, None, None, "", told),
-        None,
-    )
-
-
-def test_row_of_a_damaged_node_says_so() -> None:
-    store = fresh_store()
-    add_misnamed(store, NOWHERE, TEXT, "wrong")
-
-    row, node = build_row(NodeLookup(store), NOWHERE)
-
-    assert node is None
-    assert (row.problem or "").startswith(f"node {NOWHERE} holds other content")
 
 
 def test_type_that_is_missing_or_damaged_has_no_name() -> None:

@@ -40,10 +40,6 @@ def test_other_nodes_are_not_listed() -> None:
     assert len(list_schemas(store)) == BUILTIN_COUNT
 
 
-def test_limit_counts_the_builtin_ones_too() -> None:
-    assert [row.hash for row in list_schemas(fresh_store(), limit=2)] == [META, TEXT]
-
-
 def test_damaged_node_is_a_row_that_says_so() -> None:
     store = fresh_store()
     add_misnamed(store, NOWHERE, META, {"title": "Wrong"})

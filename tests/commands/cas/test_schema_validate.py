@@ -4,8 +4,7 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.cas.schema import put_schema, validate_node
-from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.canonical import NotCanonical
+from uwf_git.model.builtin import META
 from uwf_git.store.lookup.lookup import NoSuchNode
 
 
@@ -18,11 +17,6 @@ def test_node_is_held_against_its_own_type() -> None:
     assert validate_node(store, ada) == (schema, ())
     validated = validate_node(store, wrong[:6])
     assert [each.path for each in validated.problems] == ["name"]
-
-
-@pytest.mark.parametrize("name", [META, "Text", TEXT])
-def test_schema_is_held_against_the_meta_schema(name: str) -> None:
-    assert validate_node(fresh_store(), name) == (META, ())
 
 
 def test_invalid_schema_has_problems() -> None:
@@ -50,11 +44,6 @@ def test_value_is_not_read_without_a_schema() -> None:
 
     with refuses("not-a-schema"):
         validate_node(store, ada, read)
-
-
-def test_value_that_no_node_can_hold_is_refused() -> None:
-    with pytest.raises(NotCanonical):
-        validate_node(fresh_store(), "Text", lambda: "\ud800")
 
 
 def test_node_whose_type_is_missing_cannot_be_checked() -> None:

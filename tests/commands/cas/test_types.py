@@ -1,13 +1,11 @@
 import pytest
 from cas_nodes import NOWHERE, PERSON, add_notes, add_unchecked, new_caller
 from fresh_store import fresh_store
-from refusing import refuses
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.read import (
     BUILTIN_TYPES,
     find_plain_type,
-    get_schema,
     is_schema,
     resolve_type,
 )
@@ -47,10 +45,6 @@ def test_type_is_found_by_the_beginning_of_its_hash_in_any_case() -> None:
     assert resolve_type(NodeLookup(store), TEXT[:4]) == TEXT
 
 
-def test_name_of_a_builtin_schema_that_could_begin_a_hash_is_the_name() -> None:
-    assert resolve_type(NodeLookup(fresh_store()), "Attempt") == BUILTIN_TYPES["Attempt"]
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [("person", NotANodeHash), ("", NotANodeHash), ("EEEE", NoSuchNode), ("0", Refused)],
@@ -73,11 +67,3 @@ def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:
 
     judged = [is_schema(lookup, lookup.get(name)) for name in (META, TEXT, meta, schema, lone)]
     assert judged == [True, True, True, True, False]
-
-
-def test_node_that_is_not_a_schema_is_refused_with_its_type() -> None:
-    store = fresh_store()
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-
-    with refuses("not-a-schema", match=f"node {note} is not a schema: it is of type {TEXT}"):
-        get_schema(NodeLookup(store), note)

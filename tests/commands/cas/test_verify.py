@@ -18,11 +18,10 @@ from fresh_store import fresh_store
 from store.loose import loose_file, loosen
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import NodeFinding, put_schema, verify_nodes
+from uwf_git.commands.cas.schema import put_schema, verify_nodes
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF
-from uwf_git.store.lookup.lookup import NoSuchNode
 from uwf_git.store.objects.commit import find_entry, read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store, open_store
@@ -72,16 +71,6 @@ def test_damaged_copy_of_a_builtin_node_is_reported() -> None:
 
     (finding,) = verify_nodes(store, [TEXT]).findings
     assert (finding.node, finding.ref) == (TEXT, THREAD)
-
-
-def test_payload_that_breaks_its_schema_is_reported_with_the_place() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-    wrong = add_unchecked(store, schema, {"name": 5})
-
-    assert verify_nodes(store, [wrong]).findings == (
-        NodeFinding(wrong, "it breaks its schema: 5 is not of type 'string'", path="name"),
-    )
 
 
 def test_reference_to_a_missing_node_is_reported() -> None:
@@ -171,8 +160,3 @@ def test_file_of_several_workflow_versions_is_reported_once() -> None:
 
     (finding,) = verify_nodes(store, [NOWHERE]).findings
     assert finding.ref == "refs/workflows/demo"
-
-
-def test_missing_node_is_refused() -> None:
-    with pytest.raises(NoSuchNode):
-        verify_nodes(fresh_store(), [META, NOWHERE])

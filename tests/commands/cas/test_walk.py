@@ -21,23 +21,6 @@ def chain(store: Store, length: int) -> list[NodeHash]:
     return people
 
 
-def test_nodes_are_given_nearest_first_and_each_once() -> None:
-    store = fresh_store()
-    first, second = chain(store, 2)
-    schema = NodeLookup(store).get(second).type
-
-    walked = walk_nodes(store, second[:6].lower())
-
-    assert [(each.depth, each.parent, each.node.hash) for each in walked] == [
-        (0, None, second),
-        (1, second, schema),
-        (1, second, walked[2].node.hash),
-        (1, second, first),
-        (2, schema, META),
-        (2, walked[2].node.hash, TEXT),
-    ]
-
-
 def test_walk_lists_the_closure() -> None:
     store = fresh_store()
     people = chain(store, 12)

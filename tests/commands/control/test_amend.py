@@ -154,13 +154,6 @@ def test_agent_that_makes_no_sense_changes_nothing(
     assert not is_trusted(world.store, {"command": "good"}, world.caller.cwd)
 
 
-def test_there_has_to_be_something_to_change(world: World) -> None:
-    thread = world.begun()
-
-    with refuses("nothing-to-amend"):
-        amend(world, thread, reason="just so")
-
-
 def test_thread_that_has_ended_is_not_amended(world: World) -> None:
     thread = world.begun()
     kill_thread(world.store, world.caller, thread)
@@ -359,15 +352,6 @@ def test_position_has_to_be_there(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_start_is_a_position_of_every_workflow(world: World) -> None:
-    thread = world.begun()
-    world.put(SHORTER)
-
-    assert amend(world, thread, workflow="shorter").name == "shorter"
-    assert world.step(thread, says({})).role == "checker"
-    assert troubles(world) == []
-
-
 def test_role_whose_turn_a_person_has_has_to_be_there(world: World) -> None:
     thread = world.begun()
     amend(world, thread, "checker=human")
@@ -411,20 +395,6 @@ def test_missing_workflow_is_reported(world: World) -> None:
         amend(world, thread, workflow="nothing")
     with pytest.raises(WorkflowRemoved):
         amend(world, thread, workflow="demo")
-
-
-def test_closure_of_the_other_workflow_goes_along(world: World) -> None:
-    """A clone that fetches only the thread can continue it."""
-    thread = world.begun()
-    other = world.put(LONGER).workflow
-    amend(world, thread, workflow="longer")
-    snapshot = world.snapshot(thread)
-
-    workflow = snapshot.get_node(other)
-    for role in workflow.payload["roles"].values():
-        schema = snapshot.get_node(role["$ref"]).payload["outputSchema"]["$ref"]
-        assert snapshot.get_node(schema)
-    assert snapshot.get_node(workflow.payload["moderator"]["$ref"])
 
 
 @pytest.mark.parametrize(

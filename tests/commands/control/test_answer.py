@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from commands.world import DEMO, World, fails, read_thread, says
 from uwf_git.commands.control.answer import (
     AnswerRefused,
     PersonAnswer,
-    PersonQuestion,
     answer_thread,
     read_question,
 )
@@ -26,7 +24,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
@@ -39,7 +37,6 @@ from uwf_git.model.node import Node
 from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
@@ -92,19 +89,10 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     assert step.payload["startedAt"] == since
     assert step.timestamp > since
     assert "rung" not in step.payload
+    assert "durationMs" not in step.payload
     assert snapshot.get_present().waiting is None
     assert world.step(thread).status == "completed"
     assert is_sound(world)
-
-
-def test_question_that_lies_costs_no_execution_time(world: World) -> None:
-    thread = waiting(world)
-    before = world.snapshot(thread).get_present().execution_ms
-
-    answer(world, thread)
-
-    assert world.snapshot(thread).get_present().execution_ms == before
-    assert "durationMs" not in world.snapshot(thread).get_head_node().payload
 
 
 def test_answer_that_does_not_fit_leaves_nothing(world: World) -> None:
@@ -206,16 +194,6 @@ def test_bad_answer_to_a_question_that_was_not_put_leaves_nothing(world: World) 
     assert events(world, thread) == ["start"]
 
 
-def test_person_may_be_everybodys_default(world: World) -> None:
-    world.put()
-    thread = world.start("human")
-    set_config(f"{world.store.path}/config", "uwf.agent", "human")
-
-    answer(world, thread, PersonAnswer({"text": "By hand."}))
-
-    assert world.snapshot(thread).record.role == "writer"
-
-
 def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World) -> None:
     thread = world.begun()
     assert world.step(thread, command="human").status == "waiting"
@@ -229,15 +207,6 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
     assert is_sound(world)
 
 
-def test_person_of_a_thread_from_elsewhere_need_not_be_trusted(
-    world: World, tmp_path: Path
-) -> None:
-    hub, thread = shared(world, tmp_path)
-    there = another(world, hub).world
-
-    assert read_question(there.store, there.caller, thread).role == "checker"
-
-
 def shared(world: World, tmp_path: Path) -> tuple[str, ThreadId]:
     """Return a hub that has a thread which waits for a person."""
     hub = str(make_hub(tmp_path))
@@ -246,16 +215,6 @@ def shared(world: World, tmp_path: Path) -> tuple[str, ThreadId]:
     thread = waiting(world)
     Site(world).push()
     return hub, thread
-
-
-def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(WrongStatus, match="the turn of writer, which an agent plays") as caught:
-        answer(world, thread)
-
-    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
-    assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
 
 
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
@@ -337,17 +296,6 @@ def test_forged_thread_that_waits_for_nothing_waits_for_no_answer(world: World) 
 
     with pytest.raises(WrongStatus, match="is waiting, and waits for no answer"):
         answer(world, thread)
-
-
-def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:
-    """A quiet no-op was called again and again."""
-    thread = waiting(world)
-
-    for command in (None, "mine"):
-        with pytest.raises(ThreadNotReady, match="waits for a person, who plays checker") as caught:
-            world.step(thread, command=command)
-        assert f"`uwf thread answer {thread}`" in (caught.value.hint or "")
-        assert f"`uwf thread amend {thread} --agent checker=CMD`" in (caught.value.hint or "")
 
 
 def test_thread_at_its_limit_is_not_answered(world: World) -> None:
@@ -498,14 +446,6 @@ def test_answer_is_read_like_a_step(world: World) -> None:
     assert "## 2. checker: I read it." in told
     assert "human · C O Mitter · " in told
     assert "I read it.\n\nNote: After a talk." in told
-
-
-def test_question_says_what_is_wanted_in_a_line(world: World) -> None:
-    question: PersonQuestion = read_question(world.store, world.caller, waiting(world))
-
-    assert question.wants == "`ok` (required): true or false"
-    assert (question.role, question.is_put) == ("checker", True)
-    assert json.loads(json.dumps(question.schema))["required"] == ["ok"]
 
 
 def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> None:

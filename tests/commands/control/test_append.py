@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from commands.forging import troubles
-from commands.world import DEMO, World, content_player, says
+from commands.world import World, content_player, says
 from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -136,10 +136,6 @@ def test_result_is_held_against_the_role_as_it_is_now(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_unbound_roles_are_reported(world: World) -> None:
-    assert append(world, world.begun()).unbound == ("doc-writer",)
-
-
 def test_file_may_include_others_beside_it(world: World) -> None:
     thread = world.begun()
     (world.place / "prompt.md").write_text("Document it well.\n")
@@ -212,8 +208,3 @@ def test_nothing_is_appended_while_a_step_is_under_way_or_after_the_end(world: W
     kill_thread(world.store, world.caller, thread)
     with pytest.raises(ThreadNotActive):
         append(world, thread)
-
-
-def test_file_of_a_whole_workflow_is_not_what_is_appended(world: World) -> None:
-    with pytest.raises(InvalidWorkflow, match="problems"):
-        append(world, world.begun(), DEMO)

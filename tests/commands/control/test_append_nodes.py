@@ -71,23 +71,6 @@ def test_nodes_run_after_the_root(world: World) -> None:
     ]
 
 
-def test_nodes_go_to_the_end_of_a_container(world: World) -> None:
-    thread = world.begun(FLOW)
-    world.step(thread, script())
-
-    append(world, thread, [{"type": "agent", "agentId": "checker"}], to="passes")
-
-    assert done(world, thread)[:3] == ["checker", "one", "checker"]
-
-
-def test_a_parallel_gets_one_more_branch(world: World) -> None:
-    thread = world.begun(FLOW)
-
-    append(world, thread, [{"type": "agent", "agentId": "four"}], to="checks")
-
-    assert done(world, thread)[-1] == "checks: 3 completed"
-
-
 def test_a_thread_that_has_split_gets_more_for_later(world: World) -> None:
     thread = world.begun(FLOW)
     for _ in range(4):
@@ -240,11 +223,3 @@ def test_a_branch_gets_nothing(world: World) -> None:
         world.step(thread, script())
     with pytest.raises(WrongStatus, match="is a branch"):
         append(world, branches(world, thread)[0], DOCS)
-
-
-def test_the_same_again_is_another_node(world: World) -> None:
-    thread = world.begun(FLOW)
-    append(world, thread, DOCS)
-    append(world, thread, DOCS)
-
-    assert done(world, thread)[-2:] == ["doc-writer"] * 2

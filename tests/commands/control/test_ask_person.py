@@ -62,24 +62,11 @@ def test_page_of_a_first_step_has_no_last_one() -> None:
     assert "The last step" not in page
 
 
-def test_fields_and_a_text_are_asked_for() -> None:
-    me = Answers("y", "", "", "It is fine.", "Merge it.", ".", "")
-
-    assert ask(me) == FilledForm({"approved": True}, "It is fine.\nMerge it.")
-    assert "----- Your answer as reviewer -----" in me.shown
-
-
 def test_the_last_question_is_asked_again_until_it_is_answered() -> None:
     me = Answers("y", "", "", "Fine.", ".", "hm", "yes please", "")
 
     assert ask(me).content == "Fine."
     assert me.shown.count("Your answer as") == 1
-
-
-def test_edited_text_is_the_text() -> None:
-    me = Answers("y", "", "", ":e", "")
-
-    assert ask(me) == FilledForm({"approved": True}, "Written.")
 
 
 def test_editor_opens_what_was_typed_or_else_what_was_said_before() -> None:

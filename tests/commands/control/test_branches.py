@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
-from commands.world import World, fails, replied, says
+from commands.world import World, fails, says
 from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
@@ -23,7 +23,6 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady,
 from uwf_git.commands.turn.branches import BranchHeld
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.run_dir import list_run_dirs
 
@@ -75,24 +74,6 @@ def test_a_pause_is_one_commit_and_holds_every_branch(world: World) -> None:
     assert world.snapshot(thread).record.status == "split"
     assert drive(world, thread, script())[0].stopped == "end"
     assert_sound(world, thread)
-
-
-def test_a_drive_stops_when_its_thread_is_paused_and_goes_on_after(world: World) -> None:
-    thread, _ = grown(world)
-
-    def play(turn: Turn) -> Played:
-        if turn.role == "one":
-            pause_thread(world.store, world.caller, thread)
-        return replied({})
-
-    driven, done = drive(world, thread, play)
-
-    # What was under way is recorded, nothing else begins.
-    assert (driven.stopped, driven.last.status, done) == ("paused", "paused", ["one"])
-    resume_thread(world.store, world.caller, thread)
-    driven, done = drive(world, thread, script())
-    joins = ["inner: 2 completed", "last", "outer: 2 completed"]
-    assert (driven.stopped, sorted(done)) == ("end", ["four", *joins, "three", "two"])
 
 
 def test_a_kill_ends_the_thread_first_and_then_all_below(world: World) -> None:
@@ -341,18 +322,6 @@ def test_a_fork_restores_state_and_position_of_its_commit(world: World) -> None:
     assert len(drive(world, first, script())[1]) == 7
     for each in (first, joined):
         assert_sound(world, each)
-
-
-def test_a_fork_of_a_branch_is_no_branch(world: World) -> None:
-    thread, leaves = grown(world)
-
-    fork = fork_thread(
-        world.store, world.caller, ForkRequest(leaves[0]), thread=world.new_id()
-    ).thread
-
-    assert drive(world, fork, script())[1] == ["one", "two"]
-    assert drive(world, thread, script())[0].stopped == "end"
-    assert_sound(world, fork)
 
 
 OTHER = TREE.replace("agentId: last", "agentId: closer")

@@ -11,7 +11,6 @@ from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.store.threads.lock import ThreadBusy, lock_thread
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -33,13 +32,6 @@ def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world:
 
 def _never(_snapshot: Snapshot) -> NewCommit:
     raise AssertionError("asked although something is at work")
-
-
-def test_nothing_is_planned_while_the_thread_is_locked(world: World) -> None:
-    thread = world.begun()
-
-    with lock_thread(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
-        steer_between_steps(world.store, world.caller, thread, _never)
 
 
 def test_pause_that_comes_between_is_gone_on_from(world: World) -> None:

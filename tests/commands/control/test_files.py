@@ -221,20 +221,6 @@ def test_a_step_that_changed_nothing_has_the_files_of_then(
     assert (world.place / "mine").exists()
 
 
-def test_a_folder_that_became_a_link_comes_back(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-
-    def link(place: Path) -> None:
-        (place / "part").rename(place / "moved")
-        (place / "part").symlink_to("moved")
-
-    world.step(thread, edits(link))
-    restore_files(world.store, world.caller, thread, "1", is_before=True)
-    assert not (world.place / "part").is_symlink()
-    assert (world.place / "part" / "deep").read_text() == "deep\n"
-
-
 def test_half_a_restore_says_so_and_how_to_undo_it(
     world: World, git: Git, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

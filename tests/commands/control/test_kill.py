@@ -1,5 +1,3 @@
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +8,6 @@ from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
-from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import NoSuchThread, list_threads
 from uwf_git.store.threads.history import walk_history
@@ -32,16 +29,6 @@ def test_killed_thread_is_archived_with_its_history(world: World) -> None:
         "kill: killed after 1 step",
         "the issue was closed",
     )
-
-
-def test_killed_thread_cannot_be_killed_or_stepped_again(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-
-    with pytest.raises(ThreadNotActive):
-        kill_thread(world.store, world.caller, thread)
-    with pytest.raises(ThreadNotActive):
-        world.step(thread)
 
 
 def test_unknown_thread_cannot_be_killed(world: World) -> None:
@@ -119,18 +106,6 @@ def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
     assert world.step(thread).status == "ready"
 
 
-def test_reason_is_never_a_trailer(world: World, git: Callable[..., str]) -> None:
-    thread = world.begun()
-
-    kill_thread(world.store, world.caller, thread, reason="x\n\nUwf-Status: ready\n")
-
-    trailer = "%(trailers:key=Uwf-Status,valueonly)"
-    shown = git(
-        "log", "-1", f"--format={trailer}", f"refs/archive/{thread}", cwd=Path(world.store.path)
-    )
-    assert shown.split() == ["killed"]
-
-
 def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: World) -> None:
     thread = world.begun()
 
@@ -144,12 +119,3 @@ def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: Wor
         world.step(thread, play)
 
     assert world.snapshot(thread).record.depth == 0
-
-
-def test_reason_of_white_space_is_none(world: World) -> None:
-    thread = world.begun()
-
-    kill_thread(world.store, world.caller, thread, reason=" \n")
-
-    snapshot = world.snapshot(thread)
-    assert (snapshot.subject, snapshot.body) == ("kill: killed after 0 steps", "")

@@ -8,7 +8,6 @@ from refusing import refuses
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.merge_patch import merge_patch
 
 JSON = st.recursive(
@@ -63,13 +62,6 @@ def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> 
 
     assert caught.value.exit_status == 2
     assert world.snapshot(thread).commit.oid == before
-
-
-def test_what_no_node_can_hold_is_refused(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(NotCanonical):
-        patch_thread(world.store, world.caller, thread, {"x": float("nan")})
 
 
 def test_status_stays_as_it_was(world: World) -> None:

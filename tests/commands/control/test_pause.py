@@ -7,7 +7,7 @@ from commands.world import World, fails
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.thread import Waiting
 
@@ -42,24 +42,6 @@ def test_pause_records_its_author_and_reason(world: World) -> None:
     signal = snapshot.get_node(snapshot.record.cause)
     assert signal.type == SIGNAL
     assert signal.payload == {"action": "pause", "reason": "Because.\n\nAnd so on."}
-
-
-def test_paused_thread_is_not_paused_again(world: World) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread)
-    before = world.snapshot(thread).commit.oid
-
-    for now in (False, True):
-        with pytest.raises(WrongStatus, match="is paused already"):
-            pause_thread(world.store, world.caller, thread, now=now)
-
-    assert world.snapshot(thread).commit.oid == before
-
-
-def test_idle_thread_is_paused_at_once_as_well(world: World) -> None:
-    thread = world.begun()
-
-    assert pause_thread(world.store, world.caller, thread, now=True).status == "paused"
 
 
 def test_thread_that_has_failed_or_waits_does_so_again_after_a_pause(world: World) -> None:

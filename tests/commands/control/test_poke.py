@@ -146,13 +146,6 @@ def test_step_of_the_thread_that_this_one_was_forked_from_can_be_taken_again(
     assert messages(world) == []
 
 
-def test_thread_without_a_step_has_nothing_to_take_again(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(WrongStatus, match="has no step to take again"):
-        poke_thread(world.store, world.caller, thread)
-
-
 def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
     thread = world.begun()
     world.step(thread)

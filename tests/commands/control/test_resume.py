@@ -5,37 +5,10 @@ from commands.world import World, fails, replied
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 
 FAR_MS = 4_000_000_000_000
-
-
-def test_only_what_is_paused_is_resumed(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(WrongStatus, match="is ready, not paused") as caught:
-        resume_thread(world.store, world.caller, thread)
-    assert "uwf thread step" in str(caught.value.hint)
-
-
-def test_failed_thread_has_a_hint_to_retry_it(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-
-    with pytest.raises(WrongStatus) as caught:
-        resume_thread(world.store, world.caller, thread)
-    assert "uwf thread retry" in str(caught.value.hint)
-
-
-def test_thread_that_waits_for_a_person_has_a_hint_to_answer_it(world: World) -> None:
-    thread = world.start("human", workflow=world.put().workflow)
-    world.step(thread)
-
-    with pytest.raises(WrongStatus) as caught:
-        resume_thread(world.store, world.caller, thread)
-    assert "uwf thread answer" in str(caught.value.hint)
 
 
 def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:

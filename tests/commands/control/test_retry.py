@@ -3,10 +3,8 @@ from commands.forging import messages
 from commands.world import World, content_player, fails
 
 from uwf_git.commands.control.steer import retry_thread
-from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -74,20 +72,3 @@ def test_hint_lasts_while_tries_are_interrupted(world: World) -> None:
 
     assert world.snapshot(thread).record.status == "ready"
     assert get_context(world.store, thread)["hint"] == "look into spec/"
-
-
-def test_only_what_has_failed_is_retried(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(WrongStatus, match="is ready, and has not failed") as caught:
-        retry_thread(world.store, world.caller, thread)
-    assert "uwf thread step" in str(caught.value.hint)
-
-
-def test_failed_thread_that_is_paused_is_to_be_resumed_first(world: World) -> None:
-    thread = failed(world)
-    pause_thread(world.store, world.caller, thread)
-
-    with pytest.raises(WrongStatus) as caught:
-        retry_thread(world.store, world.caller, thread)
-    assert "uwf thread resume" in str(caught.value.hint)

@@ -11,15 +11,14 @@ from commands.sharing import Site, another, make_hub, share
 from commands.world import World, content_player, fails, replied
 
 from uwf_git.commands.control.steer import patch_thread, resume_thread, steer_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_words import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import list_preserved, walk_history
-from uwf_git.store.threads.lock import lock_thread
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -120,16 +119,6 @@ def test_move_that_is_more_than_steering_loses_no_work(world: World) -> None:
     assert len(list_preserved(world.store, thread)) == 1
 
 
-def test_whoever_steers_takes_no_lock(world: World) -> None:
-    thread = world.begun()
-
-    with lock_thread(world.store, thread, since_ms=1):
-        pause(world, thread)
-        resume(world, thread)
-
-    assert events(world, thread) == ["start", "pause", "resume"]
-
-
 def test_no_change_of_many_steering_processes_is_lost(world: World) -> None:
     thread = world.begun()
 
@@ -166,14 +155,6 @@ def test_thread_that_moves_on_each_time_is_given_up(
     with pytest.raises(HeadMoved):
         steer_thread(world.store, world.caller, thread, plan)
     assert len(set(tries)) == 2
-
-
-def test_ended_thread_is_not_steered(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-
-    with pytest.raises(ThreadNotActive):
-        pause(world, thread)
 
 
 def test_reason_is_the_subject_and_never_a_trailer(world: World, git: Callable[..., str]) -> None:

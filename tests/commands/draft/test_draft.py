@@ -1,4 +1,3 @@
-import pytest
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
 from commands.flow_runs import assert_sound, drive
 from commands.world import World, replied
@@ -6,17 +5,13 @@ from commands.world import World, replied
 from uwf_git.commands.draft.draft import (
     DRAFTER,
     DraftRequest,
-    NoDraftThread,
     answer_as_validator,
     read_draft,
     start_draft,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.lifecycle.start import EmptyPrompt
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.heads import get_head
 
 BAD = spoiled("agentId: writer", "agentId: scribe")
 FALSE = spoiled("state.polite === false", "state.polite = false")
@@ -76,15 +71,6 @@ def test_errors_of_one_try_are_in_the_prompt_of_the_next_with_their_lines(world:
     assert read_draft(world.store, world.caller.cwd, thread).judgement.problems == ()
 
 
-def test_fourth_try_is_not_paid_for(world: World) -> None:
-    thread = begin(world)
-
-    assert len(write(world, thread, BAD, BAD, BAD, GOOD)) == 3
-
-    draft = read_draft(world.store, world.caller.cwd, thread)
-    assert [each.line for each in draft.judgement.problems] == [13]
-
-
 def test_hostile_draft_is_told_its_line_and_refused(world: World) -> None:
     thread = begin(world)
     first, second, third = HOSTILE[0], HOSTILE[1], HOSTILE[4]
@@ -129,15 +115,6 @@ def test_name_of_another_workflow_is_taken(world: World) -> None:
     ]
 
 
-def test_draft_that_was_put_may_be_read_again(world: World) -> None:
-    thread = begin(world)
-    write(world, thread, GOOD)
-
-    put_workflow(world.store, world.caller, GOOD.encode())
-
-    assert read_draft(world.store, world.caller.cwd, thread).judgement.problems == ()
-
-
 def test_drafter_is_that_of_uwf_whatever_else_is_called_draft(world: World) -> None:
     folder = world.place / ".workflows"
     folder.mkdir()
@@ -148,18 +125,3 @@ def test_drafter_is_that_of_uwf_whatever_else_is_called_draft(world: World) -> N
 
     roles = world.snapshot(thread).get_present().binding
     assert list(roles) == ["drafter", "validator"]
-
-
-def test_other_threads_have_no_draft(world: World) -> None:
-    thread = begin(world)
-    with pytest.raises(NoDraftThread, match="has no draft yet"):
-        read_draft(world.store, world.caller.cwd, thread)
-    other = world.begun()
-    with pytest.raises(NoDraftThread, match="runs demo, and drafts no workflow"):
-        read_draft(world.store, world.caller.cwd, other)
-    assert get_head(world.store, other).thread == other
-
-
-def test_empty_wish_is_refused(world: World) -> None:
-    with pytest.raises(EmptyPrompt):
-        begin(world, "  \n")

@@ -44,10 +44,6 @@ def spoiled(old: str, new: str) -> str:
     return GOOD.replace(old, new)
 
 
-def test_good_draft_is_gone_through() -> None:
-    assert judged(GOOD) == Judgement(GOOD, (), "letter", ("writer", "checker") * 3)
-
-
 @pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)
 def test_patterns_would_be_good_drafts(path: Path) -> None:
     assert judged(path.read_text()).problems == ()
@@ -125,12 +121,6 @@ def test_person_may_play_a_role() -> None:
     assert judged(f"{GOOD}agentOverrides: {{checker: human}}\n").problems == ()
 
 
-def test_field_of_an_answer_may_be_called_checks() -> None:
-    schema = "{type: object, properties: {checks: {type: array, items: {type: string}}}}"
-
-    assert judged(spoiled("outputSchema: true", f"outputSchema: {schema}")).problems == ()
-
-
 def test_nothing_of_the_disk_is_included() -> None:
     Path("secret").write_text("the secret")
 
@@ -175,14 +165,6 @@ moderator:
 
     assert told(graph) == [(10, "the outputSchema of writer has no 'don'; did you mean 'done'?")]
     assert judged(graph.replace("meta.don ", "meta.done ")).roles == ("writer",) * 4
-
-
-def test_problems_are_described_with_the_lines_of_the_draft() -> None:
-    text = describe(judged(spoiled("agentId: writer", "agentId: scribe")))
-
-    assert "- line 13, root.nodes[0].agentId: no role is called 'scribe'" in text
-    assert "> 13 |     - {type: agent, agentId: scribe}\n" in text
-    assert "  14 |     - {type: agent, agentId: checker}\n" in text
 
 
 HOSTILE_PARTS = [

@@ -24,7 +24,7 @@ from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}, "content": "Said."}'"""
 
@@ -95,16 +95,6 @@ def test_thread_that_has_split_is_driven_in_the_background(world: World) -> None
     assert world.snapshot(thread).record.status == "completed", log_of(world, thread)
 
 
-def test_driver_that_is_done_at_once_has_driven(world: World) -> None:
-    thread = begun(world)
-
-    start(world, thread)
-    until_free(world, thread)
-
-    assert world.snapshot(thread).record.status == "completed"
-    assert "step 2 checker: Said." in log_of(world, thread)
-
-
 def test_reason_of_a_failure_is_in_the_log(world: World) -> None:
     # Seen elsewhere: a worker's stdio was ignored, and so were its reasons.
     thread = begun(world, "echo 'no key' >&2; exit 7")
@@ -124,15 +114,6 @@ def test_thread_that_is_driven_is_not_driven_twice(world: World) -> None:
         start(world, thread)
 
     assert not Path(log_path(world.store, thread)).exists()
-
-
-def test_thread_that_is_stepped_is_not_driven(world: World) -> None:
-    thread = begun(world)
-
-    with lock_thread(world.store, thread, since_ms=0) as lock:
-        lock.say("writer")
-        with pytest.raises(ThreadBusy):
-            start(world, thread)
 
 
 def test_mistakes_are_reported_before_a_start(world: World) -> None:

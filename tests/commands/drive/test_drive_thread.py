@@ -1,22 +1,19 @@
 import json
 import os
 import signal
-import subprocess
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from commands.world import DEMO, World, content_player, fails, says
-from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread, resume_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, TurnInterrupted, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
@@ -26,7 +23,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_drive, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_thread
 
 
 class Drives:
@@ -90,14 +87,6 @@ def limited(until: int) -> Player:
     return fails("usage limit", kind="usage-limit", left=StepFiles(reset_at=until))
 
 
-def test_thread_is_driven_to_its_end(world: World, drive: Drives) -> None:
-    driven = drive(world.begun())
-
-    assert drive.roles == ["writer", "checker", None]
-    assert (driven.stopped, driven.steps, driven.last) == ("end", 2, drive.steps[-1])
-    assert driven.last.status == "completed"
-
-
 def test_drive_stops_after_so_many_steps_and_goes_on_later(world: World, drive: Drives) -> None:
     thread = world.begun()
 
@@ -106,21 +95,6 @@ def test_drive_stops_after_so_many_steps_and_goes_on_later(world: World, drive: 
     assert (first.stopped, first.steps, drive.roles) == ("max-steps", 1, ["writer"])
     assert (drive(thread, max_steps=1).stopped, drive.roles) == ("max-steps", ["checker"])
     assert (drive(thread, max_steps=1).stopped, drive.roles) == ("end", [None])
-
-
-def test_drive_stops_after_the_step_of_a_role(world: World, drive: Drives) -> None:
-    driven = drive(world.begun(), until="writer")
-
-    assert (driven.stopped, driven.last.role, driven.last.status) == ("until", "writer", "ready")
-
-
-def test_role_that_the_workflow_has_not_is_refused_before_anything_runs(
-    world: World, drive: Drives
-) -> None:
-    with refuses("no-such-role", match="no role reviewer"):
-        drive(world.begun(), until="reviewer")
-
-    assert drive.steps == []
 
 
 def test_failure_ends_the_drive_and_keeps_the_steps_before_it(world: World, drive: Drives) -> None:
@@ -148,14 +122,6 @@ def test_failure_is_tried_again_after_a_wait_that_grows(world: World, drive: Dri
     assert max(drive.slept) <= 0.2
 
 
-def test_retries_are_used_up(world: World, drive: Drives) -> None:
-    allow_retries(world, 2)
-
-    driven = drive(world.begun(), fails("never"))
-
-    assert (driven.stopped, len(drive.retries)) == ("failed", 2)
-
-
 def test_pause_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives) -> None:
     allow_retries(world, 3, backoff="100")
     thread = world.begun()
@@ -165,16 +131,6 @@ def test_pause_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives)
 
     assert (driven.stopped, driven.last.status, len(drive.slept)) == ("paused", "paused", 1)
     assert drive.slept[0] <= 1
-
-
-def test_kill_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives) -> None:
-    allow_retries(world, 3)
-    thread = world.begun()
-    drive.while_asleep = lambda: kill_thread(world.store, world.caller, thread, reason="no use")
-
-    driven = drive(thread, fails())
-
-    assert (driven.stopped, driven.last.status, driven.last.said) == ("killed", "killed", "no use")
 
 
 def test_patch_does_not_cut_the_wait_short(world: World, drive: Drives) -> None:
@@ -202,19 +158,6 @@ def test_interrupt_during_a_wait_leaves_the_thread_ready(world: World, drive: Dr
 
     assert world.snapshot(thread).record.status == "ready"
     assert find_driver(world.store, thread) is None
-
-
-def test_interrupted_agent_ends_the_drive_and_can_be_tried_again(
-    world: World, drive: Drives
-) -> None:
-    thread = world.begun()
-
-    with pytest.raises(TurnInterrupted) as caught:
-        drive(thread, fails("it was interrupted", kind="interrupted"))
-
-    assert caught.value.exit_status == 130
-    assert world.snapshot(thread).get_present().attempts == 1
-    assert drive(thread).stopped == "end"
 
 
 @pytest.mark.parametrize("max_steps", [None, 1])
@@ -273,12 +216,6 @@ def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive
 
     assert drive(thread, play).stopped == "paused"
     assert drive.retries == []
-
-
-def test_work_that_was_stopped_long_ago_is_tried_again(world: World, drive: Drives) -> None:
-    stopped = fails("it was stopped: lunch", kind="interrupted", is_stopped=True)
-
-    assert drive(world.begun(), in_turn(stopped, content_player)).stopped == "end"
 
 
 @pytest.mark.parametrize(("retries", "tries"), [(0, 2), (3, 4)])
@@ -363,15 +300,6 @@ def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
     assert drive.slept == []
 
 
-def test_limit_of_an_agent_is_slept_through_if_asked(world: World, drive: Drives) -> None:
-    until = world.caller.now_ms() + 60_000
-
-    driven = drive(world.begun(), in_turn(limited(until), content_player), wait=True)
-
-    assert (driven.stopped, drive.waits) == ("end", [Waiting("writer", until)])
-    assert world.caller.now_ms() >= until
-
-
 def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, drive: Drives) -> None:
     hit, began = fails("no more", kind="rate-limit"), world.caller.now_ms()
 
@@ -436,25 +364,6 @@ def test_limit_of_the_thread_ends_the_drive_after_a_step(world: World, drive: Dr
         drive(thread)
 
 
-def test_thread_may_end_at_its_limit(world: World, drive: Drives) -> None:
-    assert drive(begin_limited(world, 2)).stopped == "end"
-
-
-def test_ended_thread_is_not_driven(world: World, drive: Drives) -> None:
-    thread = drive(world.begun()).last.thread
-
-    with pytest.raises(ThreadNotActive):
-        drive(thread)
-
-
-def test_paused_thread_is_not_driven(world: World, drive: Drives) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread)
-
-    with pytest.raises(ThreadNotReady, match="is paused"):
-        drive(thread)
-
-
 def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Drives) -> None:
     # Seen elsewhere: a thread between two steps looked idle, and was run twice.
     allow_retries(world, 1)
@@ -484,24 +393,6 @@ def test_drive_lock_names_the_role(world: World, drive: Drives) -> None:
     drive(thread, play)
 
     assert said == ["writer", "checker"]
-
-
-def test_thread_that_is_being_stepped_is_not_driven(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
-    with lock_thread(world.store, thread, since_ms=0) as lock:
-        lock.say("writer")
-        with pytest.raises(ThreadBusy):
-            drive(thread)
-
-    assert drive.slept == []
-
-
-def test_thread_that_is_driven_is_not_driven_again(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
-    with lock_drive(world.store, thread, since_ms=0), pytest.raises(ThreadBusy):
-        drive(thread)
 
 
 def test_lock_held_for_a_moment_is_waited_for(world: World, drive: Drives) -> None:
@@ -558,15 +449,6 @@ def test_agent_of_the_drive_plays_its_roles(role: str, world: World, drive: Driv
 
     assert (role, "mine") in played
     assert len({command for _, command in played}) == 2
-
-
-def wait_until_gone(pid: str) -> None:
-    """Wait until a process that was killed has been torn down."""
-    deadline = time.monotonic() + 20
-    ask = ["ps", "-o", "stat=", "-p", pid]
-    while subprocess.run(ask, capture_output=True, check=False).stdout.strip()[:1] not in b"Z":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> None:

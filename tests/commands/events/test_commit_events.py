@@ -2,14 +2,12 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World, fails, says
-from refusing import refuses
 
 from uwf_git.commands.control.steer import patch_thread, resume_thread
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
 
 PLAIN = EventOptions()
 
@@ -41,14 +39,6 @@ def test_step_has_the_events_of_its_turn(world: World, thread: ThreadId) -> None
     assert {event["payload"]["iteration"] for event in events} == {1}
     assert events[0]["depth"] == 0
     assert events[1]["depth"] == 1
-
-
-def test_second_turn_of_a_role_is_its_second_iteration(world: World, thread: ThreadId) -> None:
-    world.step(thread)
-    world.step(thread, says({"ok": False}))
-    world.step(thread)
-
-    assert {event["payload"]["iteration"] for event in told(world, thread)} == {2}
 
 
 def test_attempt_has_its_error(world: World, thread: ThreadId) -> None:
@@ -96,16 +86,6 @@ def test_turn_that_was_steered_meanwhile_entered_where_it_began(
     world.step(thread, says({"text": "x"}))
 
     assert told(world, thread)[0]["id"] == f"{base}-enter"
-
-
-def test_turn_in_entered_has_no_enter_event(world: World, thread: ThreadId) -> None:
-    base = world.snapshot(thread).commit.oid
-    world.step(thread)
-    commit = world.snapshot(thread).commit.oid
-
-    events = read_events(world.store, commit, PLAIN, entered={base})
-
-    assert [event["type"] for event in events] == ["node:exit", "workflow:progress"]
 
 
 def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -> None:
@@ -167,19 +147,6 @@ def test_state_is_included_only_on_request(world: World, thread: ThreadId) -> No
 
     assert asked["payload"]["state"] == {"key": "[masked]"}
     assert "state" not in told(world, thread)[0]["payload"]
-
-
-def test_keys_are_masked_by_their_shape_and_by_their_value(world: World, thread: ThreadId) -> None:
-    pause_thread(world.store, world.caller, thread, reason="sk-" + "x1" * 10 + " and swordfish")
-
-    (event,) = told(world, thread, EventOptions(secrets=("swordfish",)))
-
-    assert event["reason"] == "[masked] and [masked]"
-
-
-def test_missing_commit_is_damage(world: World) -> None:
-    with refuses("damaged-commit"):
-        read_events(world.store, Oid("0" * 40), PLAIN)
 
 
 def test_workflow_may_ask_for_the_state_and_for_no_progress(world: World) -> None:

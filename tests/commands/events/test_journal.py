@@ -4,15 +4,12 @@ from pathlib import Path
 import pytest
 from commands.turns import begin_turn
 from commands.world import World
-from fresh_store import fresh_store
 from store.loose import lose
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.events.journal import JournalReader
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
-from uwf_git.store.threads.journal import Line
 
 
 class Reader:
@@ -26,10 +23,6 @@ class Reader:
         return [line[:2] for line in self.journal.take()]
 
 
-def commits(lines: list[Line]) -> list[Oid]:
-    return [line.commit for line in lines]
-
-
 @pytest.fixture
 def thread(world: World) -> ThreadId:
     return world.begun()
@@ -38,15 +31,6 @@ def thread(world: World) -> ThreadId:
 @pytest.fixture
 def reader(world: World) -> Reader:
     return Reader(world)
-
-
-def test_first_reader_begins_with_where_the_threads_are(
-    world: World, thread: ThreadId, reader: Reader
-) -> None:
-    world.step(thread)
-
-    assert reader.take() == [("known", thread)]
-    assert reader.take() == []
 
 
 def test_each_transition_becomes_a_line_for_all_readers(
@@ -65,14 +49,6 @@ def test_each_transition_becomes_a_line_for_all_readers(
     late = Reader(world).journal.take()
     assert late[1:] == lines
     assert reader.take() == []
-
-
-def test_end_of_a_thread_is_a_line_too(world: World, thread: ThreadId, reader: Reader) -> None:
-    reader.take()
-    while world.step(thread).status != "completed":
-        pass
-
-    assert reader.take() == [("moved", thread)] * 3
 
 
 def test_turn_is_a_line_when_it_begins_and_only_once(
@@ -175,7 +151,3 @@ def test_reader_without_write_permission_keeps_its_own_journal(
     world.step(thread)
     assert reader.take() == [("moved", thread)]
     assert reader.take() == []
-
-
-def test_store_in_memory_has_no_journal() -> None:
-    assert JournalReader(fresh_store(), lambda _, __: None).take() == []

@@ -91,20 +91,6 @@ def test_transitions_of_other_processes_are_not_announced(world: World, heard: H
     assert heard() == []
 
 
-def test_without_a_listener_nothing_runs(world: World) -> None:
-    world.begun()
-
-    assert announce(world) is None
-
-
-def test_listener_knows_the_store_and_stands_in_it(world: World) -> None:
-    listen(world, world.program('{ pwd; echo "$UWF_REPO"; } >"$0.heard"', name="where"))
-    world.begun()
-
-    assert announce(world) is None
-    assert (world.place / "where.heard").read_text().split() == [world.store.path] * 2
-
-
 def test_key_is_masked(world: World, heard: Heard) -> None:
     thread = world.begun()
     environ = {**world.caller.environ, "MY_TOKEN": "Tr0ub4dor"}

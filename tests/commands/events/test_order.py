@@ -1,7 +1,5 @@
 import pytest
 from commands.world import World
-from refusing import refuses
-from store.loose import lose
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.events.journal import (
@@ -110,13 +108,3 @@ def test_commit_of_no_thread_is_no_event(world: World) -> None:
     thread = world.start()
     with pytest.raises(NoSuchEvent, match="-enter in this store"):
         find_turn_end(world.store, tip(world, thread), {})
-
-
-def test_damage_in_the_history_is_raised(world: World) -> None:
-    thread = world.begun()
-    start = tip(world, thread)
-    world.step(thread)
-    lose(world.store, start)
-
-    with refuses("damaged-commit", match="is missing"):
-        list_new(world.store, thread, tip(world, thread), known=None)

@@ -76,24 +76,6 @@ def test_what_transitions_share_is_read_once(
     assert len(blobs) == len(set(blobs))
 
 
-def test_older_events_come_in_the_order_of_time(
-    world: World, follow: Callable[..., EventStream]
-) -> None:
-    first, second = world.begun(), world.start()
-    world.step(second)
-    world.step(first)
-
-    told = [(event["taskId"], event["type"]) for event in follow().read()]
-
-    step = ["node:enter", "node:exit", "workflow:progress"]
-    assert told == [
-        (first, "workflow:start"),
-        (second, "workflow:start"),
-        *((second, kind) for kind in step),
-        *((first, kind) for kind in step),
-    ]
-
-
 def test_after_each_event_there_is_one_rest_whenever_it_is_asked_for(
     world: World, follow: Callable[..., EventStream]
 ) -> None:
@@ -143,16 +125,6 @@ def test_turn_that_only_a_reader_of_its_thread_saw_is_a_place_too(
 
     assert words(reader) == ["exit", "progress"]
     assert words(follow(f"{base}-enter")) == ["exit", "progress"]
-
-
-def test_commit_alone_is_all_of_its_events(
-    world: World, follow: Callable[..., EventStream]
-) -> None:
-    thread = world.begun()
-    start = world.snapshot(thread).commit.oid
-    world.step(thread)
-
-    assert words(follow(start)) == ["enter", "exit", "progress"]
 
 
 @pytest.mark.parametrize("word", ["-exit", "-enter", "", "-start"])

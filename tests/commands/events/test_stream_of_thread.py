@@ -66,14 +66,6 @@ def test_since_each_event_yields_the_rest(world: World, thread: ThreadId) -> Non
         assert ids(follow(world, thread, since=since)) == everything[place + 1 :]
 
 
-def test_commit_alone_is_all_of_its_events(world: World, thread: ThreadId) -> None:
-    world.step(thread)
-    since = EventId(world.snapshot(thread).commit.oid)
-    world.step(thread)
-
-    assert words(follow(world, thread, since=since)) == STEP
-
-
 def test_open_turn_is_reported_once(world: World, thread: ThreadId) -> None:
     events = follow(world, thread)
     assert words(events) == ["start"]

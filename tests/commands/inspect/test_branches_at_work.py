@@ -1,7 +1,5 @@
 """Who works on branches: `ps`, `wait` and `logs` of their parent."""
 
-from pathlib import Path
-
 import pytest
 from commands.drive.test_wait import Waits
 from commands.inspect.test_branches import split_of
@@ -49,20 +47,6 @@ def test_parent_is_waited_for_while_a_branch_is_at_work(world: World, thread: Th
 
     assert [each.status for each in wait(thread)] == ["split"]
     assert len(wait.slept) == 3
-
-
-def test_logs_of_a_parent_have_those_of_agents_in_its_branches(
-    world: World, thread: ThreadId
-) -> None:
-    branch = branch_of(world, thread, 1)
-    base = begin_turn(world, branch, role="tester")
-    Path(world.store.local_path("run", branch, base), "stderr").write_text("testing\n")
-
-    pieces = [piece for piece in read_logs(world.store, LogRequest(thread)) if piece.lines]
-
-    assert [(piece.source, piece.lines) for piece in pieces] == [
-        ("tester (nobody), branch 1 testing", ["testing"])
-    ]
 
 
 def test_logs_of_a_parent_are_followed_from_branch_to_branch(

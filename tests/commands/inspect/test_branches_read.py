@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from commands.inspect.test_branches import fail_reviewer, split_of
-from commands.inspect.test_context_of_flows import NESTED, branch_of
+from commands.inspect.test_context_of_flows import NESTED
 from commands.step.test_flows import CHECKS, ITEMS, drive, script
 from commands.step.test_played_roles import begun as begin_nested
 from commands.world import World
@@ -74,15 +74,6 @@ def test_read_tells_branches_of_branches_and_what_failed(world: World) -> None:
     other = split_of(world)
     world.step(other, fail_reviewer)
     assert headings(world, other)[2] == "Branch 0 reviewer, reviewer: attempt 1 failed"
-
-
-def test_read_of_a_branch_says_that_it_is_one(world: World) -> None:
-    thread = split_of(world)
-    world.step(thread, script())
-
-    text = "".join(render_thread(world.store, branch_of(world, thread, 0)))
-
-    assert f"a branch of thread `{thread}`" in text
 
 
 def test_show_full_has_the_steps_of_branches_inside_the_join(world: World) -> None:

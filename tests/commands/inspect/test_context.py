@@ -5,12 +5,11 @@ from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import get_head
 
@@ -60,29 +59,6 @@ def test_later_turn_has_the_steps_before_it(world: World) -> None:
     assert context["state"] == {"round": 1}
 
 
-def test_visits_of_a_role_are_counted(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread, says({"ok": False}))
-
-    assert get_context(world.store, thread)["visit"] == 2
-
-
-def test_second_try_knows_why_the_first_one_failed(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("it broke"))
-    assert world.snapshot(thread).record.status == "failed"
-
-    context = get_context(world.store, thread)
-
-    assert context["attempt"] == 2
-    assert context["lastError"] == {"kind": "exited", "message": "it broke"}
-    retry_thread(world.store, world.caller, thread)
-    world.step(thread)
-    assert get_context(world.store, thread)["lastError"] is None
-
-
 def test_agent_sees_the_same_while_it_plays(world: World) -> None:
     thread = world.begun()
     before = get_context(world.store, thread)
@@ -97,29 +73,12 @@ def test_agent_sees_the_same_while_it_plays(world: World) -> None:
     assert seen == [before]
 
 
-def test_role_can_be_asked_for_out_of_turn(world: World) -> None:
-    thread = world.begun()
-
-    assert get_context(world.store, thread, role="checker")["role"]["name"] == "checker"
-    with refuses("not-its-turn") as caught:
-        get_context(world.store, thread, role="nobody")
-    assert "its roles are writer, checker" in (caught.value.hint or "")
-
-
 def test_thread_at_its_end_has_no_turn(world: World) -> None:
     thread = world.begun()
     world.step(thread)
     world.step(thread)
 
     with refuses("not-its-turn", match="has no turn left"):
-        get_context(world.store, thread)
-
-
-def test_ended_thread_has_no_turn(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-
-    with pytest.raises(ThreadNotActive):
         get_context(world.store, thread)
 
 

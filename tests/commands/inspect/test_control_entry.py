@@ -3,7 +3,6 @@ from typing import Any
 from commands.world import World
 
 from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.story import StoryReader, Telling
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
@@ -22,13 +21,6 @@ def told(world: World, snapshot: Snapshot) -> Told:
     *_, entry = reader.walk(snapshot.record.thread, snapshot.commit.oid)
     note = entry["note"]
     return entry["title"], entry["changes"], "" if note is None else note["text"]
-
-
-def test_pause_shows_its_reason(world: World) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread, reason="Read the plan.\n\nAll of it.")
-
-    assert told(world, world.snapshot(thread)) == ("Paused", {}, "Read the plan.\n\nAll of it.")
 
 
 def test_patch_shows_its_values(world: World) -> None:

@@ -102,13 +102,6 @@ def test_strangers_are_compared_from_their_starts(world: World) -> None:
     assert [document[side]["workflowName"] for side in "ab"] == ["demo", "other"]
 
 
-def test_nothing_differs_from_itself(world: World, both: tuple[ThreadId, ThreadId]) -> None:
-    document = diffed(world, both[0], both[0][:26])
-
-    assert (document["steps"], document["state"], document["prompt"]) == ([], [], None)
-    assert document["common"]["depth"] == 3
-
-
 def test_missing_thread_is_refused(world: World) -> None:
     thread = world.begun()
     with pytest.raises(NoSuchThread):

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from commands.world import World, says
-from store.loose import lose
 from web.stories import KEY, SECRET, played
 
 from uwf_git.commands.inspect.excerpt import (
@@ -16,31 +14,15 @@ from uwf_git.commands.inspect.excerpt import (
     excerpt_json,
     excerpt_node,
     make_mask,
-    mask_json,
     place_in_git,
 )
 from uwf_git.model.references import find_reference
-from uwf_git.store.nodes.tree import find_blob
 
 MASK = make_mask({"DEPLOY_PASSWORD": SECRET})
 
 
 def plain(text: str) -> str:
     return text
-
-
-def test_keys_are_masked_by_shape_and_by_value() -> None:
-    assert MASK(f"{KEY} {SECRET}") == "[masked] [masked]"
-    assert mask_json({KEY: [SECRET, 1]}, MASK) == {"[masked]": ["[masked]", 1]}
-
-
-def test_a_value_that_is_nested_deep_is_masked_as_text() -> None:
-    value: Any = SECRET
-    for _ in range(490):
-        value = [value]
-    masked = mask_json(value, MASK)
-    assert "[masked]" in str(masked)
-    assert SECRET not in str(masked)
 
 
 def test_a_text_is_cut_between_characters() -> None:
@@ -111,19 +93,3 @@ def test_a_difference_has_no_names_and_git_tells_the_same(
     told = git(*diff["command"].split()[1:], cwd=Path(world.store.path))
     assert "-two\n+three\n" in told
     assert excerpt_diff(sides[0], sides[0], plain) is None
-
-
-def test_what_is_lost_is_told(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "gone"))
-    snapshot = world.snapshot(thread)
-    ref = snapshot.get_head_node().payload["content"]
-    blob = find_blob(snapshot.objects, snapshot.nodes, find_reference(ref))  # type: ignore[arg-type]  # it has one
-    assert blob is not None
-    lose(world.store, blob)
-
-    lost = excerpt_node(world.snapshot(thread), ref, plain)
-
-    assert lost is not None
-    assert "problem" in lost
-    assert excerpt_node(snapshot, None, plain) is None

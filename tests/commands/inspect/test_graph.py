@@ -34,15 +34,6 @@ def badges(world: World, thread: str) -> dict[str, str]:
     return {place: mark.badge for place, mark in subject.thread.marks.items()}
 
 
-def test_a_graph_says_where_its_thread_is(world: World) -> None:
-    thread = world.begun()
-    assert badges(world, thread) == {"writer": "▶ next"}
-    world.step(thread, says({"text": "x"}))
-    assert badges(world, thread) == {"writer": "✓ 1", "checker": "▶ next"}
-    world.step(thread, says({"ok": False}))
-    assert badges(world, thread) == {"writer": "▶ next · ✓ 1", "checker": "✓ 1"}
-
-
 def test_what_failed_is_told(world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):

@@ -28,13 +28,6 @@ def new(file: GrowingFile) -> bytes:
     return b"".join(file.read_new())
 
 
-def test_file_that_comes_late_is_read_from_its_beginning(path: Path, file: GrowingFile) -> None:
-    assert new(file) == b""
-    path.write_bytes(b"one\n")
-    assert new(file) == b"one\n"
-    assert new(file) == b""
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=20)))
 def test_all_that_is_added_is_given_once(tmp_path: Path, pieces: list[bytes]) -> None:
@@ -72,16 +65,6 @@ def test_file_that_was_replaced_is_read_to_its_end_first(path: Path, file: Growi
     path.unlink()
     path.write_bytes(b"three\n")
     assert new(file) == b"two\nthree\n"
-
-
-def test_file_that_was_removed_is_read_to_its_end(path: Path, file: GrowingFile) -> None:
-    path.write_bytes(b"one\n")
-    assert new(file) == b"one\n"
-    with path.open("ab") as writer:
-        path.unlink()
-        writer.write(b"two\n")
-    assert new(file) == b"two\n"
-    assert new(file) == b""
 
 
 def test_pipe_or_folder_does_not_block(path: Path) -> None:

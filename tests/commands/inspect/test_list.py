@@ -41,10 +41,6 @@ def three(world: World) -> list[ThreadId]:
     return threads
 
 
-def test_newest_comes_first(world: World, three: list[ThreadId]) -> None:
-    assert listed(world) == [three[2], three[0]]
-
-
 def test_row_reads_one_commit_and_takes_no_lock(
     world: World, three: list[ThreadId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,10 +49,6 @@ def test_row_reads_one_commit_and_takes_no_lock(
     assert len(listed(world, archived=True)) == 3
     assert len(counted.objects) == len(set(counted.objects)) == len(three)
     assert counted.locks == 0
-
-
-def test_ended_ones_are_among_them_when_asked_for(world: World, three: list[ThreadId]) -> None:
-    assert listed(world, archived=True) == three[::-1]
 
 
 def test_thread_whose_active_ref_a_crash_left_has_ended(
@@ -68,11 +60,6 @@ def test_thread_whose_active_ref_a_crash_left_has_ended(
 
     assert listed(world) == [three[2], three[0]]
     assert listed(world, archived=True) == three[::-1]
-
-
-def test_no_more_than_asked_for(world: World, three: list[ThreadId]) -> None:
-    assert listed(world, archived=True, limit=2) == [three[2], three[1]]
-    assert listed(world, archived=True, limit=1, workflow="other") == [three[1]]
 
 
 def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadId]) -> None:
@@ -89,12 +76,6 @@ def test_workflow_that_is_nowhere_is_refused_with_the_nearest(
         listed(world, workflow="dmo")
     assert "did you mean demo?" in str(caught.value.hint)
     assert listed(world, workflow="demo", statuses=frozenset({"waiting"})) == []
-
-
-def test_status_is_asked_for(world: World, three: list[ThreadId]) -> None:
-    assert listed(world, archived=True, statuses=frozenset({"killed"})) == [three[1]]
-    assert listed(world, archived=True, statuses=frozenset({"ready"})) == [three[2], three[0]]
-    assert listed(world, archived=True, statuses=frozenset({"completed"})) == []
 
 
 def test_row_has_the_status_of_a_thread(world: World) -> None:
@@ -127,10 +108,6 @@ def test_archived_thread_with_a_left_over_ref_is_listed_once(
 
     assert listed(world, archived=True) == three[::-1]
     assert listed(world) == [three[2], three[0]]
-
-
-def test_empty_store_has_none(world: World) -> None:
-    assert listed(world, archived=True) == []
 
 
 def write_ref(content: bytes) -> Damage:
@@ -314,15 +291,6 @@ def test_thread_that_waits_is_waiting_though_its_driver_sleeps(world: World) -> 
 
     with lock_drive(world.store, thread, since_ms=1):
         assert listed(world, statuses=frozenset({"waiting"})) == [thread]
-
-
-def test_ended_thread_is_never_running(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-    with lock_thread(world.store, thread, since_ms=1):
-        rows = list_thread_rows(world.store, ListRequest(archived=True))
-
-    assert [row["status"] for row in rows] == ["killed"]
 
 
 def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadId]) -> None:

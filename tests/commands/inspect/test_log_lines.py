@@ -48,14 +48,6 @@ def test_where_the_pieces_end_changes_nothing(parts: list[str], data: st.DataObj
     assert not any(SECRET in line or SHAPED in line for line in told)
 
 
-def test_half_a_line_is_held_until_it_can_be_masked() -> None:
-    lines = LogLines(Secrets((SECRET,)))
-    assert list(lines.add(f"use {SECRET[:9]}".encode())) == []
-    assert list(lines.add(f"{SECRET[9:]} now\nnext".encode())) == ["use [masked] now"]
-    assert list(lines.end()) == ["next"]
-    assert list(lines.end()) == []
-
-
 def test_secret_that_lines_cut_is_masked_where_they_arrive_together() -> None:
     secret = "correct-horse-battery-" * 4
     encoded = base64.encodebytes(secret.encode())
@@ -105,10 +97,6 @@ def test_line_without_an_end_is_cut_between_words() -> None:
 
     assert len(told) == 2
     assert told[1] == "[masked]"
-
-
-def test_bytes_that_are_no_text_are_shown_as_such() -> None:
-    assert lines_of(b"\xff\xfe ok\n") == ["\ufffd\ufffd ok"]
 
 
 def last_of(*pieces: bytes, secrets: Sequence[str] = (SECRET,)) -> str:

@@ -17,10 +17,8 @@ from fresh_store import fresh_store
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.logs import (
-    DRIVER,
     LogPiece,
     LogRequest,
-    find_run_dir,
     find_status,
     follow_logs,
     read_logs,
@@ -153,21 +151,6 @@ def test_log_of_the_background_driver_is_kept_when_it_has_ended(world: World) ->
     kill_thread(world.store, world.caller, thread)
 
     assert told(world, thread[:26].lower()) == ["background: step 1", "background: error: no key"]
-
-
-def test_agent_at_work_is_heard_while_another_process_runs_it(world: World, slow: ThreadId) -> None:
-    driver_says(world, slow, "an older line\n")
-    engine = begin(world, slow)
-
-    pieces = list(read_logs(world.store, LogRequest(slow)))
-    (world.place / "go.writer").touch()
-    end(engine)
-
-    assert [piece for piece in pieces if piece.lines] == [
-        LogPiece(DRIVER, ["an older line"]),
-        LogPiece("writer (agent)", ["writer is thinking"]),
-    ]
-    assert told(world, slow) == ["background: an older line"]
 
 
 @pytest.mark.parametrize(
@@ -380,18 +363,6 @@ def test_pipe_in_place_of_a_log_does_not_block(world: World) -> None:
     path.unlink()
     path.mkdir()
     assert told(world, thread) == []
-
-
-def test_run_folder_without_a_log_is_no_error(world: World, slow: ThreadId) -> None:
-    engine = begin(world, slow)
-    run = find_run_dir(world.store, slow)
-    assert run is not None
-    Path(run.path, "stderr").unlink()
-
-    assert told(world, slow) == []
-
-    (world.place / "go.writer").touch()
-    end(engine)
 
 
 def test_unknown_thread_is_refused(world: World) -> None:

@@ -48,17 +48,6 @@ def test_question_has_all_that_an_agent_gets(world: World) -> None:
     assert first_question_line(snapshot, snapshot.get_present()) == "Checks."
 
 
-def test_first_question_of_a_thread_has_no_last_step(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, command="human")
-    snapshot = world.snapshot(thread)
-
-    question = view_question(snapshot, snapshot.get_present())
-
-    assert question is not None
-    assert question["lastStep"] is None
-
-
 def test_wait_began_before_the_thread_was_steered(world: World) -> None:
     thread = waiting(world)
     asked = world.snapshot(thread).commit.time_s * 1000

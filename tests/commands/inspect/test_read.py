@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from commands.world import World, fails, read_thread, replied, says
+from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
 from uwf_git.commands.control.poke import poke_thread
@@ -11,7 +11,6 @@ from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.objects import get_tree
-from uwf_git.store.threads.heads import NoSuchThread
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
@@ -94,17 +93,6 @@ def test_hostile_text_stays_where_it_was_said(world: World) -> None:
     ]
 
 
-def test_last_shows_only_the_newest_events(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
-
-    told = read_thread(world.store, thread, last=1)
-
-    assert "## 2. checker" in told
-    assert "## 1. writer" not in told
-
-
 def test_prose_stays_prose_and_tables_of_a_program_keep_their_lines(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "x"}, "One paragraph.\n\n- a\n- b"))
@@ -114,21 +102,6 @@ def test_prose_stays_prose_and_tables_of_a_program_keep_their_lines(world: World
 
     assert "\nOne paragraph.\n\n- a\n- b\n" in told
     assert "\n```text\nname     size\n  a         12\n```\n" in told
-
-
-def test_huge_output_is_shown(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, lambda _turn: replied({"text": "x" * 100_000}, "y\n" * 200_000))
-
-    told = read_thread(world.store, thread)
-
-    assert len(told.splitlines()[0]) <= 102
-    assert told.count("\ny") == 200_000
-
-
-def test_unknown_thread_is_refused(world: World) -> None:
-    with pytest.raises(NoSuchThread):
-        read_thread(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
 def spoil(world: World, oid: str) -> None:

@@ -113,13 +113,6 @@ def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -
     assert (thread, 2, "content") not in places(world, "needle")
 
 
-def test_threads_with_the_same_prompt_are_separate_rows(world: World) -> None:
-    world.put()
-    threads = [world.start(), world.start()]
-
-    assert places(world, "Do it") == [(thread, 0, "prompt") for thread in reversed(threads)]
-
-
 def test_damaged_thread_is_one_row_and_the_others_are_searched(
     world: World, thread: ThreadId, git: Callable[..., str]
 ) -> None:
@@ -157,7 +150,3 @@ def test_rows_come_as_they_are_found(world: World, thread: ThreadId) -> None:
     assert next(found)["step"] == 2
     kill_thread(world.store, world.caller, thread)
     assert [row["step"] for row in found] == [2, 1, 0]
-
-
-def test_empty_store_has_nothing(world: World) -> None:
-    assert rows(world, "x") == []

@@ -64,19 +64,6 @@ def test_step_that_was_taken_again_is_no_common_one(world: World, thread: Thread
     assert shared(world, thread, forked) == point
 
 
-def test_fork_at_the_start_shares_the_start(world: World, thread: ThreadId) -> None:
-    forked = fork(world, thread, "0")
-    found = part_chains(world.snapshot(thread), world.snapshot(forked))
-
-    assert (len(found.one), found.other, found.depth) == (3, [], 0)
-    assert found.node == world.snapshot(forked).record.node
-
-
-def test_thread_has_everything_in_common_with_itself(world: World, thread: ThreadId) -> None:
-    assert parted(world, thread, thread) == ([], [], 3)
-    assert shared(world, thread, thread) == world.snapshot(thread).commit.oid
-
-
 def test_strangers_share_nothing(world: World, thread: ThreadId) -> None:
     stranger = world.start(prompt="Something else.")
     world.step(stranger)

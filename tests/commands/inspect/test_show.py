@@ -5,11 +5,10 @@ from commands.world import World, fails, says
 from seal import START_MS
 
 from uwf_git.commands.control.steer import patch_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.threads.lock import lock_drive
 
 
 def test_new_thread_stands_at_its_start(world: World) -> None:
@@ -46,48 +45,6 @@ def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
     # No role is left: the next step ends the thread.
     assert (shown["currentNode"], shown["currentIteration"], shown["next"]) == (None, None, "$END")
     assert show_thread(world.store, thread)["step"]["role"] == "checker"
-
-
-def test_failed_try_is_shown_with_its_output(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("no key", exit_code=7, stdout=b"half", stderr=b"why"))
-
-    shown = show_thread(world.store, thread)
-
-    assert shown["error"] == {"kind": "exited", "message": "no key"}
-    assert (shown["attempts"], shown["reason"]) == (1, "no key")
-    attempt = shown["lastAttempt"]
-    assert (attempt["exitCode"], attempt["content"], attempt["stderr"]) == (7, "half", "why")
-    assert (shown["status"], shown["depth"], shown["step"]) == ("failed", 0, None)
-
-
-def test_ended_thread_is_shown_with_its_end_and_the_reason(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread, reason="closed")
-
-    shown = show_thread(world.store, thread[:26])
-
-    assert (shown["status"], shown["reason"]) == ("killed", "closed")
-    assert shown["endTime"] == shown["lastUpdateTime"] >= shown["startTime"]
-    assert shown["workdir"] is None
-
-
-def test_looking_changes_nothing(world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).commit.oid
-
-    show_thread(world.store, thread, full=True)
-
-    assert world.snapshot(thread).commit.oid == before
-
-
-def test_no_thread_was_updated_before_it_began(world: World) -> None:
-    world.caller = world.caller._replace(now_ms=lambda: 1_760_000_000_999)
-
-    shown = show_thread(world.store, world.begun())
-
-    assert shown["lastUpdateTime"] == shown["startTime"] == 1_760_000_000_999
 
 
 def test_no_thread_ends_before_its_newest_step(world: World) -> None:
@@ -133,15 +90,6 @@ def test_thread_that_is_at_work_is_running(world: World) -> None:
     after = show_thread(world.store, thread)
     assert after["status"] == "ready"
     assert "running" not in after
-
-
-def test_thread_that_is_driven_is_running_between_two_steps(world: World) -> None:
-    thread = world.begun()
-
-    with lock_drive(world.store, thread, since_ms=1):
-        shown = show_thread(world.store, thread)
-
-    assert (shown["status"], shown["running"]["driven"]) == ("running", True)
 
 
 def test_paused_thread_says_why_whatever_came_since(world: World) -> None:

@@ -1,5 +1,3 @@
-from collections import Counter
-
 import pytest
 
 from uwf_git.commands.agent_run.activity import RUNNING
@@ -12,12 +10,6 @@ from uwf_git.commands.inspect.list import (
     sort_counts,
     tell_standing,
 )
-from uwf_git.model.thread import STATUSES
-
-
-@pytest.mark.parametrize("first", [(), ("running",), ("ended", "others")])
-def test_each_status_has_one_place(first: tuple[Group, ...]) -> None:
-    assert Counter(order_statuses(*first)) == Counter([*STATUSES, RUNNING, DAMAGED, UNREADABLE])
 
 
 def test_what_needs_somebody_comes_first_unless_another_group_is_asked_for() -> None:

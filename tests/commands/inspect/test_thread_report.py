@@ -10,7 +10,7 @@ from commands.step.test_flows import CHECKS
 from commands.world import World, says
 from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
-from web.stories import KEY, SECRET, TASK, tell_hostile, tell_waiting, tell_work
+from web.stories import TASK, tell_work
 
 from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.show import show_thread
@@ -92,20 +92,6 @@ def test_a_fork_begins_with_what_it_was_forked_from(world: World) -> None:
         ("step", True),
         ("fork", False),
     ]
-
-
-def test_keys_are_masked_wherever_they_are(world: World) -> None:
-    report = view_report(world.store, tell_hostile(world), {"DEPLOY_PASSWORD": SECRET})
-    told = json.dumps(report.document)
-    assert KEY not in told
-    assert SECRET not in told
-
-
-def test_a_question_is_told_without_the_task(world: World) -> None:
-    document = view(world, tell_waiting(world)).document
-    assert set(document["question"]) == {"role", "description", "systemPrompt", "fields"}
-    answer = next(each for each in document["entries"] if each["event"] == "answer")
-    assert (answer["agent"], answer["content"]["text"]) == ("human", "By hand.")
 
 
 def test_a_lost_text_is_told_in_its_place(world: World) -> None:

@@ -165,15 +165,6 @@ def test_run_that_begins_after_its_turn_is_found(world: World) -> None:
         assert work.read_log() == "found"
 
 
-def test_driver_between_two_steps_is_at_work_without_a_role(world: World) -> None:
-    thread = world.begun()
-    watch = watching(world)
-    with lock_drive(world.store, thread, since_ms=1):
-        assert changed(watch) == [(thread, "running")]
-        assert watch.find_work(thread) is None
-    assert changed(watch) == [(thread, "ready")]
-
-
 def test_a_look_where_nothing_has_happened_reads_no_object(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

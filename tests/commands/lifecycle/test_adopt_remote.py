@@ -155,18 +155,6 @@ def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
     assert isinstance(site.push().failure(), PushDiverged)
 
 
-@pytest.mark.parametrize("steps", [0, 1])
-def test_thread_that_went_one_way_stays_where_it_is(steps: int, sites: Sites) -> None:
-    site, _other, thread = sites
-    for _ in range(steps):
-        site.step(thread)
-    before = site.find(f"threads/{thread}")
-
-    assert fork(site, thread).follows is None
-
-    assert site.find(f"threads/{thread}") == before
-
-
 def test_thread_that_is_being_stepped_stays_where_it_is(sites: Sites) -> None:
     site, _other, thread = sites
     here, _there = part(sites)

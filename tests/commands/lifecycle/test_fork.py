@@ -1,14 +1,11 @@
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.world import World, fails, read_thread
+from commands.world import World, read_thread
 from refusing import refuses
 
-from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.store.threads.heads import ThreadExists
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.local_files import find_workdir
@@ -51,26 +48,6 @@ def test_fork_of_an_earlier_step_takes_another_way(world: World) -> None:
     assert world.step(forked.thread).depth == 2
 
 
-def test_fork_of_the_start_begins_anew(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    assert world.step(fork(world, thread, "0").thread).role == "writer"
-
-
-def test_fork_of_a_killed_thread_lives(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-    assert world.step(fork(world, thread).thread).depth == 1
-
-
-def test_fork_of_a_failed_try_remembers_it(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    forked = fork(world, thread)
-    assert world.snapshot(forked.thread).get_present().attempts == 1
-
-
 def test_fork_of_a_fork_tells_its_own_story_and_the_whole_one(world: World) -> None:
     thread = world.begun()
     world.step(thread)
@@ -105,22 +82,6 @@ def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
         fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)
     assert world.store.refs.names("refs/threads/") == [thread]
     assert os.listdir(Path(world.store.path, "uwf-workdirs")) == [thread]
-
-
-def test_git_finds_the_commit_that_both_share(world: World, git: Callable[..., str]) -> None:
-    thread = world.begun()
-    world.step(thread)
-    forked = fork(world, thread, "1")
-    world.step(thread)
-    world.step(forked.thread)
-    base = git(
-        "merge-base",
-        f"refs/threads/{thread}",
-        f"refs/threads/{forked.thread}",
-        cwd=world.store.path,
-    )
-    assert base.strip() == forked.at
-    git("fsck", "--strict", cwd=world.store.path)
 
 
 def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> None:

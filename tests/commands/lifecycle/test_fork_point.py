@@ -42,12 +42,6 @@ def test_commits_and_nodes_may_be_shortened(world: World, thread: ThreadId) -> N
         assert find(world, thread, text).commit.oid == tip.commit.oid
 
 
-def test_failed_try_is_named_by_its_commit(world: World, thread: ThreadId) -> None:
-    before = world.snapshot(thread).commit.parents[0]
-    attempt = find(world, thread, before).commit.parents[0]
-    assert find(world, thread, attempt[:12]).record.event == "attempt"
-
-
 def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
     start = find(world, thread, "0").commit.oid
     other = world.snapshot(thread).commit.parents[0]
@@ -99,10 +93,6 @@ def test_turn_of_a_role_comes_after_the_commit_before_its_newest_step(world: Wor
     assert (checker.record.depth, checker.commit.oid) == (
         3, world.snapshot(thread).commit.parents[0],
     )  # fmt: skip
-
-
-def test_turn_of_the_first_step_comes_after_the_start(world: World, thread: ThreadId) -> None:
-    assert turn_of(world, thread, "writer").record.event == "start"
 
 
 def test_failed_tries_of_the_turn_are_left_behind(world: World) -> None:

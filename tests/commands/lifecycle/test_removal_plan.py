@@ -50,14 +50,6 @@ def test_branches_and_theirs_go_along_after_the_join(world: World, git: Git) -> 
     assert names(world, thread) == []
 
 
-def test_branches_of_a_killed_thread_go_along(world: World, git: Git) -> None:
-    at = split_checks(world)
-    kill_thread(world.store, world.caller, at.thread)
-
-    assert len(remove(world, at.thread)) == 3
-    assert refs(world, git) == []
-
-
 def test_branches_that_a_kill_left_are_listed_and_stay(world: World, git: Git) -> None:
     at = split_checks(world)
     first, second = at.children

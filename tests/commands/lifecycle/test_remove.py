@@ -64,23 +64,6 @@ def test_nothing_of_it_is_left_but_its_commits(world: World, ended: ThreadId, gi
     assert list_thread_rows(world.store, ListRequest(archived=True)) == []
 
 
-def test_reported_commit_brings_it_back(world: World, ended: ThreadId, git: Git) -> None:
-    commit = remove(world, ended)[0].removal.commit
-
-    git("update-ref", f"refs/archive/{ended}", commit, cwd=Path(world.store.path))
-
-    assert world.snapshot(ended).record.status == "killed"
-
-
-def test_packed_ref_goes_too(world: World, ended: ThreadId, git: Git) -> None:
-    git("pack-refs", "--all", cwd=Path(world.store.path))
-    world.reopen()
-
-    remove(world, ended)
-
-    assert left(world, ended, git) == []
-
-
 def test_active_thread_stays(world: World, ended: ThreadId) -> None:
     active = world.start()
 

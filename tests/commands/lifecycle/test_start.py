@@ -90,13 +90,6 @@ def test_environment_beats_the_configured_default(world: World) -> None:
     assert bound(world)["writer"] == "configured"
 
 
-def test_roles_without_an_agent_are_reported(world: World) -> None:
-    world.put()
-
-    assert started(world, StartRequest("demo", "x")).unbound == ("writer", "checker")
-    assert started(world, StartRequest("demo", "x", ("writer=w",))).unbound == ("checker",)
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -106,16 +99,6 @@ def test_roles_without_an_agent_are_reported(world: World) -> None:
 )  # fmt: skip
 def test_command_may_hold_an_equals_sign(command: str, world: World) -> None:
     assert bound(world, command)["writer"] == command
-
-
-@pytest.mark.parametrize("agent", ["nobody=x", "Writer=x", "LANG=C agent", "writer-=x"])
-def test_missing_role_is_refused_with_the_existing_ones(agent: str, world: World) -> None:
-    world.put()
-
-    with refuses("no-such-role") as caught:
-        started(world, StartRequest("demo", "x", (agent,)))
-
-    assert "its roles are writer, checker" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -152,20 +135,6 @@ def test_id_that_is_taken_is_refused(world: World) -> None:
         start_thread(world.store, world.caller, StartRequest("demo", "x"), thread=thread)
 
     assert world.snapshot(thread).get_start().payload["prompt"] == "Do it."
-
-
-def test_thread_keeps_the_version_it_began_with(world: World) -> None:
-    thread = world.begun()
-    first = world.snapshot(thread).record.workflow
-    world.put(DEMO.replace("Write.", "Write better."))
-
-    assert world.step(thread).workflow == first
-
-
-def test_state_begins_as_the_workflow_says(world: World) -> None:
-    thread = world.begun(DEMO + "initialState: {count: 1}\n")
-
-    assert world.snapshot(thread).get_present().state == {"count": 1}
 
 
 FLOW = """\
@@ -245,11 +214,3 @@ def test_typed_commands_may_run_here_from_now_on(world: World) -> None:
     world.reopen()
 
     assert [each.agent for each in list_trusted(world.store)] == [{"command": "typed --x"}]
-
-
-def test_prompt_may_hold_anything_that_is_text(world: World) -> None:
-    prompt = "\0\x1b[31m\r\n# h\n\nUwf-Status: completed\n日本\u202e" + "x" * 300_000
-    thread: ThreadId = world.start(workflow=world.put().workflow, prompt=prompt)
-
-    assert world.snapshot(thread).get_start().payload["prompt"] == prompt
-    assert world.snapshot(thread).record.status == "ready"

@@ -8,7 +8,7 @@ from refusing import refuses
 
 from uwf_git.agentkit.step_files import read_submitted
 from uwf_git.commands.mcp import calls
-from uwf_git.commands.mcp.calls import read_role, read_step, read_thread, submit_result
+from uwf_git.commands.mcp.calls import read_step, read_thread, submit_result
 from uwf_git.commands.mcp.server import McpPlace
 from uwf_git.errors import Refused
 
@@ -33,16 +33,6 @@ def test_own_thread_and_another_are_read(world: World, place: McpPlace) -> None:
         read_thread(place._replace(thread=None), {})
 
 
-def test_only_the_last_steps_are_read(world: World, place: McpPlace) -> None:
-    assert place.thread is not None
-    world.step(place.thread, says({"ok": False}))
-
-    told = read_thread(place, {"last": 1})
-    assert "checker" in told
-    assert "some words" not in told
-    assert "some words" in read_thread(place, {"last": 10**30})
-
-
 def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:
     assert place.thread is not None
     long = "x" * 500_000
@@ -51,14 +41,6 @@ def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:
     told = read_thread(place, {})
     assert len(told) < 401_000
     assert told.endswith("or for one with read_step]\n")
-
-
-@pytest.mark.parametrize("index", [1, -1])
-def test_step_is_given_whole(index: int, place: McpPlace) -> None:
-    step = json.loads(read_step(place, {"index": index}))
-
-    assert (step["index"], step["role"], step["meta"]) == (1, "writer", {"text": "some words"})
-    assert step["content"] == "What was said."
 
 
 def test_steps_are_counted_from_both_ends(world: World, place: McpPlace) -> None:
@@ -89,21 +71,6 @@ def test_last_is_not_guessed(place: McpPlace) -> None:
     for last in (0, "2", 1.5, False):
         with refuses("bad-argument"):
             read_thread(place, {"last": last})
-
-
-def test_role_has_its_task_and_schema(place: McpPlace) -> None:
-    told = json.loads(read_role(place, {}))
-
-    assert (told["task"], told["name"], told["visit"]) == ("Do it.", "checker", 1)
-    assert told["outputSchema"]["required"] == ["ok"]
-    assert told["lastError"] is None
-
-
-def test_result_that_fits_is_taken_where_the_kit_looks(place: McpPlace) -> None:
-    said = submit_result(place, {"meta": {"ok": True}, "content": "Fine."})
-
-    assert "was accepted" in said
-    assert read_submitted(place.step_dir) == {"meta": {"ok": True}, "content": "Fine."}
 
 
 def test_last_result_counts(place: McpPlace) -> None:
@@ -148,15 +115,6 @@ def test_result_that_no_step_can_hold_is_refused(
     with refuses("result-refused", match=problem):
         submit_result(place, arguments)
     assert read_submitted(place.step_dir) is None
-
-
-def test_result_that_is_nested_too_deeply_is_refused(place: McpPlace) -> None:
-    deep: list[Any] = []
-    for _ in range(500):
-        deep = [deep]
-
-    with refuses("result-refused", match="500 levels"):
-        submit_result(place, {"meta": {"ok": True, "deep": deep}})
 
 
 @pytest.mark.parametrize("arguments", [{}, {"content": "x"}, {"meta": {"ok": True}, "content": 1}])

@@ -64,11 +64,6 @@ def test_handshake_agrees_on_the_client_s_version(version: str) -> None:
     }
 
 
-@pytest.mark.parametrize("version", ["2026-07-28", "1.0", None, 7])
-def test_handshake_with_an_unknown_version_offers_the_newest(version: Any) -> None:
-    assert result("initialize", {"protocolVersion": version})["protocolVersion"] == LEGACY[0]
-
-
 def test_newer_era_needs_no_handshake() -> None:
     told = result("server/discover", MODERN)
 

@@ -97,8 +97,3 @@ def test_meta_without_fields_is_one_field() -> None:
     schema = {"oneOf": [{"type": "array"}, {"type": "null"}]}
     assert build_form(schema)["required"] == ["meta"]
     assert read_form(schema, {"meta": "[1]", "content": "x"}) == ([1], "x")
-
-
-def test_meta_with_a_content_of_its_own_keeps_it() -> None:
-    schema = {"type": "object", "properties": {"content": {"type": "string"}}}
-    assert read_form(schema, {"content": "mine"}) == ({"content": "mine"}, "")

@@ -12,15 +12,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import lock_drive
 
 
-def test_folders_are_made(store: Store, tmp_path: Path) -> None:
-    prepare_plans(store, str(tmp_path))
-    prepare_plans(store, str(tmp_path))
-
-    assert (tmp_path / "docs/plans").is_dir()
-    assert (tmp_path / "docs/memory").is_dir()
-    assert (tmp_path / ".state/.gitignore").is_file()
-
-
 def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None:
     task = start_task(store.path, tmp_path)
 

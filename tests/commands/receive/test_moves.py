@@ -118,11 +118,6 @@ def test_what_would_be_lost_is_not_deleted(name: str) -> None:
     assert told.startswith("it would be lost")
 
 
-@pytest.mark.parametrize("name", [ACTIVE, ARCHIVE, WORKFLOW])
-def test_deleting_what_is_not_there_is_no_harm(name: str) -> None:
-    assert make_told().push({}, (name, None)) == [None]
-
-
 def test_deleting_the_archive_with_the_thread_is_no_move() -> None:
     told = make_told().push({ACTIVE: "one"}, (ACTIVE, None), (ARCHIVE, None))
 

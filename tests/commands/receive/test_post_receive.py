@@ -81,16 +81,6 @@ def test_transition_is_announced_in_full(
     ]
 
 
-def test_new_thread_is_announced_from_its_start(
-    world: World, thread: ThreadId, heard: Callable[[], list[dict[str, Any]]]
-) -> None:
-    world.step(thread)
-
-    announce(world, RefUpdate(active(thread), None, tip(world, thread)))
-
-    assert [line["event"] for line in heard()] == ["start", "step"]
-
-
 @pytest.mark.parametrize("how", ["with the deletion", "alone", "after a step in the same push"])
 def test_archived_thread_is_announced_from_its_last_commit_here(
     how: str, world: World, thread: ThreadId, heard: Callable[[], list[dict[str, Any]]]
@@ -163,12 +153,6 @@ def test_listener_that_fails_is_reported(
 
     assert warning.startswith("uwf.onReceive: ")
     assert told in warning
-
-
-def test_without_a_listener_nothing_is_read(world: World) -> None:
-    thread = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
-
-    assert announce(world, RefUpdate(active(thread), None, Oid("1" * 40))) == []
 
 
 def test_commit_that_cannot_be_read_is_a_warning(

@@ -28,10 +28,6 @@ def test_lines_are_read_as_git_writes_them() -> None:
     ]
 
 
-def test_no_line_is_no_update() -> None:
-    assert parse_updates(b"") == []
-
-
 def test_name_that_is_no_text_comes_through() -> None:
     (update,) = parse_updates(f"{ZERO} {A} refs/threads/".encode() + b"\xff\n")
 

@@ -26,11 +26,6 @@ def arrivals(world: World) -> list[Arrival]:
     return found
 
 
-def test_threads_that_are_right_pass_together(world: World, arrivals: list[Arrival]) -> None:
-    assert judge_arrivals(world.store, arrivals) == (set(arrivals), {})
-    assert judge_arrivals(world.store, []) == (set(), {})
-
-
 def test_one_that_is_wrong_is_found_among_the_others(
     world: World, arrivals: list[Arrival], thread_ids: Callable[[], ThreadId]
 ) -> None:
@@ -51,13 +46,6 @@ def test_batches_do_not_spoil_each_other(world: World, arrivals: list[Arrival]) 
     wrong = arrivals[0]._replace(archived=True)
     judged = judge_arrivals(world.store, [*[arrivals[1]] * 100, wrong])
     assert judged.passed == {arrivals[1]}
-
-
-def test_arrival_says_which_ref_it_is_to_have(arrivals: list[Arrival]) -> None:
-    active = arrivals[0]
-
-    assert active.ref == f"refs/threads/{active.thread}"
-    assert active._replace(archived=True).ref == f"refs/archive/{active.thread}"
 
 
 BAD = Finding("bad", "mend it")

@@ -59,9 +59,3 @@ def test_a_clone_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) 
             clone_store(world.caller, f"{tmp_path}/nothing.git", path)
     assert [each for each in os.listdir(world.place) if each != "deep"] == []
     assert os.listdir(world.place / "deep") == []
-
-
-def test_an_empty_hub_can_be_cloned(world: World, hub: Path) -> None:
-    cloned = clone_store(world.caller, str(hub), "copy.git")
-    assert cloned.fetched.reconciled == []
-    assert cloned.fetched.failure() is None

@@ -100,16 +100,6 @@ def test_a_push_of_a_thread_takes_its_branches_along(site: Site, hub: Path) -> N
     assert set(refs_of(hub)) == set(refs(site)) - {f"threads/{other}"}
 
 
-def test_branches_that_were_joined_go_along_as_well(site: Site, hub: Path) -> None:
-    thread = split(site).thread
-    run_to_end(site, thread)
-
-    assert site.push(thread).failure() is None
-
-    assert refs_of(hub) == refs(site)
-    assert len(with_branches(site.world.store, [thread])) == 3
-
-
 def test_branches_of_branches_go_along(site: Site, hub: Path) -> None:
     nested = FILES.replace("{type: agent, agentId: reader}", INNER)
     thread = begun_nested(site, nested)
@@ -241,32 +231,6 @@ def test_two_clones_that_join_the_same_branches_agree_after_one_fork(
     assert refs_of(hub) == refs_of(site.path)
 
 
-def test_two_clones_that_finish_one_branch_agree_after_a_fork(
-    site: Site, world: World, hub: Path
-) -> None:
-    at = split_and_begin(site)
-    first, second = at.children
-    site.push()
-    b = another(world, str(hub), name="b")
-    finish_with(b, first)
-    assert b.push().failure() is None
-    kill_thread(world.store, world.caller, first, reason="mine")
-    failure = site.fetch().failure()
-    assert failure is not None
-    assert failure.hint is not None
-    assert "makes yours a thread of its own, and this one follows the remote" in failure.hint
-
-    forked = fork_thread(world.store, world.caller, ForkRequest(first), thread=world.new_id())
-
-    assert forked.follows == "origin"
-    finish_with(site, second)
-    run_to_end(site, at.thread)
-    assert site.push().failure() is None
-    assert b.fetch().failure() is None
-    assert b.world.snapshot(at.thread).record.status == "completed"
-    assert_sound(b.world, at.thread)
-
-
 def test_branches_of_branches_that_ended_elsewhere_are_joined(
     site: Site, world: World, hub: Path
 ) -> None:
@@ -349,31 +313,6 @@ def push_only(site: Site, hub: Path, *names: str) -> list[Refusal]:
 
 def with_objects_of(site: Site, hub: Store) -> Store:
     return hub._replace(objects=open_store(str(site.path)).objects)
-
-
-def test_a_thread_without_its_branches_may_be_pushed(site: Site, hub: Path) -> None:
-    at = split_and_begin(site)
-
-    assert push_only(site, hub, f"threads/{at.thread}") == []
-
-    run_to_end(site, at.thread)
-    # The join brings what it joined.
-    assert push_only(site, hub, f"archive/{at.thread}") == []
-    for child in with_branches(site.world.store, [at.thread])[1:]:
-        assert push_only(site, hub, f"archive/{child}") == []
-
-
-def test_a_join_of_branches_that_the_hub_has_may_be_pushed(site: Site, hub: Path) -> None:
-    at = split_and_begin(site)
-    children = at.children
-    names = [f"threads/{each}" for each in (at.thread, *children)]
-    assert push_only(site, hub, *names) == []
-    while site.world.snapshot(at.thread).record.status == "split":
-        step(site, at.thread)
-
-    # They are behind there, and go on to where they were joined.
-    assert push_only(site, hub, f"threads/{at.thread}") == []
-    assert push_only(site, hub, *(f"archive/{each}" for each in children)) == []
 
 
 # Hostile joins.

@@ -62,35 +62,6 @@ def take_over(site: Site, thread: ThreadId) -> bool:
     return fast_forward_from_tracking(open_store(str(site.path)), thread)
 
 
-def test_what_is_ahead_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:
-    site, other, thread = sites
-    other.step(thread)
-    track(site, other, thread)
-    assert take_over(site, thread)
-    assert site.refs("threads") == other.refs("threads")
-    assert not take_over(site, thread)
-
-
-def test_an_end_elsewhere_is_taken_over(sites: tuple[Site, Site, ThreadId]) -> None:
-    site, other, thread = sites
-    other.end(thread)
-    track(site, other, thread)
-    assert take_over(site, thread)
-    assert site.refs("threads", "archive") == other.refs("archive")
-
-
-def test_a_diverged_thread_may_be_stepped(
-    sites: tuple[Site, Site, ThreadId],
-) -> None:
-    site, other, thread = sites
-    other.step(thread)
-    site.step(thread, ok=True)
-    track(site, other, thread)
-    before = site.refs("threads")
-    assert not take_over(site, thread)
-    assert site.refs("threads") == before
-
-
 def test_a_thread_that_ended_elsewhere_may_not_be_stepped(
     sites: tuple[Site, Site, ThreadId],
 ) -> None:

@@ -33,18 +33,6 @@ def test_what_is_ahead_there_is_taken_over(sites: tuple[Site, Site, ThreadId]) -
     assert site.fetch().unchanged == 3
 
 
-def test_what_is_gone_there_is_no_longer_tracked_and_still_here(
-    sites: tuple[Site, Site, ThreadId], hub: Path
-) -> None:
-    site, _other, thread = sites
-    site.fetch()
-    before = site.refs()
-    (hub / "refs" / "threads" / thread).unlink()
-    assert site.fetch().failure() is None
-    assert site.refs() == before
-    assert site.refs("uwf/remotes/origin/threads") == {}
-
-
 def test_a_busy_thread_is_named_and_taken_over_later(
     sites: tuple[Site, Site, ThreadId],
 ) -> None:

@@ -1,16 +1,12 @@
-from pathlib import Path
-
 import pytest
 from commands.sharing import make_hub
 from commands.world import World
 from refusing import refuses
-from store.conftest import Git
 
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.remote.push_plan import find_first_push, is_project
+from uwf_git.commands.remote.push_plan import find_first_push
 from uwf_git.commands.remote.remotes import add_remote_at
 from uwf_git.store.git.config import set_config
-from uwf_git.store.store import open_store
 
 
 @pytest.fixture
@@ -51,10 +47,3 @@ def test_a_mirror_is_refused_before_anything_is_asked(project: World) -> None:
     project.reopen()
     with refuses("mirror-store"):
         find_first_push(project.store, None)
-
-
-def test_a_project_has_a_work_tree(git: Git, tmp_path: Path) -> None:
-    git("init", "--quiet", "project", cwd=tmp_path)
-    git("init", "--quiet", "--bare", "bare.git", cwd=tmp_path)
-    assert is_project(open_store(str(tmp_path / "project")))
-    assert not is_project(open_store(str(tmp_path / "bare.git")))

@@ -15,17 +15,6 @@ def store(tmp_path: Path) -> Store:
     return create_store(str(tmp_path / "store.git"))
 
 
-def test_first_finding_is_returned_whole(store: Store) -> None:
-    first = Finding("it is wrong", "mend it", "refs/threads/x", node="4KNMR2P0X3B1Q")
-
-    def check() -> Iterator[Finding]:
-        yield first
-        raise AssertionError("nobody asks for a second one")
-
-    assert first_finding(store, check) == first
-    assert first_finding(store, lambda: iter(())) is None
-
-
 def test_damage_is_raised_as_in_this_process(store: Store) -> None:
     def check() -> Iterator[Finding]:
         yield from ()

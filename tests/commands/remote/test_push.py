@@ -13,22 +13,6 @@ from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.threads.heads import NoSuchThread
 
 
-def test_everything_goes_and_is_tracked(shared: tuple[Site, ThreadId], hub: Path) -> None:
-    site, thread = shared
-    pushed = site.push()
-    assert {change.ref for change in pushed.pushed} == {
-        f"refs/threads/{thread}",
-        "refs/workflows/demo",
-    }
-    assert refs_of(hub) == site.refs()
-    assert site.refs("uwf/remotes/origin/threads") == {
-        f"uwf/remotes/origin/threads/{thread}": site.find(f"threads/{thread}")
-    }
-    again = site.push()
-    assert again.pushed == []
-    assert len(again.standing("unchanged")) == 2
-
-
 def test_only_the_threads_that_are_named_go(shared: tuple[Site, ThreadId], hub: Path) -> None:
     site, thread = shared
     site.world.start()

@@ -119,8 +119,3 @@ def test_unit_that_failed_because_of_another_is_sent_again() -> None:
     done = send_units(send, [move("a"), move("b")], PushReport({}, ""))
     assert [(each.unit.name, each.reason) for each in done] == [("a", None), ("b", "hook declined")]
     assert told == [["a", "a-active", "b", "b-active"], ["a", "a-active"]]
-
-
-def test_unreported_ref_is_not_pushed() -> None:
-    (done,) = send_units(Server(), [single("a")], PushReport({}, ""))
-    assert "did not report" in (done.reason or "")

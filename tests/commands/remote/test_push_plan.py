@@ -57,16 +57,6 @@ def planned(tale: Tale, here: SharedRefs, there: SharedRefs) -> PushUnit | NotPu
     return found[0]
 
 
-def test_a_new_thread_is_created(tale: Tale) -> None:
-    unit = planned(tale, side(tale.one), side())
-    assert unit == PushUnit(ACTIVE, (RefChange(ACTIVE, None, tale.one, "created"),))
-
-
-def test_a_thread_that_went_on_moves(tale: Tale) -> None:
-    unit = planned(tale, side(tale.two), side(tale.one))
-    assert unit == PushUnit(ACTIVE, (RefChange(ACTIVE, tale.one, tale.two, "moved"),))
-
-
 def test_an_archived_thread_takes_the_place_of_the_active_one(tale: Tale) -> None:
     unit = planned(tale, side(archived=tale.end), side(tale.one))
     assert unit == PushUnit(
@@ -76,11 +66,6 @@ def test_an_archived_thread_takes_the_place_of_the_active_one(tale: Tale) -> Non
             RefChange(ACTIVE, tale.one, None, "deleted"),
         ),
     )
-
-
-def test_what_is_left_of_a_move_is_swept_there(tale: Tale) -> None:
-    unit = planned(tale, side(archived=tale.end), side(tale.two, tale.end))
-    assert unit == PushUnit(ARCHIVE, (RefChange(ACTIVE, tale.two, None, "deleted"),))
 
 
 def test_what_is_left_of_a_move_here_is_not_pushed(tale: Tale) -> None:
@@ -137,11 +122,6 @@ def test_no_plan_takes_anything_away(
     left = [oid for oid in after.values() if oid is not None]
     for _kind, _name, oid in theirs.rows():
         assert any(is_descendant(tale.objects, each, oid) for each in left)
-
-
-def test_only_the_threads_that_are_named_stay() -> None:
-    refs = SharedRefs({"a": UNKNOWN, "b": UNKNOWN}, {"c": UNKNOWN}, {"demo": UNKNOWN})
-    assert refs.only(["a", "c"]) == SharedRefs({"a": UNKNOWN}, {"c": UNKNOWN}, {})
 
 
 def test_a_ref_without_new_commits_is_behind(tale: Tale) -> None:

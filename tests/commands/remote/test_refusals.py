@@ -13,8 +13,6 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.refs import refs
 from uwf_git.store.refs.refs import Refs
 
-WRONG = "01J7K9M2XNPQR5VWBCDF8G3H4T"
-
 
 def break_thread(hub: Path, git: Git, thread: str) -> str:
     """Put a commit that git itself rejects on top of a thread of *hub*; return it."""
@@ -68,24 +66,6 @@ def test_workflow_that_is_refused_leaves_nothing(
     assert failure.code == "refs-refused"
     assert site.find("uwf/remotes/origin/workflows/odd") is None
     assert git("fsck", "--strict", cwd=Path(site.world.store.path)) == ""
-
-
-def test_refused_refs_of_plain_git_are_dropped(
-    sites: tuple[Site, Site, ThreadId], hub: Path, git: Git
-) -> None:
-    site, _other, thread = sites
-    tip = (hub / "refs/threads" / thread).read_text()
-    (hub / "refs/threads" / WRONG).write_text(tip)
-    git("fetch", "-q", "origin", cwd=Path(site.world.store.path))
-    site.world.reopen()
-    assert site.find(f"uwf/remotes/origin/threads/{WRONG}") == tip.strip()
-
-    failure = site.fetch().failure()
-    assert isinstance(failure, StoreDamaged)
-    assert failure.code == "refs-refused"
-
-    assert site.find(f"uwf/remotes/origin/threads/{WRONG}") is None
-    assert site.find(f"uwf/remotes/origin/threads/{thread}") == tip.strip()
 
 
 def test_many_threads_are_taken_over_by_two_writes_of_refs(

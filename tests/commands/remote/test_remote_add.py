@@ -3,12 +3,6 @@ from commands.world import World
 from uwf_git.commands.remote.remotes import add_remote_at
 
 
-def test_a_path_begins_where_the_caller_stands(world: World) -> None:
-    remote = add_remote_at(world.store, world.caller, "origin", "../hub.git")
-    assert remote.url == str(world.place.parent / "hub.git")
-    assert remote.shown == remote.url
-
-
 def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:
     remote = add_remote_at(world.store, world.caller, "origin", "https://me:secret@host/x")
     world.reopen()

@@ -13,7 +13,7 @@ from uwf_git.commands.split.commits import (
     draft_join,
     draft_split,
 )
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import advance_head, create_head, get_head
 from uwf_git.store.threads.local_files import set_workdir
@@ -98,24 +98,6 @@ def test_a_split_joined_thread_is_whole_for_git(world: World, git: Callable[...,
     assert parents.split() == [at.commit.oid, *(tip.commit.oid for tip in tips), "uwf", "uwf"]
 
 
-def test_a_branch_begins_on_its_split_with_the_state_there(world: World) -> None:
-    thread = world.begun()
-    at = split(world, thread)
-    first, second = begin(world, at)
-
-    begun = world.snapshot(second)
-    assert is_thread_id(first)
-    assert first < second
-    assert (begun.record.event, begun.record.parent_thread) == ("start", thread)
-    assert begun.commit.parents == (at.commit.oid,)
-    assert begun.subject == "start: branch 1, part-1"
-    assert begun.get_present().state == {"part": 1}
-    start = begun.get_start()
-    assert (start.payload["prompt"], start.payload["entry"]) == ("Do part 1.", "0/1")
-    assert (start.payload["depth"], start.payload["parent"]) == (1, {"$ref": at.record.node})
-    assert at.body.splitlines() == [f"0 part-0 {first}", f"1 part-1 {second}"]
-
-
 def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
     thread = world.begun()
     tip = world.snapshot(thread)
@@ -130,15 +112,6 @@ def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
     assert make() == one
     at = read_snapshot(world.store, one)
     assert start_of(at, 2).oid == start_of(at, 2).write(world.store)
-
-
-def test_branches_join_in_the_same_commit_whoever_ended_first(world: World) -> None:
-    thread = world.begun()
-    children = begin(world, split(world, thread, 3))
-    for child in reversed(children):
-        finish(world, child)
-
-    assert join(world, thread, children).oid == join(world, thread, children).write(world.store)
 
 
 def test_two_splits_of_one_thread_have_other_branches(world: World) -> None:

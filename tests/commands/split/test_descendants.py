@@ -3,7 +3,7 @@
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.split.family import list_branches, walk_descendants
+from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.branches import list_leaves, list_trunks
 from uwf_git.model.names import ThreadId
 
@@ -21,21 +21,6 @@ root:
 
 def names(world: World, thread: ThreadId) -> list[str]:
     return [head.thread for head, _ in walk_descendants(world.store, world.snapshot(thread))]
-
-
-def test_branches_are_found_once_somebody_began_them(world: World) -> None:
-    thread = world.begun(FLOW)
-    assert list_branches(world.store, world.snapshot(thread)) == []
-    world.step(thread, script())
-    assert [each.head for each in list_branches(world.store, world.snapshot(thread))] == [None] * 2
-    assert names(world, thread) == []
-
-    leaves = list(list_leaves(world.store, world.snapshot(thread)))
-
-    one, inner = branches(world, thread)
-    assert leaves == [one, inner] == names(world, thread)
-    assert world.snapshot(inner).get_trunk() == thread
-    assert world.snapshot(thread).get_trunk() is None
 
 
 def test_parents_come_first_and_trunks_last(world: World) -> None:

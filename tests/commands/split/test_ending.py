@@ -8,9 +8,7 @@ from uwf_git.commands.split.commits import Ending, draft_join, plan_ending
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_merge import MergeConflict
-from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.message import BadMessage
-from uwf_git.store.threads.snapshot import Snapshot, read_at
+from uwf_git.store.threads.snapshot import Snapshot
 
 BOTH = """\
 name: both
@@ -93,12 +91,6 @@ def test_where_one_is_enough_the_others_are_no_errors(world: World) -> None:
     assert state["first"] == "said by one\nand more"
 
 
-def test_where_none_was_enough_all_are_errors(world: World) -> None:
-    source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
-
-    assert Ended(world, None, None, source=source).plan().state["errors"] == ["no time"] * 2
-
-
 def test_a_killed_workflow_leaves_its_error_where_errors_are_a_list(world: World) -> None:
     world.put("name: inner\nroot: {type: agent, agentId: one}\n")
     source = "name: outer\ninitialState: {errors: %s}\nroot: {type: workflow, use: inner}\n"
@@ -116,12 +108,3 @@ def test_branches_that_disagree_cannot_be_joined(world: World) -> None:
     assert Ended(world, agree, agree).plan().state["key"] == "same"
     with pytest.raises(MergeConflict, match="the branches of both disagree about key"):
         Ended(world, differ, differ).plan()
-
-
-def test_a_commit_of_something_else_is_named(world: World) -> None:
-    world.put()
-    commit = world.store.refs.find("refs/workflows/demo")
-    assert commit is not None
-    assert read_commit(world.store.objects, commit).oid == commit
-    with pytest.raises(BadMessage, match=commit):
-        read_at(world.store.objects, commit)

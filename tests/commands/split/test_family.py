@@ -27,7 +27,6 @@ from uwf_git.commands.split.family import (
     Family,
     StrangeBranch,
     count_steps_before,
-    list_branches,
     list_present_descendants,
     name_branch,
 )
@@ -42,23 +41,6 @@ def nested(world: World) -> ThreadId:
     for _ in range(3):
         world.step(thread, script())
     return thread
-
-
-def test_branches_are_found_from_above_and_from_below(world: World) -> None:
-    thread = nested(world)
-    first = branch_of(world, thread, 0)
-    inner = branch_of(world, first, 1)
-
-    assert [each.child.thread for each in list_branches(world.store, world.snapshot(thread))] == [
-        first,
-        branch_of(world, thread, 1),
-    ]
-    assert world.snapshot(inner).get_trunk() == first
-    assert world.snapshot(thread).get_trunk() is None
-    below = list(list_present_descendants(world.store, thread))
-    assert len(below) == 6
-    assert below[0] == first
-    assert below.index(inner) < below.index(branch_of(world, thread, 1))
 
 
 def test_family_has_branches_at_every_depth_and_nobody_else(world: World) -> None:
@@ -86,16 +68,6 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     assert world.store.refs.create(f"refs/threads/{first}", tip)
     assert first in family
     assert first not in stranger
-
-
-def test_family_keeps_branches_that_were_joined(world: World) -> None:
-    thread = split_of(world)
-    branch = branch_of(world, thread, 0)
-
-    drive(world, thread, script())
-
-    assert branch in Family(world.store, thread)
-    assert list(list_present_descendants(world.store, thread)) == []
 
 
 def test_thread_that_an_agent_began_is_no_branch(world: World) -> None:

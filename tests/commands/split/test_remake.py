@@ -27,7 +27,6 @@ from uwf_git.commands.split.commits import (
     find_container,
     find_split,
     is_derived,
-    plan_again,
     plan_ending,
     plan_split,
     read_split,
@@ -106,15 +105,6 @@ def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:
     assert find_split(at.tip).commit.oid == at.tip.commit.oid
     with pytest.raises(SplitRefused, match="0/0 is no place at which the flow splits"):
         find_container(step, "0/0")
-
-
-def test_a_split_is_found_behind_what_steered_the_thread(world: World) -> None:
-    at = split_checks(world)
-    split = at.tip.commit.oid
-    patch_thread(world.store, world.caller, at.thread, {"a": 1})
-
-    assert find_split(at.tip).commit.oid == split
-    assert len(plan_again(find_split(at.tip)).branches) == 2
 
 
 def test_branches_that_were_killed_are_joined_with_their_reasons(world: World) -> None:

@@ -3,9 +3,7 @@
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World
 
-from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.split.family import find_isolation, find_owner
-from uwf_git.model.names import ThreadId
 
 
 def test_branches_and_those_around_them(world: World, git: Git) -> None:
@@ -23,8 +21,3 @@ def test_branches_and_those_around_them(world: World, git: Git) -> None:
     assert [find_isolation(each) for each in (root, outer, inner)] == [None, "0", None]
     owners = [find_owner(world.store, each) for each in (root, outer, inner)]
     assert [each and each.record.thread for each in owners] == [None, *[outer.record.thread] * 2]
-
-
-def test_the_ref_of_work_has_the_name_of_the_branch() -> None:
-    thread = ThreadId("01J00000000000000000000001")
-    assert name_work(thread) == f"refs/uwf/work/{thread}"

@@ -23,17 +23,6 @@ def test_results_are_in_order_whatever_ends_first() -> None:
     assert run_at_once(work, [3], jobs=2) == [6]
 
 
-@pytest.mark.parametrize("jobs", [0, 1])
-def test_one_job_does_all_one_after_the_other(jobs: int) -> None:
-    idle = threading.Event()
-
-    def work(_number: int) -> int:
-        idle.wait(0.01)
-        return threading.get_ident()
-
-    assert len({*run_at_once(work, range(5), jobs=jobs)}) == 1
-
-
 def test_an_interrupt_of_one_reaches_the_others() -> None:
     begun = threading.Event()
     told: list[str] = []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands.drive.test_drive_branches import wide
-from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks, split_files
+from commands.flows import CHECKS, Split, plays, split_checks, split_files
 from commands.world import World, fails
 from store.loose import lose
 
@@ -13,8 +13,7 @@ from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.split.family import list_branches
-from uwf_git.commands.step.branches import join_branches, settle_branches
+from uwf_git.commands.step.branches import settle_branches
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.gc.small_packs import MOST_PACKS
@@ -28,23 +27,6 @@ TOLERANT = CHECKS.replace(
 def split(world: World) -> Split:
     """Return a thread that has split in two; its branches have begun."""
     return split_checks(world)
-
-
-def test_branches_are_joined_when_all_have_ended(split: Split) -> None:
-    world = split.world
-    first, second = split.children
-    finish(world, first)
-    assert [each.has_ended for each in list_branches(world.store, split.tip)] == [True, False]
-    assert join_branches(world.store, world.caller, split.thread) is None
-    finish(world, second)
-
-    joined = join_branches(world.store, world.caller, split.thread)
-
-    assert joined is not None
-    assert (joined.status, joined.depth) == ("ready", 2)
-    assert join_branches(world.store, world.caller, split.thread) is None
-    assert list_branches(world.store, split.tip) == []
-    assert_sound(world, split.thread)
 
 
 def test_a_branch_that_failed_is_given_up_only_where_the_workflow_says(split: Split) -> None:

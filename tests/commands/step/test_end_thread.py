@@ -16,7 +16,7 @@ from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import HeadMoved, get_head, list_threads
+from uwf_git.store.threads.heads import get_head, list_threads
 from uwf_git.store.threads.lock import lock_thread
 
 
@@ -67,17 +67,6 @@ def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World) -> None:
     end_thread(world.store, world.caller, read_active(world.store, thread), event="end")
 
     assert left_behind(world, thread) == []
-
-
-def test_end_of_what_has_moved_on_changes_nothing(world: World) -> None:
-    thread = world.begun()
-    seen = read_active(world.store, thread)
-    world.step(thread)
-
-    with pytest.raises(HeadMoved):
-        end_thread(world.store, world.caller, seen, event="end")
-
-    assert world.snapshot(thread).record.depth == 1
 
 
 # Worktrees of branches.

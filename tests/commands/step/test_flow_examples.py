@@ -24,35 +24,6 @@ def begin(world: World, name: str, **state: object) -> ThreadId:
     return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
 
 
-def test_level_1_is_a_loop_of_one_agent(world: World) -> None:
-    thread = begin(world, "level-1")
-
-    driven, roles = drive(world, thread, script(worker=[{}, {}, {"done": True}]))
-
-    assert driven.stopped == "end"
-    assert roles == ["worker"] * 3
-    assert_sound(world, thread)
-
-
-def test_level_1_goes_on_after_its_bound(world: World) -> None:
-    thread = begin(world, "level-1")
-
-    driven, roles = drive(world, thread, script())
-
-    assert (driven.stopped, roles) == ("end", ["worker"] * 5)
-
-
-def test_level_2_has_a_sequence_in_the_loop(world: World) -> None:
-    thread = begin(world, "level-2")
-    reviews = [{"reviewStatus": "NEEDS_REVISION"}, {"reviewStatus": "APPROVED"}]
-
-    driven, roles = drive(world, thread, script(reviewer=reviews))
-
-    assert driven.stopped == "end"
-    assert roles == ["coder", "reviewer"] * 2
-    assert_sound(world, thread)
-
-
 def test_level_3_reviews_and_tests_at_once(world: World) -> None:
     thread = begin(world, "level-3")
     passed = [{"allChecksPassed": False}, {"allChecksPassed": True}]

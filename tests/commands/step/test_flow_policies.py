@@ -140,15 +140,6 @@ def test_what_was_given_up_leaves_its_error_and_the_next_place_its_own_tries(wor
     assert (present.attempts, present.failures, present.trying) == (0, 0, None)
 
 
-def test_waits_between_tries_grow_as_in_graphs(world: World) -> None:
-    thread = world.begun(flow(SEQUENCE % ("", ", retries: 3")))
-    slept: list[float] = []
-
-    drive(world, thread, failing("one", times=3), sleep=slept.append)
-
-    assert sum(slept) == pytest.approx(1 + 2 + 3)
-
-
 PARALLEL = """\
   type: parallel
   name: checks
@@ -535,16 +526,6 @@ def test_a_person_whose_answer_makes_the_state_too_large_is_told(world: World) -
     assert_sound(world, thread)
 
 
-def test_branches_whose_states_are_too_large_together_are_not_joined(world: World) -> None:
-    thread = world.begun(flow(PARALLEL % ""))
-
-    with refuses("state-too-large") as caught:
-        drive(world, thread, script(one=LARGE, two=LARGE))
-
-    assert thread in (caught.value.hint or "")
-    assert world.snapshot(thread).record.status == "split"
-
-
 @pytest.mark.parametrize("patch", [{"iteration": 3}, {"iteration": None}, {"a": LARGE, "b": LARGE}])
 def test_a_patch_cannot_count_passes_or_be_too_large(world: World, patch: dict[str, Any]) -> None:
     thread = world.begun(flow(SEQUENCE % ("", "")))
@@ -587,21 +568,6 @@ def test_the_timeout_of_a_place_comes_before_its_agents(world: World) -> None:
     drive(world, thread, play)
 
     assert told == [1.5, 90.0]
-
-
-def test_the_limits_of_a_flow_are_those_of_its_config(world: World) -> None:
-    thread = world.begun(
-        "config: {maxExecutionTime: 2000, maxSteps: 10}\n" + flow(SEQUENCE % ("", ""))
-    )
-    assert world.snapshot(thread).get_present().limits == {
-        "maxExecutionTime": 2000,
-        "maxSteps": 10,
-    }
-
-    driven, done = drive(world, thread, script())
-
-    # Each step takes 1.5 s.
-    assert (driven.stopped, done) == ("end", ["one", "two"])
 
 
 def test_a_limit_stops_a_flow_before_the_step_beyond(world: World) -> None:

@@ -10,7 +10,7 @@ from refusing import refuses
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import get_context, load_thread_context
 from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
-from uwf_git.commands.turn.turn import Played, Player, ThreadResult, Turn
+from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -234,21 +234,6 @@ def test_a_map_has_a_branch_for_each_item(world: World) -> None:
     assert_sound(world, thread)
 
 
-def steps_of(result: ThreadResult) -> list[str]:
-    return [each.result.role or each.result.said for each in result.branches if each.result]
-
-
-def test_a_step_of_a_split_thread_steps_each_branch_once(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, script())
-    split = world.step(thread, script())
-    assert (split.status, split.said) == ("split", "checks into 2")
-
-    once = world.step(thread, script())
-
-    assert (once.status, steps_of(once)) == ("split", ["reviewer", "builder"])
-
-
 def test_a_branch_that_failed_is_tried_again_alone(world: World) -> None:
     thread = world.begun(CHECKS)
     world.step(thread, script())
@@ -264,15 +249,6 @@ def test_a_branch_that_failed_is_tried_again_alone(world: World) -> None:
 
     roles = run(world, thread, script())
     assert roles[-1] == "closer"
-    assert_sound(world, thread)
-
-
-def test_a_drive_goes_through_all_branches(world: World) -> None:
-    thread = world.begun(CHECKS)
-
-    driven = drive(world, thread, script(closer="bye"))
-
-    assert (driven.stopped, driven.steps, driven.last.status) == ("end", 5, "completed")
     assert_sound(world, thread)
 
 

@@ -59,13 +59,6 @@ def world_nodes(world: World, commit: str) -> set[str]:
     return set(listed.stdout.split())
 
 
-def test_log_of_a_step_that_went_well_is_kept(world: World) -> None:
-    thread, step = stepped(world, "echo '12 passed' >&2; ")
-
-    assert referred(world, thread, step, "stderr").payload == "12 passed\n"
-    assert view_step(world.snapshot(thread), step)["log"] == step.payload["stderr"]["$ref"]
-
-
 def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None:
     configure(world, "uwf.keepLogs", "10")
 
@@ -80,14 +73,6 @@ def test_setting_of_0_keeps_no_log(world: World) -> None:
     _, step = stepped(world, "echo '12 passed' >&2; ")
 
     assert "stderr" not in step.payload
-
-
-def test_more_of_a_log_than_a_failed_try_keeps_can_be_kept(world: World) -> None:
-    configure(world, "uwf.keepLogs", "1m")
-
-    thread, step = stepped(world, "yes 'a line' | head -c 200000 >&2; ")
-
-    assert len(referred(world, thread, step, "stderr").payload) == 200000
 
 
 def test_secret_that_the_limit_cuts_in_two_is_not_kept_by_half(

@@ -183,19 +183,6 @@ def test_kill_records_finished_work_first(world: World, thread: ThreadId) -> Non
     assert verify(world.store, []).troubles == ()
 
 
-def test_work_that_a_poke_overtook_is_kept_and_named(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    leave(world, thread)
-    poke_thread(world.store, world.caller, thread)
-
-    with pytest.raises(WorkKept, match="while checker was at work"):
-        step(world, thread)
-
-    assert len(list_preserved(world.store, thread)) == 1
-    assert world.step(thread).role == "writer"
-
-
 def test_finished_run_that_does_not_say_whose_it_is_is_never_discarded(
     world: World, thread: ThreadId
 ) -> None:

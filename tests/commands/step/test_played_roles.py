@@ -59,8 +59,6 @@ moderator:
       transitions: [{to: builder, condition: meta.good = false and iteration < 3}, {to: $END}]
 """
 
-ROLES = ["planner", "digger", "digger"]
-
 
 def begun(world: World) -> ThreadId:
     for source in (INNER, MIDDLE):
@@ -222,19 +220,6 @@ moderator:
     amended = append_to_thread(world.store, world.caller, AppendRequest(thread, addition))
 
     assert amended.unbound == ("digger",)
-
-
-def test_a_start_may_stop_at_a_role_of_an_inner_workflow(world: World) -> None:
-    begun(world)
-
-    def start(until: str) -> None:
-        request = StartRequest("outer", "Do it.", ("all",), until=until)
-        start_thread(world.store, world.caller, request, thread=world.new_id())
-
-    for until in ("builder", "digger"):
-        start(until)
-    with refuses("no-such-role", match="has no role nobody"):
-        start("nobody")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """One step: its result, its traces in the store, and its lock."""
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +11,10 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import (
     StepRequest,
     TurnFailed,
-    TurnInterrupted,
     WorkKept,
     step_thread,
 )
@@ -29,11 +25,9 @@ from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
-from uwf_git.store.trust import is_trusted
 
 
 def test_step_gives_where_the_thread_then_stands(world: World) -> None:
@@ -72,14 +66,6 @@ def test_end_archives_without_a_node_and_gives_the_last_head(world: World) -> No
         world.step(thread)
 
 
-def test_chain_leads_from_the_newest_step_to_the_start(world: World) -> None:
-    thread = world.begun()
-    heads = [world.snapshot(thread).record.node]
-    heads += [world.step(thread).head for _ in range(2)]
-
-    assert [node.hash for node in world.snapshot(thread).walk_chain()] == heads[::-1]
-
-
 def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
     thread = world.begun()
     before = world.snapshot(thread)
@@ -94,56 +80,6 @@ def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
     assert (after.record.event, after.record.status) == ("attempt", "failed")
     assert (after.record.node, after.record.depth) == (before.record.node, 0)
     assert after.commit.parents == (before.commit.oid,)
-
-
-def test_failed_try_says_what_its_agent_advises(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, fails(hint="ask another model"))
-
-    assert "ask another model" in str(caught.value.hint)
-
-
-def test_tries_are_counted_until_one_succeeds(world: World) -> None:
-    thread = world.begun()
-    for number in (1, 2):
-        with pytest.raises(TurnFailed) as caught:
-            world.step(thread, fails(f"try {number}"))
-        assert caught.value.facts["attempt"] == number
-        context = get_context(world.store, thread)
-        assert (context["attempt"], context["visit"]) == (number + 1, 1)
-        assert context["lastError"] == {"kind": "exited", "message": f"try {number}"}
-        world.retry(thread)
-
-    world.step(thread)
-
-    assert world.snapshot(thread).get_present().attempts == 0
-    assert get_context(world.store, thread)["attempt"] == 1
-
-
-def test_interrupted_try_is_recorded_and_ends_as_interrupted(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(TurnInterrupted) as caught:
-        world.step(thread, fails("it was interrupted", kind="interrupted"))
-
-    assert caught.value.exit_status == 130
-    assert world.snapshot(thread).record.event == "attempt"
-
-
-def test_what_a_player_raises_leaves_no_trace(world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread).commit.oid
-
-    def play(_turn: Turn) -> Played:
-        raise RuntimeError("a bug of the player's")
-
-    with pytest.raises(RuntimeError):
-        world.step(thread, play)
-
-    assert world.snapshot(thread).commit.oid == before
-    assert world.step(thread).depth == 1
 
 
 def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
@@ -186,20 +122,6 @@ def test_strange_usage_never_stops_a_thread(usage: dict[str, Any], world: World)
         world.step(thread, says(meta, usage=usage))
 
     assert world.snapshot(thread).record.depth == 3
-
-
-def test_second_engine_learns_which_process_is_at_work(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        with pytest.raises(ThreadBusy) as caught:
-            world.step(thread)
-        assert caught.value.exit_status == 4
-        assert f"pid {os.getpid()}" in caught.value.message
-        assert "role writer" in caught.value.message
-        return content_player(turn)
-
-    assert world.step(thread, play).depth == 1
 
 
 @pytest.mark.parametrize("lock", [lock_drive, lock_stop])
@@ -306,19 +228,6 @@ def rewrite(world: World, thread: ThreadId, message: bytes) -> str:
     return oid
 
 
-def test_library_needs_neither_a_disk_nor_a_process(clock: Any, thread_ids: Any) -> None:
-    """The whole of uwf in memory, as a program would use it."""
-    store, caller = fresh_store(), Caller(clock, {}, "/")
-    put_workflow(store, caller, DEMO.encode())
-    started = start_thread(store, caller, StartRequest("demo", "x"), thread=thread_ids())
-    request = StepRequest(started.thread, content_player, Choice(("library",)))
-
-    stepped = [step_thread(store, caller, request) for _ in range(3)]
-
-    assert [each.role for each in stepped] == ["writer", "checker", None]
-    assert stepped[-1].status == "completed"
-
-
 def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) -> None:
     def tip() -> str | None:
         at = iter(range(1_760_000_000_000, 1_760_000_100_000, 1000))
@@ -348,33 +257,3 @@ def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[.
 
     assert list_threads(world.store, archived=True) == [thread]
     assert git("fsck", "--strict", cwd=store) == ""
-
-
-def test_try_that_fails_under_a_pause_says_how_to_resume(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
-        return fails()(turn)
-
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, play)
-
-    assert f"is paused: `uwf thread resume {thread}`" in (caught.value.hint or "")
-
-
-def test_trust_that_is_given_to_a_fetched_thread_lasts(
-    world: World, tmp_path: Path, git: Callable[..., str]
-) -> None:
-    thread = world.begun()
-    there = World(
-        world.place, create_store(str(tmp_path / "other.git")), world.caller, world.new_id
-    )
-    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(there.store.path))
-    there.reopen()
-    agent, place = {"command": "nobody"}, str(world.place)
-    assert not is_trusted(there.store, agent, place)
-
-    there.step(thread, trust=True, workdir=place)
-
-    assert is_trusted(there.store, agent, place)

@@ -10,8 +10,7 @@ from commands.world import World, fails, replied, says
 from seal import START_MS
 
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn
-from uwf_git.model.builtin import TRACE
+from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
@@ -19,12 +18,6 @@ from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
 
 def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:
     return world.snapshot(thread).get_node(NodeHash(ref["$ref"]))
-
-
-def stepped(world: World, meta: Any, content: str = "What was said.", **fields: Any) -> Node:
-    thread = world.begun()
-    world.step(thread, says(meta, content, **fields))
-    return world.snapshot(thread).get_head_node()
 
 
 def attempted(world: World, **fields: Any) -> tuple[ThreadId, Node]:
@@ -52,31 +45,6 @@ def test_step_has_the_fields_of_the_specification(world: World) -> None:
     assert step.payload["prev"] == {"$ref": start}
     assert (step.payload["startedAt"], step.payload["durationMs"]) == (START_MS, 1500)
     assert step.timestamp == START_MS + 1500
-
-
-def test_what_an_agent_adds_is_kept(world: World) -> None:
-    more: dict[str, Any] = {"usage": {"tokens": 5}, "state": {"done": True}, "session": "s1"}
-
-    payload = stepped(world, {"text": "x"}, **more).payload
-
-    assert {name: payload[name] for name in more} == more
-
-
-def test_what_an_agent_left_beside_its_reply_is_kept(world: World) -> None:
-    thread = world.begun()
-    trace = {"events": [{"type": "tool", "name": "sh"}], "badLines": 1}
-    left = StepFiles(prompt="# You are writer", trace=trace)
-
-    def play(turn: Turn) -> Played:
-        return says({"text": "x"}, rung="json-corrected")(turn)._replace(left=left)
-
-    world.step(thread, play)
-
-    payload = world.snapshot(thread).get_head_node().payload
-    assert payload["rung"] == "json-corrected"
-    assert node(world, thread, payload["prompt"]).payload == "# You are writer"
-    kept = node(world, thread, payload["trace"])
-    assert (kept.payload, kept.type) == (trace, TRACE)
 
 
 def test_price_of_a_failed_try_is_kept(world: World) -> None:

@@ -3,20 +3,12 @@ from typing import Any
 import pytest
 from commands.world import World, content_player
 
-from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
+from uwf_git.commands.turn.active_thread import ThreadNotReady, read_active
 from uwf_git.model.event_words import Words
 from uwf_git.model.thread import Event, Status, Waiting
-from uwf_git.store.threads.heads import AmbiguousThread, NoSuchThread
+from uwf_git.store.threads.heads import AmbiguousThread
 from uwf_git.store.threads.record import NewCommit, record_next
-
-
-def test_active_thread_is_found_by_what_begins_it(world: World) -> None:
-    first = world.begun()
-
-    assert read_active(world.store, first[:3])[0].thread == first
-    assert read_active(world.store, first.lower())[0].thread == first
 
 
 def test_beginning_of_several_is_refused_with_all_of_them(world: World) -> None:
@@ -26,23 +18,6 @@ def test_beginning_of_several_is_refused_with_all_of_them(world: World) -> None:
         read_active(world.store, "01J")
 
     assert all(thread in caught.value.message for thread in threads)
-
-
-def test_unknown_thread_is_refused(world: World) -> None:
-    with pytest.raises(NoSuchThread, match="there is no thread 01ARZ3NDEKTSV4RRFFQ69G5FAV"):
-        read_active(world.store, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
-
-
-def test_ended_thread_is_refused_with_how_it_ended(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-
-    with pytest.raises(ThreadNotActive) as caught:
-        read_active(world.store, thread)
-
-    assert caught.value.exit_status == 1
-    assert "archived as killed" in caught.value.message
-    assert "uwf thread start demo" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workd
 from uwf_git.store.threads.heads import (
     AmbiguousThread,
     BranchNotBegun,
-    NoSuchThread,
     resolve_thread,
 )
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
@@ -112,8 +111,3 @@ def test_looking_begins_nothing_and_says_what_does(new: Split) -> None:
     with pytest.raises(BranchNotBegun):
         resolve_thread(store, first)
     assert store.refs.find(f"refs/threads/{first}") is None
-
-
-def test_what_was_never_split_is_no_thread(new: Split) -> None:
-    with pytest.raises(NoSuchThread):
-        new.world.step(new.world.new_id(), plays)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO, World
-from refusing import refuses
 
-from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.workflow import Workflow
@@ -19,10 +17,6 @@ def demo(world: World, more: str = "") -> Workflow:
     return find_workflow(world.store, "demo").workflow
 
 
-def test_role_without_a_named_agent_is_unbound(world: World) -> None:
-    assert bind_roles(world.store, demo(world)) == Bound({}, [])
-
-
 def test_what_was_typed_may_run_and_what_the_workflow_says_need_not(world: World) -> None:
     workflow = demo(world, "defaultAgent: written\n")
 
@@ -30,14 +24,6 @@ def test_what_was_typed_may_run_and_what_the_workflow_says_need_not(world: World
 
     assert bound.agents == {"writer": {"command": "written"}, "checker": {"command": "typed"}}
     assert bound.typed == [{"command": "typed"}]
-
-
-def test_default_of_the_caller_may_run_where_it_plays(world: World) -> None:
-    workflow = demo(world, "agentOverrides: {checker: written}\n")
-
-    assert bind_roles(world.store, workflow, default="mine").typed == [{"command": "mine"}]
-    only_written = bind_roles(world.store, workflow, typed=("writer=w",), default="mine")
-    assert only_written.typed == [{"command": "w"}]
 
 
 def typed(world: World, workflow: Workflow, *texts: str, **how: Any) -> Bound:
@@ -57,23 +43,6 @@ def test_typed_agents_are_those_of_no_other_role(world: World) -> None:
         "checker": {"command": "c"},
     }
     assert typed(world, workflow) == Bound({}, [])
-
-
-def test_words_that_mean_nothing_are_reported(world: World) -> None:
-    workflow = demo(world)
-
-    with refuses("no-such-role", match="workflow demo has no role editor"):
-        typed(world, workflow, "editor=x")
-    with pytest.raises(BadCommand):
-        bind_roles(world.store, workflow, default="'x")
-
-
-def test_settings_are_bound_like_a_command(world: World) -> None:
-    config = {"command": "uwf-x", "protocol": "flags", "timeout": 60, "env": {"LANG": "C"}}
-
-    bound = bind_roles(world.store, demo(world), typed=(f"checker={json.dumps(config)}",))
-
-    assert bound == Bound({"checker": config}, [config])
 
 
 def test_settings_without_a_command_change_what_the_workflow_says(world: World) -> None:

@@ -5,9 +5,7 @@ import pytest
 from commands.world import World, fails, replied, says
 
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.workflow import parse_workflow
 
 SCHEMA = """\
 name: strict
@@ -29,32 +27,12 @@ def failure(world: World, schema: Any, meta: Any, **fields: Any) -> TurnFailed:
     return caught.value
 
 
-def test_meta_that_keeps_to_the_schema_is_a_step(world: World) -> None:
-    thread = world.begun()
-
-    assert world.step(thread, says({"text": "x", "more": [1]})).depth == 1
-
-
 def test_error_is_reported_with_its_place(world: World) -> None:
     schema = {"type": "object", "properties": {"files": {"items": {"type": "string"}}}}
 
     failed = failure(world, schema, {"files": ["a", 7]})
 
     assert "meta.files[1]: 7 is not of type 'string'" in failed.message
-
-
-def test_missing_field_is_named(world: World) -> None:
-    assert (
-        "meta: 'text' is a required property"
-        in failure(world, {"type": "object", "required": ["text"]}, {}).message
-    )
-
-
-def test_meta_that_is_a_list_has_places_too(world: World) -> None:
-    assert (
-        "meta[0]: 'a' is not of type 'integer'"
-        in failure(world, {"type": "array", "items": {"type": "integer"}}, ["a"]).message
-    )
 
 
 def test_many_problems_are_reported_shortly(world: World) -> None:
@@ -106,14 +84,6 @@ def test_answer_that_no_shared_store_would_take_is_a_failed_attempt(
 ) -> None:
     failed = failure(world, {"type": "object"}, meta, content=content)
     assert "more than 31m" in failed.reason
-
-
-def test_schema_is_the_role_s_own(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
-    workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-
-    assert get_output_schema(snapshot, workflow, "checker")["required"] == ["ok"]
 
 
 def test_usage_below_zero_is_refused_and_told_to_the_next_try(world: World) -> None:

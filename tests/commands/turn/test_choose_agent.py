@@ -46,13 +46,6 @@ def configure(world: World, command: str) -> None:
     world.reopen()
 
 
-def test_agent_of_the_step_beats_the_binding(world: World) -> None:
-    thread = world.begun()
-
-    assert played_by(world, thread, command="mine --now") == "mine --now"
-    assert played_by(world, thread) == "nobody"
-
-
 def test_agent_of_the_step_may_name_its_role(world: World) -> None:
     thread = world.begun()
 
@@ -104,13 +97,6 @@ def test_settings_of_the_step_change_the_bound_agent(world: World) -> None:
     assert agents == [{"command": "nobody", "timeout": 7}, {"command": "mine", "env": {"A": "b"}}]
 
 
-def test_binding_beats_every_default(world: World) -> None:
-    thread = world.begun()
-    configure(world, "configured")
-
-    assert played_by(world, thread, default="of the environment") == "nobody"
-
-
 def test_default_of_the_environment_beats_the_configured_one(world: World) -> None:
     world.put()
     thread = unbound_thread(world)
@@ -118,20 +104,6 @@ def test_default_of_the_environment_beats_the_configured_one(world: World) -> No
 
     assert played_by(world, thread, default="of-the-environment") == "of-the-environment"
     assert played_by(world, thread) == "configured"
-
-
-def test_role_without_any_agent_is_refused_with_what_to_do(world: World) -> None:
-    world.put()
-    started = start_thread(
-        world.store, world.caller, StartRequest("demo", "x"), thread=world.new_id()
-    )
-    assert started.unbound == ("writer", "checker")
-
-    with pytest.raises(NoAgent) as caught:
-        world.step(started.thread)
-
-    assert "role writer" in caught.value.message
-    assert "--agent" in (caught.value.hint or "")
 
 
 def test_empty_setting_is_no_default(world: World) -> None:
@@ -191,14 +163,6 @@ def test_trust_is_remembered_though_a_directory_is_still_wanted(
         world.step(thread, trust=True)
     world.reopen()
     assert world.step(thread, workdir=str(world.place)).role is not None
-
-
-def test_trusting_one_command_trusts_no_other(fetched: tuple[World, ThreadId]) -> None:
-    world, thread = fetched
-    world.step(thread, workdir=str(world.place), trust=True)
-
-    with refuses("agent-not-trusted", match="typed there"):
-        world.step(thread)
 
 
 def test_command_of_one_s_own_needs_no_trust(fetched: tuple[World, ThreadId]) -> None:
@@ -294,17 +258,6 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
 
     assert world.step(thread, trust=True).depth == 1
     assert world.step(thread).depth == 2
-
-
-def test_work_directory_that_changes_is_another_file(world: World) -> None:
-    mine, theirs = two_projects(world)
-    world.put()
-    thread = begun_in(world, mine, "agents/all")
-
-    with refuses("agent-not-trusted"):
-        world.step(thread, workdir=theirs)
-
-    assert world.step(thread, workdir=mine).depth == 1
 
 
 def test_default_that_git_config_set_in_the_store_is_asked_for_once(world: World) -> None:

@@ -30,11 +30,6 @@ def fetched(world: World, tmp_path: Path, git: Callable[..., str]) -> tuple[Worl
     return there, thread
 
 
-def test_check_of_a_file_that_is_put_is_trusted(world: World) -> None:
-    world.put(CHECKED.replace("CHECKS", CHECK["command"]))
-    assert is_trusted(world.store, CHECK, str(world.place))
-
-
 def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
     world: World, tmp_path: Path, git: Callable[..., str]
 ) -> None:

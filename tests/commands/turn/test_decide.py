@@ -39,20 +39,6 @@ def after_steps(world: World, condition: str, *metas: object) -> str:
     return whose_turn(world, thread)
 
 
-def test_first_turn_needs_no_condition(world: World) -> None:
-    assert whose_turn(world, world.begun()) == "writer"
-
-
-def test_loop_goes_on_while_its_condition_holds(world: World) -> None:
-    thread = world.begun()
-    metas = [meta for ok in (False, False, True) for meta in ({"text": "x"}, {"ok": ok})]
-
-    roles = [world.step(thread, says(meta)).role for meta in metas]
-
-    assert roles == ["writer", "checker"] * 3
-    assert whose_turn(world, thread) == "$END"
-
-
 def test_condition_sees_what_the_specification_promises(world: World) -> None:
     for condition in [
         "depth = 3",
@@ -214,13 +200,3 @@ def test_condition_that_fails_is_an_error_and_never_false(condition: str, world:
     with pytest.raises(Refused):
         world.step(thread, says({}))
     assert world.snapshot(thread).record.depth == 3
-
-
-def test_condition_that_runs_for_ever_is_stopped_and_is_no_answer(world: World) -> None:
-    thread = world.begun(ROUNDS % "$contains(meta.t, /^(a+)+$/)")
-    for _ in range(3):
-        world.step(thread, says({"t": "a" * 64 + "!"}))
-
-    with pytest.raises(Refused, match="took too much time"):
-        world.step(thread)
-    assert world.snapshot(thread).record.status == "ready"

@@ -44,18 +44,6 @@ def test_missing_program_is_told_once_with_its_roles(tmp_path: Path) -> None:
     assert error.facts["program"] == "no-such"
 
 
-def test_program_behind_an_adapter_is_missed_with_how_to_install_it(tmp_path: Path) -> None:
-    environ = {"PATH": os.environ["PATH"]}
-    agents = {"writer": {"command": "uwf-hermes --model x"}}
-
-    [missing] = find_missing_programs(agents, environ, str(tmp_path), NOTHING)
-
-    assert missing.error.message == (
-        "agent command 'uwf-hermes' drives hermes, which is not on the PATH"
-    )
-    assert missing.error.hint == "install it: pipx install hermes-agent"
-
-
 def test_adapter_that_is_told_its_program_is_believed(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"]}
     where = {

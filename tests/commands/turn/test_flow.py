@@ -11,7 +11,6 @@ from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
 from uwf_git.commands.turn.next_move import find_next_move
-from uwf_git.engine.flow_move import LoopExhausted
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
@@ -152,20 +151,6 @@ def test_an_open_try_costs_nothing_while_its_input_cannot_be_filled(
     assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
     patch_thread(world.store, world.caller, thread, {lost: {"text": "z"}})
     assert world.step(thread, script()).role == ("two" if is_verdict else "one")
-
-
-def test_a_loop_that_is_exhausted_says_what_to_type(world: World) -> None:
-    thread = world.begun(
-        "name: bound\ndescription: d\n"
-        "root: {type: loop, condition: 'true', maxIterations: 1, onExhausted: stop, "
-        "nodes: [{type: agent, agentId: one}]}\n"
-    )
-    world.step(thread, script())
-
-    with pytest.raises(LoopExhausted) as caught:
-        world.step(thread, script())
-
-    assert f"`uwf thread patch {thread} JSON`" in str(caught.value.hint)
 
 
 def test_a_flow_that_goes_round_says_what_to_type(world: World) -> None:

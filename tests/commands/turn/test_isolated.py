@@ -31,19 +31,6 @@ from uwf_git.store.store import open_store
 from uwf_git.store.threads.local_files import find_workdir, forget_workdir
 
 
-def test_branches_work_apart_from_each_other(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun(PAIR)
-    places: dict[str, str] = {}
-
-    run(world, thread, writer(places))
-
-    assert places["closer"] == str(world.place)
-    assert places["two"] == places["three"] != places["one"]
-    assert not any(each.startswith(f"{world.place}/") for each in places.values())
-    assert not any(each.startswith(f"{world.store.path}/") for each in places.values())
-
-
 def test_a_work_directory_with_changes_is_refused_before_anything_is_made(
     world: World, git: Git
 ) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
-from uwf_git.agents.command_line import BadCommand
 from uwf_git.commands.turn.agent_words import PERSON
 from uwf_git.commands.turn.known_agents import (
     KNOWN,
@@ -89,21 +88,6 @@ def test_program_that_cannot_be_started_has_no_version(tmp_path: Path, value: st
     assert (found[0].path, found[0].version) == (path, None)
 
 
-def test_person_is_always_here() -> None:
-    found = {each.agent.command: each for each in find_agents({}, with_versions=True)}
-
-    assert found[PERSON].is_here
-    assert (found[PERSON].path, found[PERSON].version) == (None, None)
-
-
-def test_nothing_is_run_when_versions_are_not_asked_for(tmp_path: Path) -> None:
-    program(tmp_path, "claude", f"touch {tmp_path}/ran")
-
-    found = find_agents({"PATH": str(tmp_path)}, with_versions=False)
-    assert found[0].is_here
-    assert not (tmp_path / "ran").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "command"),
     [
@@ -120,12 +104,6 @@ def test_nothing_is_run_when_versions_are_not_asked_for(tmp_path: Path) -> None:
 )
 def test_name_stands_for_its_adapter(text: str, command: str) -> None:
     assert name_agent(text) == command
-
-
-@pytest.mark.parametrize("text", ["", "'open", "  "])
-def test_what_is_no_command_is_refused(text: str) -> None:
-    with pytest.raises(BadCommand):
-        name_agent(text)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.limits import LimitReached, check_asked, choose_limits
+from uwf_git.commands.turn.limits import LimitReached, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 
@@ -43,13 +43,6 @@ def test_limit_of_a_workflow_from_elsewhere_is_looked_at(config: dict[str, Any])
         choose_limits({}, config)
     # The start of a thread can drop these limits.
     assert choose_limits(dict.fromkeys(config), config) == {}
-
-
-def test_invalid_name_is_reported_with_the_valid_ones() -> None:
-    with refuses("bad-limit", match="maxRounds is no limit") as caught:
-        check_asked({"maxRounds": 3})
-
-    assert "maxSteps, maxExecutionTime, maxTokens, maxCost" in (caught.value.hint or "")
 
 
 def test_limits_stand_in_the_start_and_are_verified(world: World) -> None:
@@ -107,14 +100,6 @@ def test_failed_tries_cost_as_well(world: World) -> None:
     with pytest.raises(LimitReached):
         world.step(thread)
     assert troubles(world) == []
-
-
-def test_end_is_no_step(world: World) -> None:
-    thread = begun(world, maxSteps=2)
-    world.step(thread)
-    world.step(thread)
-
-    assert world.step(thread).status == "completed"
 
 
 def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(

@@ -12,15 +12,12 @@ from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.next_move import (
     Advice,
     NextMove,
-    Steered,
     advise,
     find_next_move,
-    find_steered,
 )
 from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.names import ThreadId
 
-ME = "C O Mitter <committer@example.com>"
 TWO_EACH = """\
 name: two
 root:
@@ -32,24 +29,6 @@ root:
 STUCK = DEMO.replace("- to: checker", "- {to: checker, condition: meta.text = 'x'}")
 
 
-def test_end_is_nobodys_turn(world: World) -> None:
-    thread = world.begun()
-    for _ in range(2):
-        world.step(thread)
-
-    move = find_next_move(world.snapshot(thread))
-
-    assert (move.role, move.turn_of, move.problem) == ("$END", None, None)
-
-
-def test_failed_role_is_next_again(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-
-    assert find_next_move(world.snapshot(thread)).role == "writer"
-
-
 def test_role_that_cannot_be_decided_is_told_with_the_way_on(world: World) -> None:
     thread = world.begun(STUCK)
     world.step(thread)
@@ -59,23 +38,6 @@ def test_role_that_cannot_be_decided_is_told_with_the_way_on(world: World) -> No
     assert move.role is None
     assert move.problem is not None
     assert f"`uwf thread amend {thread} --workflow FILE`" in str(move.problem.hint)
-
-
-def test_who_paused_is_found_below_what_came_later(world: World) -> None:
-    thread = world.begun()
-    assert find_steered(world.store, world.snapshot(thread)) is None
-
-    pause_thread(world.store, world.caller, thread, reason="why")
-    patch_thread(world.store, world.caller, thread, {"a": 1}, reason="another reason")
-
-    assert find_steered(world.store, world.snapshot(thread)) == Steered(ME, "why")
-
-
-def test_who_killed_is_told(world: World) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread, reason="of no use")
-
-    assert find_steered(world.store, world.snapshot(thread)) == Steered(ME, "of no use")
 
 
 def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:
@@ -108,28 +70,12 @@ def test_thread_at_its_end_is_stepped_and_then_read(world: World) -> None:
     assert advised(world, thread) == ("uwf thread read", True)
 
 
-def test_person_answers_before_and_after_the_question_is_put(world: World) -> None:
-    world.put()
-    thread = world.start("human")
-    assert advised(world, thread) == ("uwf thread answer", False)
-
-    world.step(thread)
-
-    assert advised(world, thread) == ("uwf thread answer", False)
-
-
 def test_asked_person_is_next(world: World) -> None:
     flow = "name: flow\nroot: {type: agent, agentId: asker}\n"
     thread = world.start("human", workflow=world.put(flow).workflow)
     world.step(thread)
 
     assert find_next_move(world.snapshot(thread)) == NextMove("asker", at="0")
-
-
-def test_container_is_next_until_its_branches_are_joined(world: World) -> None:
-    thread = split_checks(world).thread
-
-    assert find_next_move(world.snapshot(thread)) == NextMove("checks", splits=True, at="0/1")
 
 
 def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> None:

@@ -49,18 +49,6 @@ def test_agents_own_rules_come_before_the_configured_ones() -> None:
     assert read_retry(config(), {}) == RetryRules(0, 1)
 
 
-@pytest.mark.parametrize("value", ["many", "-1", "1.5", "1e3", "٣", "9" * 10, "0x2", "."])
-def test_number_of_retries_that_is_none_is_reported(value: str) -> None:
-    with refuses("bad-retry-setting", match="not a whole number"):
-        read_retry(config(retries=value), {})
-
-
-@pytest.mark.parametrize("value", ["soon", "-1", "1e3", "1.2.3", "inf", "nan", "9" * 10, "."])
-def test_invalid_wait_is_reported(value: str) -> None:
-    with refuses("bad-retry-setting", match=r"uwf\.backoff is .*, not a number"):
-        read_retry(config(backoff=value), {})
-
-
 @given(st.floats(0, 1e6), st.integers(1, 1000))
 def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, tries: int) -> None:
     rules = RetryRules(9, backoff_s)
@@ -75,10 +63,6 @@ def test_tries_are_used_up_one_by_one(world: World) -> None:
     assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
     assert world.snapshot(thread).get_present().failures == 3
     assert try_in_vain(world, thread) == "failed"
-
-
-def test_without_a_word_there_is_one_try(world: World) -> None:
-    assert try_in_vain(world, world.begun()) == "failed"
 
 
 def test_configured_retries_are_for_agents_that_say_nothing(world: World) -> None:

@@ -1,6 +1,6 @@
 """What a thread and its branches spent together."""
 
-from commands.flow_runs import branches, drive, script
+from commands.flow_runs import branches
 from commands.world import World, fails, says
 
 from uwf_git.commands.turn.limits import Spending, read_spending
@@ -43,18 +43,3 @@ def test_each_step_and_try_counts_once_wherever_it_was(world: World) -> None:
         assert (found.present.depth, found.present.usage) == (2, {"inputTokens": 15})
         # Two steps of 1.5 s, and the lost tries of 0.5 s: two of one, one of two and three each.
         assert found.present.execution_ms == 2 * 1500 + 4 * 500
-
-
-def test_what_was_joined_counts_in_the_thread(world: World) -> None:
-    thread = world.begun(FLOW)
-
-    drive(world, thread, script())
-
-    assert spent(world, thread).present.depth == 4
-
-
-def test_a_thread_of_a_graph_counts_its_steps(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    assert spent(world, thread).present.depth == 1

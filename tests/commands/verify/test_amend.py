@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from commands.forging import Change, also, commits_of, forge, holds, place, says, tip_of, troubles
+from commands.forging import Change, also, forge, holds, place, says, troubles
 from commands.world import DEMO, World
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -26,7 +26,6 @@ LONGER = (
     )
     .replace("moderator:", "  editor: {systemPrompt: Edit.}\nmoderator:")
 )
-NOWHERE = "8FWKR3TN5V1QA"
 
 
 def moved(world: World) -> ThreadId:
@@ -180,22 +179,3 @@ def test_present_that_does_not_follow_is_reported(world: World) -> None:
     (message,) = told(world, thread, holds(world.store, "now.json", encode_json(document)))
 
     assert message == 'now.json says limits {"maxSteps": 1}, and the history gives nothing'
-
-
-def test_unrequested_workflow_is_reported(world: World) -> None:
-    thread = moved(world)
-    old = commits_of(world.store, tip_of(world.store, f"refs/threads/{thread}"))[0]
-    was = old.message.partition(b"Uwf-Workflow: ")[2][:13].decode()
-    now = world.snapshot(thread).record.workflow
-
-    messages = told(world, thread, says(f"Uwf-Workflow: {now}", f"Uwf-Workflow: {was}"))
-
-    assert messages == [f"Uwf-Workflow is {was}, and must be {now}"]
-
-
-def test_node_that_is_nowhere_is_reported(world: World) -> None:
-    thread = moved(world)
-
-    messages = told(world, thread, asks(world, thread, {"workflow": {"$ref": NOWHERE}}))
-
-    assert any(f"refers to {NOWHERE}, which is not in the same" in each for each in messages)

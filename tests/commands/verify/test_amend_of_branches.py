@@ -144,12 +144,3 @@ def test_an_append_while_split_is_sound(world: World) -> None:
     append_to_thread(world.store, world.caller, AppendRequest(at.thread, source))
 
     assert_sound(world, at.thread)
-
-
-def test_an_append_to_what_has_split_is_sound(world: World) -> None:
-    at = split_checks(world)
-    another = "\n        - {type: agent, agentId: doc}\n    - {type: agent, agentId: closer"
-    workflow = world.put(CHECKS.replace("\n    - {type: agent, agentId: closer", another)).workflow
-
-    # The command refuses it, since it would never run; it did not always.
-    assert forge(world, at.thread, workflow, "append") == []

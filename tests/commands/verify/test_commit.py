@@ -42,10 +42,6 @@ def story(store: Store, clock: Callable[[], int]) -> Story:
     return story
 
 
-def test_thread_as_it_was_written_is_whole(store: Store, story: Story) -> None:
-    assert troubles(store) == []
-
-
 LIES = [
     (1, f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}", f"Uwf-Thread is {OTHER}, and this is"),
     (1, "Uwf-Depth: 1", "Uwf-Depth: 5", "Uwf-Depth is 5, and must be 1"),
@@ -119,12 +115,6 @@ def test_trailer_that_no_version_writes_is_reported(store: Store, story: Story) 
     assert [each.rpartition(" ")[2] for each in messages(store)] == ["Uwf-Else"]
 
 
-def test_lie_is_reported_once(store: Store, story: Story) -> None:
-    forge(store, REF, {1: says("Uwf-Depth: 1", "Uwf-Depth: 5")})
-
-    assert messages(store) == ["Uwf-Depth is 5, and must be 1"]
-
-
 @pytest.mark.parametrize("number", [-1, 2])
 def test_head_that_is_another_node_is_reported(number: int, store: Store, story: Story) -> None:
     start = story.snapshot.get_start().hash
@@ -135,16 +125,6 @@ def test_head_that_is_another_node_is_reported(number: int, store: Store, story:
     told = [each.message for each in troubles(store) if each.commit == oids[number]]
     assert f"head.json is not the file of node {start}" in told
     assert f"Uwf-Node is {start}, and must be {old}" in told
-
-
-def test_head_that_is_nowhere_is_reported(store: Store, story: Story) -> None:
-    head = story.snapshot.record.node
-    forge(store, REF, {-1: says(f"Uwf-Node: {head}", f"Uwf-Node: {NOWHERE}")})
-
-    found, other = troubles(store)
-    assert found.message == f"Uwf-Node is {NOWHERE}, which is not in the commit"
-    assert other.message == f"Uwf-Node is {NOWHERE}, and must be {head}"
-    assert found.node == NOWHERE
 
 
 def test_depth_is_compared_with_the_state_where_the_one_before_is_unknown(

@@ -108,15 +108,6 @@ def test_a_split_with_another_now_is_told(split: Split) -> None:
         assert_told(forge(split, split.thread, says_now(split, split.thread, **parts)), told)
 
 
-def test_a_split_with_a_stranger_as_second_parent_is_told(split: Split) -> None:
-    other = split.world.snapshot(split.world.start(workflow="checks")).commit.oid
-    tip = split.tip.commit
-
-    told = forge(split, split.thread, has_parents(*tip.parents, other))
-
-    assert_told(told, "there can be no such split: it has more than one parent")
-
-
 def test_a_split_or_start_with_another_file_is_told(split: Split) -> None:
     world, child = split.world, split.children[0]
     text = build_node(TEXT, "more", timestamp=1)
@@ -274,10 +265,6 @@ def tips_of(split: Split) -> list[Snapshot]:
 def tell_join(split: Split, tips: list[Snapshot]) -> list[str]:
     world = split.world
     return tell(world.store, split.thread, draft(split, tips).write(world.store))
-
-
-def test_the_join_that_follows_is_no_finding(ended: Split) -> None:
-    assert tell_join(ended, tips_of(ended)) == []
 
 
 @pytest.mark.parametrize("change", ["state", "head", "parents", "swapped", "fewer", "more"])

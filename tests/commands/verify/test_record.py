@@ -74,12 +74,6 @@ def test_record_that_cannot_follow_is_reported(
     assert any(problem in each for each in told(before, record))
 
 
-def test_record_of_another_thread_is_reported() -> None:
-    assert list(check_record(None, STEP, OTHER)) == [
-        f"Uwf-Thread is {THREAD}, and this is the history of {OTHER}"
-    ]
-
-
 def test_every_event_has_its_number_of_parents() -> None:
     for event in get_args(Event):
         right = {"start": {0}, "join": {0, 1, 2, 5}}.get(event, {1})

@@ -153,13 +153,6 @@ def test_damaged_history_is_listed_as_far_as_it_can_be_read(signing: World) -> N
     assert [each.event for each in told(signing)] == ["step", "put"]
 
 
-def test_unsigned_store_is_no_trouble_and_needs_no_program(world: World) -> None:
-    live(world)
-    found = list(told(world))
-    assert {each.verdict.status for each in found} == {"unsigned"}
-    assert all(each.finding is None for each in found)
-
-
 def counted(world: World, tmp_path: Path, answer: str = """{"meta": {"text": "x"}}""") -> str:
     """Return an agent that notes down that it ran."""
     return world.program(f"echo ran >> {tmp_path}/runs; echo '{answer}'")

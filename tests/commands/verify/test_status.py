@@ -69,14 +69,6 @@ def steered(world: World) -> ThreadId:
     return thread
 
 
-def test_all_that_people_do_to_a_thread_is_right(world: World) -> None:
-    thread = steered(world)
-
-    tip = tip_of(world.store, f"refs/threads/{thread}")
-    assert len(commits_of(world.store, tip)) == 12
-    assert messages(world) == []
-
-
 def test_waits_and_what_ends_them_are_right(world: World) -> None:
     set_config(f"{world.store.path}/config", "uwf.retries", "1")
     world.reopen()

@@ -5,11 +5,10 @@ import pytest
 from cas_nodes import put_person
 from commands.forging import tip_of
 from commands.world import World
-from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.verify.targets import Target, find_targets, no_such_ref
+from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.model.names import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, AmbiguousThread, NoSuchThread
@@ -51,10 +50,6 @@ def test_without_a_name_everything_is_meant(
     assert refs_of(world) == everything
 
 
-def test_empty_store_has_nothing() -> None:
-    assert find_targets(fresh_store(), []) == []
-
-
 def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> None:
     ended, going = threads
     kept = f"{KEPT}{going}/{tip_of(world.store, ACTIVE + going)}"
@@ -78,13 +73,6 @@ def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> No
 def test_name_of_nothing_is_refused(text: str, world: World, threads: list[ThreadId]) -> None:
     with refuses("no-such-ref", match="there is no thread, workflow or ref"):
         find_targets(world.store, [text])
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"), [("", "''"), ("nope", "nope"), ("\x1b[2J", r"'\x1b[2J'")]
-)
-def test_name_of_nothing_is_shown_in_one_printable_line(text: str, shown: str) -> None:
-    assert f"workflow or ref {shown} that" in no_such_ref(text).message
 
 
 def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:

@@ -13,10 +13,9 @@ from commands.forging import (
     run_by,
     says,
     tip_of,
-    troubles,
 )
 from dulwich.objects import Commit, ObjectID
-from store.story import THREAD, Story, signed, tell_small_story
+from store.story import THREAD, Story, signed
 
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.event_folds import Cause
@@ -61,12 +60,6 @@ def forked(store: Store, at: Oid, thread: ThreadId, now_ms: int, **changes: obje
     return record_next(store, point, new._replace(record=record), signed(now_ms))
 
 
-def test_whole_threads_have_no_trouble(store: Store, clock: Callable[[], int]) -> None:
-    ended = tell_small_story(store, clock)
-
-    assert told(store, ended.head.commit, archived=True) == []
-
-
 def test_only_what_is_not_known_is_looked_at(store: Store, story: Story) -> None:
     oids = forge(store, REF, {1: says("Uwf-Role: writer", "Uwf-Role: checker")})
 
@@ -103,13 +96,6 @@ def test_ref_at_an_object_that_is_no_commit_is_reported(store: Store, story: Sto
 
     assert told(store, NOWHERE) == [f"the history of {REF} breaks off: commit {NOWHERE} is missing"]
     assert told(store, tree) == [f"the history of {REF} breaks off: commit {tree} is not a commit"]
-
-
-def test_missing_commit_is_named_and_shown(store: Store, story: Story) -> None:
-    forge(store, REF, {2: lambda commit: setattr(commit, "parents", [ObjectID(NOWHERE.encode())])})
-
-    (found,) = (each for each in troubles(store) if "breaks off" in each.message)
-    assert found.commit == NOWHERE
 
 
 def test_incomplete_history_is_reported_and_the_rest_checked(store: Store, story: Story) -> None:
@@ -163,14 +149,6 @@ def test_fork_is_whole_with_the_thread_that_it_came_from(
     assert told(store, again, thread=third) == []
     assert told(store, again, thread=third, known=first) == []
     assert told(store, again, thread=third, known=story.head.commit) == []
-
-
-def test_fork_of_an_ended_thread_is_whole(
-    store: Store, story: Story, clock: Callable[[], int]
-) -> None:
-    story.end()
-
-    assert told(store, forked(store, story.head.commit, OTHER, clock()), thread=OTHER) == []
 
 
 def test_fork_that_lies_about_its_origin_is_reported(

@@ -34,14 +34,6 @@ def top_of(store: Store, entries: dict[str, int]) -> bytes:
     return raw(tree.id)
 
 
-def test_top_as_it_must_be_has_no_trouble(store: Store) -> None:
-    found, troubles = TreeChecks(store).open_top(
-        SITE, top_of(store, {"a": 0o100644, "nodes": 0o040000}), WANTED
-    )
-
-    assert (found.keys(), troubles) == (WANTED.keys(), [])
-
-
 def test_missing_strange_or_wrong_mode_entry_is_reported(store: Store) -> None:
     top = top_of(store, {"a": 0o100755, "b": 0o100644})
     found, troubles = TreeChecks(store).open_top(SITE, top, WANTED)
@@ -52,13 +44,6 @@ def test_missing_strange_or_wrong_mode_entry_is_reported(store: Store) -> None:
         "the commit has b, which does not belong there",
         "the commit has no nodes",
     ]
-
-
-def test_missing_top_is_reported(store: Store) -> None:
-    found, (trouble,) = TreeChecks(store).open_top(SITE, b"1" * 20, WANTED)
-
-    assert found == {}
-    assert "is missing" in trouble.message
 
 
 def test_added_nodes_are_fine_and_removed_ones_are_reported(store: Store) -> None:

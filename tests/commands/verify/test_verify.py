@@ -32,7 +32,7 @@ from store.test_chain_cycles import step as chained
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.verify.verify import Counts, VerifyResult, verify
+from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
 from uwf_git.model.builtin import STEP, TEXT
 from uwf_git.model.names import NodeHash, ThreadId, encode_u64
@@ -52,16 +52,6 @@ OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 def store(world: World) -> Store:
     """Return an empty store on the disk."""
     return world.store
-
-
-@pytest.fixture
-def memory() -> Store:
-    """Return a store that is not kept."""
-    return fresh_store()
-
-
-def test_empty_store_is_clean(store: Store) -> None:
-    assert verify(store, []) == VerifyResult(Counts(0, 0, 0, 0), (), (), (), unsigned=0)
 
 
 def test_store_that_was_worked_with_is_clean(world: World) -> None:

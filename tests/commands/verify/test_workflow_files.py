@@ -32,10 +32,6 @@ def told(store: Store) -> list[str]:
     return [each.message for each in check_puts(store, [(REF, tip_of(store, REF), None)])]
 
 
-def test_version_with_the_files_that_it_includes_is_whole(store: Store) -> None:
-    assert told(store) == []
-
-
 def test_it_may_be_pushed(store: Store) -> None:
     tip = tip_of(store, REF)
     assert store.refs.delete(REF, seen=tip)

@@ -37,11 +37,3 @@ def test_problems_have_the_file_that_was_named() -> None:
     (problem,) = problems_of(NotCanonical("x", "is too much"), "b.yaml")
     assert (problem.file, problem.line) == ("b.yaml", None)
     assert "is too much" in problem.message
-
-
-@pytest.mark.parametrize("condition", ["(" * 5000, "a." * 9000 + "b"])
-def test_condition_that_is_only_there_to_hurt_is_a_problem(condition: str) -> None:
-    source = DEMO.replace("meta.ok = false", f"'{condition}'")
-
-    with pytest.raises(InvalidWorkflow, match="condition"):
-        read_workflow_source(source.encode(), Includes(FILES.__getitem__))

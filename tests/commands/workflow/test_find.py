@@ -9,7 +9,6 @@ from refusing import refuses
 from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import validate_workflow
 from uwf_git.commands.workflow.find import (
-    BadLocalWorkflow,
     WorkflowRemoved,
     find_shadowed,
     find_shipped_workflow,
@@ -46,15 +45,6 @@ def test_ambiguous_version_is_refused(world: World) -> None:
     assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)
 
 
-def test_name_that_is_nearly_there_is_offered(world: World) -> None:
-    world.put()
-
-    with refuses("no-such-workflow") as caught:
-        find_workflow(world.store, "dmeo")
-
-    assert "did you mean demo?" in (caught.value.hint or "")
-
-
 @pytest.mark.parametrize(
     "text", ["", " ", "../demo", "demo/", "refs/workflows/demo", "a\nb", "\udcff", "-x", "x" * 9999]
 )
@@ -86,16 +76,6 @@ def test_name_is_found_in_either_spelling_of_its_letters(world: World) -> None:
     world.put(DEMO.replace("name: demo", "name: caf\u00e9"))
 
     assert find_workflow(world.store, "cafe\u0301").workflow.name == "caf\u00e9"
-
-
-def test_closure_is_everything_a_thread_needs(world: World) -> None:
-    world.put()
-
-    found = find_workflow(world.store, "demo")
-
-    assert found.closure[0].hash == found.workflow.hash
-    reached = {node.hash for node in found.closure}
-    assert set(found.workflow.roles.values()) | {found.workflow.moderator} <= reached
 
 
 @pytest.mark.parametrize("has_index", [True, False])
@@ -141,14 +121,6 @@ def test_file_of_the_project_stands_before_the_registered_workflow(
     assert found.closure[0].hash == found.workflow.hash
     assert find_workflow(world.store, "demo").workflow.hash == put.workflow
     assert find_workflow(world.store, put.workflow, cwd=str(tmp_path)).file is None
-
-
-def test_invalid_file_of_the_project_is_an_error(world: World, tmp_path: Path) -> None:
-    world.put()
-    local(tmp_path, "name: demo\n")
-
-    with pytest.raises(BadLocalWorkflow):
-        find_workflow(world.store, "demo", cwd=str(tmp_path))
 
 
 def test_hash_of_a_file_of_the_project_is_understood_as_the_list_shows_it(

@@ -1,6 +1,6 @@
-from commands.world import DEMO, World
+from commands.world import World
 
-from uwf_git.commands.workflow.graph import picture_source, picture_workflow
+from uwf_git.commands.workflow.graph import picture_workflow
 from uwf_git.model.workflow import END, START, Transition
 
 GRAPH = {
@@ -17,9 +17,3 @@ def test_a_picture_shows_the_roles_and_transitions_of_a_workflow(world: World) -
     assert picture.subject.roles == {"writer": "Writes.", "checker": "Checks."}
     assert picture.subject.moves == GRAPH
     assert picture.found.file is None
-
-
-def test_a_file_gives_the_same_and_stores_nothing(world: World) -> None:
-    subject = picture_source(DEMO.encode(), path=None)
-    world.put()
-    assert subject == picture_workflow(world.store, "demo", cwd=str(world.place)).subject

@@ -1,7 +1,6 @@
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
-from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.workflow.build import PutWorkflow
@@ -57,11 +56,6 @@ def test_limit_shortens_the_list_and_not_the_rows(world: World, puts: list[PutWo
     assert list_history(world.store, "demo", limit=1) == list_history(world.store, "demo")[:1]
     assert list_history(world.store, "demo", limit=1)[0]["restored"] == puts[0].version
     assert len(list_history(world.store, "demo", limit=9)) == 4
-
-
-def test_unknown_name_is_refused(world: World, puts: list[PutWorkflow]) -> None:
-    with refuses("no-such-workflow"):
-        list_history(world.store, "other")
 
 
 def test_damaged_version_is_a_row_that_says_so(world: World, puts: list[PutWorkflow]) -> None:

@@ -8,15 +8,6 @@ from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.workflows.registry import list_shipped
 
 
-def test_workflow_that_was_put_last_comes_first(world: World) -> None:
-    for name in ("b", "c", "a"):
-        world.put(DEMO.replace("name: demo", f"name: {name}"))
-    world.put(DEMO.replace("name: demo", "name: b").replace("Writes.", "Writes well."))
-
-    assert [row["name"] for row in list_workflows(world.store)] == ["b", "a", "c"]
-    assert [row["name"] for row in list_workflows(world.store, limit=1)] == ["b"]
-
-
 def test_row_describes_a_workflow(world: World) -> None:
     put = world.put()
 
@@ -29,10 +20,6 @@ def test_row_describes_a_workflow(world: World) -> None:
         "description": "Write until somebody is content.",
         "roles": ["writer", "checker"],
     }
-
-
-def test_empty_registry_has_none(world: World) -> None:
-    assert list_workflows(world.store) == []
 
 
 def test_damaged_workflow_is_one_row_that_says_so(world: World, git: Callable[..., str]) -> None:

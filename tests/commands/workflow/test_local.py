@@ -57,15 +57,6 @@ def test_linked_worktree_and_submodule_are_repositories_of_their_own(project: Pa
     assert names(project / "src" / "deep") == ["other"]
 
 
-def test_outside_of_a_repository_only_the_current_directory_counts(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    write(tmp_path / "a", "demo")
-
-    assert names(tmp_path / "a") == ["demo"]
-    assert names(inner) == []
-
-
 def test_nearest_file_of_a_name_is_meant(project: Path) -> None:
     near = write(project / "src", "demo")
 

@@ -9,7 +9,7 @@ from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
-from uwf_git.store.trust import is_trusted, list_trusted
+from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows.registry import WorkflowMoved, list_names, list_versions
 
 WRONG = """\
@@ -25,58 +25,6 @@ moderator:
   - {from: writer, to: $END, when: 'meta.ok = '}
   - {from: writer, to: $END, when: '$now() > 1'}
 """
-
-
-def test_put_adds_a_version_with_the_file_byte_for_byte(
-    world: World, git: Callable[..., str]
-) -> None:
-    source = DEMO.replace("\n", "\r\n") + "# caf\u00e9\r\n"
-
-    put = world.put(source)
-
-    assert (put.name, put.changed) == ("demo", True)
-    store = Path(world.store.path)
-    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=store) == source
-    assert git("rev-parse", "refs/workflows/demo", cwd=store).strip() == put.version
-
-
-def test_same_file_again_changes_nothing(world: World) -> None:
-    first = world.put()
-
-    again = world.put()
-
-    assert again == first._replace(changed=False)
-    assert len(list(list_versions(world.store))) == 1
-
-
-def test_changed_file_adds_a_version_after_the_other(world: World, git: Callable[..., str]) -> None:
-    first = world.put()
-
-    second = world.put(DEMO.replace("Writes.", "Writes well."))
-
-    assert second.changed
-    assert second.workflow != first.workflow
-    parent = git("rev-parse", "refs/workflows/demo^", cwd=Path(world.store.path))
-    assert parent.strip() == first.version
-
-
-def test_changed_comment_is_a_version_of_the_same_workflow(world: World) -> None:
-    first = world.put()
-
-    second = world.put("# better explained\n" + DEMO)
-
-    assert (second.changed, second.workflow) == (True, first.workflow)
-    assert second.version != first.version
-
-
-def test_going_back_is_a_version_too(world: World) -> None:
-    first = world.put()
-    world.put(DEMO.replace("Writes.", "Writes well."))
-
-    back = world.put()
-
-    assert (back.changed, back.workflow) == (True, first.workflow)
-    assert len(list(list_versions(world.store))) == 3
 
 
 @pytest.mark.parametrize("twin", ["Demo", "DEMO"])
@@ -162,16 +110,6 @@ def test_version_that_came_in_between_is_not_buried(world: World) -> None:
     assert world.put(other).changed is False
 
 
-def test_agents_of_a_workflow_that_was_put_here_may_run_here(world: World) -> None:
-    world.put(
-        DEMO + "defaultAgent: {command: cc, timeout: 9}\nagentOverrides: {checker: uwf-x y}\n"
-    )
-
-    trusted = [each.agent for each in list_trusted(world.store)]
-
-    assert trusted == [{"command": "cc", "timeout": 9}, {"command": "uwf-x y"}]
-
-
 def test_relative_paths_are_those_of_the_work_directory(world: World) -> None:
     there = world.place / "there"
     source = (DEMO + "defaultAgent: ./agent\n").encode()
@@ -220,17 +158,6 @@ def test_changed_included_file_is_a_new_version(world: World, folder: Path) -> N
     assert second.workflow != first.workflow
 
 
-def test_included_file_that_means_the_same_in_other_bytes_is_a_version_too(
-    world: World, folder: Path
-) -> None:
-    first = put_in(world, folder)
-    (folder / "prompts" / "check.md").write_bytes(b"Check.\n")
-
-    second = put_in(world, folder)
-
-    assert (second.changed, second.workflow) == (True, first.workflow)
-
-
 def test_tree_of_a_version_can_be_put_again(
     world: World, folder: Path, tmp_path: Path, git: Callable[..., str]
 ) -> None:
@@ -245,12 +172,6 @@ def test_tree_of_a_version_can_be_put_again(
     )
 
     assert again == first._replace(changed=False)
-
-
-def test_standard_input_can_include_nothing(world: World) -> None:
-    with pytest.raises(BadIncludes, match="standard input has no folder"):
-        put_workflow(world.store, world.caller, INCLUDING.encode())
-    assert list_names(world.store) == []
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "link", "prompts/../../secret"])

@@ -3,24 +3,11 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
-from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow, list_workflows
+from uwf_git.commands.workflow.find import find_workflow, list_workflows
 from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.objects.message import body_of
 from uwf_git.store.store import Store
 from uwf_git.store.workflows.registry import WorkflowMoved, find_version, list_versions
-
-
-def test_name_is_not_listed_and_means_nothing_any_more(world: World) -> None:
-    put = world.put()
-
-    removed = remove_workflow(world.store, world.caller, "demo", reason="It was bad.")
-
-    assert (removed.name, removed.workflow) == ("demo", put.workflow)
-    assert list_workflows(world.store) == []
-    with pytest.raises(WorkflowRemoved, match="workflow demo was removed 2025-") as caught:
-        world.start()
-    assert "`uwf workflow rollback demo` brings it back" in (caught.value.hint or "")
-    assert caught.value.exit_status == 1
 
 
 def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -> None:
@@ -52,16 +39,6 @@ def test_putting_it_again_works_though_nothing_changed(world: World) -> None:
     assert (again.changed, again.workflow) == (True, first.workflow)
     assert len(list(list_versions(world.store))) == 3
     assert [row["name"] for row in list_workflows(world.store)] == ["demo"]
-
-
-@pytest.mark.parametrize("times", [0, 1])
-def test_missing_workflow_cannot_be_removed(times: int, world: World) -> None:
-    if times:
-        world.put()
-        remove_workflow(world.store, world.caller, "demo")
-
-    with refuses("no-such-workflow", WorkflowRemoved):
-        remove_workflow(world.store, world.caller, "demo")
 
 
 def test_name_stays_taken_for_those_that_differ_by_case(world: World) -> None:

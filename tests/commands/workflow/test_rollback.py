@@ -43,13 +43,6 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     assert verify(world.store, []).troubles == ()
 
 
-def test_twice_leads_forward_again(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
-    back(world)
-
-    assert back(world).workflow == two[1].workflow
-    assert len(list(list_versions(world.store))) == 4
-
-
 def test_any_version_can_be_named(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
     world.put("# once more\n" + BETTER)
 
@@ -68,27 +61,10 @@ def test_removed_workflow_is_restored(world: World, two: tuple[PutWorkflow, PutW
     assert back(world).workflow == two[0].workflow
 
 
-def test_older_version_of_a_removed_workflow_is_restored(
-    world: World, two: tuple[PutWorkflow, PutWorkflow]
-) -> None:
-    remove_workflow(world.store, world.caller, "demo")
-
-    assert back(world, two[0].workflow).workflow == two[0].workflow
-
-
 def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
     with refuses("already-there", match=f"workflow demo is at {two[1].workflow} already"):
         back(world, two[1].workflow)
     assert len(list(list_versions(world.store))) == 2
-
-
-def test_first_version_has_none_before_it(world: World) -> None:
-    world.put()
-
-    with refuses("no-such-version", match="no version before its newest"):
-        back(world)
-    with refuses("no-such-workflow"):
-        rollback_workflow(world.store, world.caller, "other")
 
 
 def test_version_that_is_not_whole_is_not_brought_back(

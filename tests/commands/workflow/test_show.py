@@ -1,7 +1,6 @@
 from pathlib import Path
 
 from commands.world import DEMO, World
-from refusing import refuses
 
 from uwf_git.commands.workflow.show import show_workflow
 
@@ -34,24 +33,11 @@ def test_workflow_is_shown_as_its_file_says_it(world: World) -> None:
     assert shown["config"] == {"maxSteps": 4, "eventEmit": False}
 
 
-def test_missing_fields_are_not_shown(world: World) -> None:
-    world.put()
-
-    assert not {"defaultAgent", "agentOverrides", "initialState", "config"} & set(
-        show_workflow(world.store, "demo")
-    )
-
-
 def test_older_version_is_shown_by_its_hash(world: World) -> None:
     first = world.put()
     world.put(FULL)
 
     assert "initialState" not in show_workflow(world.store, first.workflow)
-
-
-def test_unknown_workflow_is_refused(world: World) -> None:
-    with refuses("no-such-workflow"):
-        show_workflow(world.store, "nothing")
 
 
 def test_file_of_the_project_is_shown_with_its_path(world: World, tmp_path: Path) -> None:

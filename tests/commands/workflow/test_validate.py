@@ -1,23 +1,8 @@
 from pathlib import Path
 
 import pytest
-from commands.world import DEMO
 
 from uwf_git.commands.workflow.build import validate_workflow
-
-
-def test_right_file_is_built_and_nothing_is_written(tmp_path: Path) -> None:
-    (tmp_path / "check.md").write_text("Check.")
-    source = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include check.md")
-
-    validated = validate_workflow(
-        source.encode(), path=str(tmp_path / "demo.yaml"), shown="demo.yaml"
-    )
-
-    assert validated.problems == ()
-    assert validated.built is not None
-    assert (validated.built.name, list(validated.built.included)) == ("demo", ["check.md"])
-    assert [each.name for each in tmp_path.iterdir()] == ["check.md"]
 
 
 def test_every_problem_has_its_file_and_line(tmp_path: Path) -> None:

@@ -25,14 +25,6 @@ def test_newest_is_found_by_its_name_alone(world: World, versions: list[Version]
     assert get_newest(world.store, "demo") == get_present(world.store, "demo") == versions[0]
 
 
-@pytest.mark.parametrize("text", ["dem", "", "../demo", "refs/workflows/demo", "\udcff"])
-def test_what_is_no_name_is_no_workflow(text: str, world: World, versions: list[Version]) -> None:
-    with refuses("no-such-workflow"):
-        get_newest(world.store, text)
-    with refuses("no-such-workflow"):
-        get_newest(world.store, versions[0].workflow)
-
-
 def test_removed_workflow_is_newest_but_not_present(world: World, versions: list[Version]) -> None:
     remove_workflow(world.store, world.caller, "demo")
 
@@ -44,17 +36,6 @@ def test_removed_workflow_is_newest_but_not_present(world: World, versions: list
 def test_hash_means_the_newest_version_that_has_it(versions: list[Version]) -> None:
     for text in (versions[1].workflow, versions[1].workflow.lower(), versions[1].workflow[:8]):
         assert choose_version("demo", versions, text) == versions[1]
-
-
-def test_commit_means_that_very_version(versions: list[Version]) -> None:
-    for text in (versions[2].commit.oid, versions[2].commit.oid[:10].upper()):
-        assert choose_version("demo", versions, text) == versions[2]
-
-
-@pytest.mark.parametrize("text", ["", "no such", "0" * 13, "f" * 40, "-1", "HEAD^"])
-def test_unknown_version_is_refused(text: str, versions: list[Version]) -> None:
-    with refuses("no-such-version", match="workflow demo has no version"):
-        choose_version("demo", versions, text)
 
 
 def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -> None:

@@ -132,15 +132,6 @@ def test_the_bound_of_a_thread_is_kept(world: World, git: Git, chain: Chain) -> 
         bounded.record("now", AFTER, None)
 
 
-def test_no_filter_that_an_agent_planted_runs(world: World, git: Git, chain: Chain) -> None:
-    ran = world.place.parent / "ran"
-    git("config", "filter.evil.clean", f"touch {ran}; cat", cwd=world.place)
-    (world.place / ".gitattributes").write_text("* filter=evil\n")
-    (world.place / "new").write_text("x")
-    chain.record("now", AFTER, None)
-    assert not ran.exists()
-
-
 def test_ids_of_more_than_40_digits_are_refused(world: World, git: Git) -> None:
     git("init", "--quiet", "--object-format=sha256", cwd=world.place)
     (world.place / "notes").touch()

@@ -60,27 +60,6 @@ def begin(world: World) -> ThreadId:
     return thread
 
 
-def test_submodules_are_empty_until_an_agent_wants_them(
-    world: World, git: Git, library: Path
-) -> None:
-    assert library.is_dir()
-    seen: list[object] = []
-
-    def build(place: Path) -> None:
-        seen.append(list((place / "lib").iterdir()))
-        git(*FILES, "submodule", "--quiet", "update", "--init", cwd=place)
-        seen.append((place / "lib" / "text").read_text())
-
-    thread = begin(world)
-    one, _ = children(world.snapshot(thread))
-    run(world, thread, playing(build))
-
-    assert seen == [[], "theirs\n"]
-    # Nothing in it was only there.
-    assert worktrees(world, git) == []
-    assert git("diff", "HEAD", f"refs/uwf/work/{one}", "--stat", cwd=world.place) == ""
-
-
 def change_file(lib: Path, _git: Git) -> None:
     (lib / "text").write_text("mine\n")
 

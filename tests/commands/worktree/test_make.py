@@ -9,7 +9,7 @@ from refusing import refuses
 
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.record import write_worktree
-from uwf_git.commands.worktree.worktrees import find_own_worktree, make_worktree
+from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.store.threads.snapshot import Snapshot
 
 
@@ -22,18 +22,6 @@ def begin(world: World, git: Git, *settings: str) -> Snapshot:
     tip = world.snapshot(thread)
     begin_branch(world.store, tip, 0)
     return world.snapshot(children(tip)[0])
-
-
-def test_a_worktree_is_made_once(world: World, git: Git) -> None:
-    branch = begin(world, git)
-    environ, source = world.caller.environ, str(world.place)
-    made = make_worktree(world.store, environ, branch, source=source)
-    Path(made.workdir, "edit").touch()
-
-    assert make_worktree(world.store, environ, branch, source=source) == made
-    assert find_own_worktree(world.store, branch) == made
-    assert Path(made.workdir, "edit").exists()
-    assert worktrees(world, git) == [made.path]
 
 
 def test_half_of_a_worktree_is_made_anew(world: World, git: Git) -> None:

@@ -22,22 +22,9 @@ def project(tmp_path: Path, git: Git) -> Path:
     return place
 
 
-def test_the_origin_is_the_commit_and_the_folder_in_it(project: Path, git: Git) -> None:
-    origin = find_origin(os.environ, str(project / "part"))
-
-    assert origin.repository == str(project / ".git")
-    assert (origin.prefix, origin.commit) == ("part/", git("rev-parse", "@", cwd=project).strip())
-
-
 def test_a_variable_of_git_does_not_lead_to_another_repository(project: Path) -> None:
     environ = {**os.environ, "GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/"}
     assert find_origin(environ, str(project)).repository == str(project / ".git")
-
-
-def test_a_worktree_has_the_git_directory_of_its_repository(project: Path, git: Git) -> None:
-    git("worktree", "add", "--quiet", "--detach", "../beside", cwd=project)
-    origin = find_origin(os.environ, str(project.parent / "beside"))
-    assert origin.repository == str(project / ".git")
 
 
 def test_changes_are_told_by_name(project: Path, git: Git) -> None:

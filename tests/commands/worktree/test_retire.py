@@ -91,14 +91,6 @@ def test_the_join_names_the_work_of_each_branch(world: World, git: Git) -> None:
     ]
 
 
-def test_the_result_of_its_end_names_the_work(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, _) = split(world)
-    world.step(thread, writer())
-
-    assert world.step(one, writer()).work == f"refs/uwf/work/{one}"
-
-
 def test_what_agents_committed_is_kept_as_they_made_it(world: World, git: Git) -> None:
     base = begin_project(world, git)
     thread, (one, two) = split(world)
@@ -138,18 +130,6 @@ def test_a_branch_that_changed_nothing_has_the_commit_at_which_it_began(
 
     for branch in branches:
         assert git("rev-parse", f"refs/uwf/work/{branch}", cwd=world.place).strip() == base
-
-
-def test_a_branch_that_is_killed_loses_no_edit(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread, (one, two) = split(world)
-    world.step(thread, writer())
-
-    kill_thread(world.store, world.caller, two, reason="enough")
-    kill_thread(world.store, world.caller, one, reason="enough")
-
-    assert work(git, world, two, "notes") == "begun\ntwo\n"
-    assert worktrees(world, git) == []
 
 
 def test_a_branch_in_which_nothing_ran_has_the_commit_of_the_split(world: World, git: Git) -> None:
