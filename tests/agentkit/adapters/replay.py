@@ -51,7 +51,8 @@ def read_made_up(name: str, what: str) -> dict[str, dict[str, Any]]:
 
 def replay_made_up(folder: Path, name: str, given: Mapping[str, Any]) -> EndedProgram:
     """Return a made-up run: a whole one, or one that changes a recorded run."""
-    question = {key: given[key] for key in ("schema", "session", "spent") if key in given}
+    asked = ("schema", "session", "settings", "spent")
+    question = {key: given[key] for key in asked if key in given}
     for file, printed in given.get("files", {}).items():
         (folder / file).write_text(_text(printed))
     if "recorded" not in given:

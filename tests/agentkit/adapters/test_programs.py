@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agentkit.adapters.replay import (
     replay,
     replay_made_up,
 )
-from agentkit.traces import find_odd
+from agentkit.adapters.telling import tell_answer
 
 from uwf_git.agentkit.adapters import (
     aider,
@@ -33,10 +34,9 @@ from uwf_git.agentkit.adapters import (
     opencode,
     qwen,
 )
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.extraction.role_object import GUIDE
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
-from uwf_git.agentkit.programs.failures import EndedProgram
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
@@ -70,7 +70,8 @@ MARKS = {
 def test_calls_are_built_as_ever(adapter: CommandAdapter, tmp_path: Path, golden: Golden) -> None:
     told = [f"usage of a session counts on: {adapter.usage_is_cumulative}\n"]
     told += [f"sessions go on: {adapter.resumes}\n"]
-    told += [f"variables: {sorted(allowed_environment(MARKS, more=adapter.environ))}\n"]
+    told += [f"variables: {' '.join(adapter.environ)}\n"]
+    told += [f"of marks: {' '.join(sorted(allowed_environment(MARKS, more=adapter.environ)))}\n"]
     for number, (case, given) in enumerate(read_made_up(adapter.name, "calls").items()):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -104,7 +105,9 @@ def test_runs_are_read_as_ever(adapter: CommandAdapter, tmp_path: Path, golden: 
         for number, (case, given) in enumerate(read_made_up(adapter.name, "ends").items())
     }
 
-    told = [line for case, ended in ends.items() for line in (f"{case}\n", *tell(adapter, ended))]
+    told = []
+    for case, ended in ends.items():
+        told += [f"{case}\n", *tell_answer(partial(adapter.parse, ended))]
     golden(f"programs/{adapter.name}.runs.txt", "".join(told))
 
 
@@ -112,26 +115,6 @@ def make_folder(place: Path, name: str) -> Path:
     folder = place / name
     folder.mkdir()
     return folder
-
-
-def tell(adapter: CommandAdapter, ended: EndedProgram) -> Iterator[str]:
-    """Tell what is read from a run, or why it is no answer."""
-    try:
-        answer: AdapterAnswer | None = adapter.parse(ended)
-    except AskFailed as failure:
-        yield f"    {failure.kind}: {failure.message}\n"
-        yield from (f"    hint: {hint}\n" for hint in [failure.hint] if hint)
-        yield from (
-            f"    {name}: {failure.facts[name]}\n" for name in failure.facts if name != "kind"
-        )
-        answer = failure.partial
-    if answer is None:
-        return
-    assert find_odd(answer.trace) == []
-    for name in ("text", "structured", "session", "usage"):
-        if getattr(answer, name):
-            yield f"    {name}: {json.dumps(getattr(answer, name), ensure_ascii=False)}\n"
-    yield from (f"    - {json.dumps(event, ensure_ascii=False)}\n" for event in answer.trace)
 
 
 def test_no_repository_is_made_where_there_is_none(tmp_path: Path) -> None:
