@@ -416,7 +416,7 @@ def _is_test_of(module: Path, test: Path) -> bool:
     if test.name == f"test_{module.name}":
         return True
     package, _, name = ".".join((PACKAGE, *module.with_suffix("").parts)).rpartition(".")
-    imported = re.compile(rf"\b{re.escape(package)}(?:\.| import (?:\w+, )*){name}\b")
+    imported = re.compile(rf"\b{re.escape(package)}(?:\.| import \(?\s*(?:\w+,\s+)*){name}\b")
     return imported.search(_read(test)) is not None
 
 

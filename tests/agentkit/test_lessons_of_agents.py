@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.adapters.replay import PROGRAMS
+from agentkit.adapters.test_programs import PROGRAMS
 from agentkit.conftest import DOCUMENT, MakeContext, Turn
 from hypothesis import given
 from hypothesis import strategies as st

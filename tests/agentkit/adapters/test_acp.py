@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agentkit.adapters.replay import read_made_up
+from agentkit.adapters.telling import tell_answer
 from agentkit.conftest import Turn
-from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapters.acp import AcpAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
@@ -20,20 +22,6 @@ from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"
 END = {"result": {"stopReason": "end_turn"}}
-CALL = {
-    "sessionUpdate": "tool_call",
-    "toolCallId": "call_1",
-    "title": "Reading src/auth.py",
-    "kind": "read",
-    "status": "pending",
-    "rawInput": {"path": "src/auth.py"},
-}
-CALLED = {
-    "sessionUpdate": "tool_call_update",
-    "toolCallId": "call_1",
-    "status": "completed",
-    "content": [{"type": "content", "content": {"type": "text", "text": "def login()"}}],
-}
 PERMISSION: dict[str, Any] = {
     "method": "session/request_permission",
     "params": {
@@ -73,6 +61,17 @@ class Agent:
     def log(self) -> list[Any]:
         return [json.loads(line) for line in (self.place / "log").read_text().splitlines()]
 
+    def tell_received(self) -> list[str]:
+        """Tell what it was asked, told and answered, without what every message has."""
+        found = []
+        for each in self.log():
+            message = {key: each[key] for key in ("params", "result", "error") if key in each}
+            if message:
+                text = json.dumps(message, ensure_ascii=False)
+                text = text.replace(str(self.place), "PLACE").replace(sys.executable, "PYTHON")
+                found.append(f"    < {each.get('method', 'answer')} {text}\n")
+        return found
+
     def told(self, method: str) -> list[Any]:
         return [each["params"] for each in self.log() if each.get("method") == method]
 
@@ -100,50 +99,26 @@ def lives(pid: int) -> bool:
         return False
 
 
+def test_questions_are_asked_and_answered_as_ever(
+    tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    told: list[str] = []
+    for number, (case, given) in enumerate(read_made_up("acp", "questions").items()):
+        place = tmp_path / str(number)
+        place.mkdir()
+        script = json.loads(json.dumps(given).replace("PLACE", str(place)))
+        agent = Agent(place)
+        told += [f"{case}\n", *tell_answer(partial(agent.ask, *script.pop("turns"), **script))]
+        agent.adapter.close()
+        told += agent.tell_received()
+
+    golden("programs/acp.txt", "".join(told))
+
+
 def failure_of(call: Callable[[], Any]) -> AskFailed:
     with pytest.raises(AskFailed) as caught:
         call()
     return caught.value
-
-
-def test_last_message_is_the_answer_and_the_rest_is_trace(agent: Agent) -> None:
-    usage = {"inputTokens": 10, "outputTokens": 3, "cachedReadTokens": 2, "thoughtTokens": 1}
-    spent = {"sessionUpdate": "usage_update", "used": 13, "size": 200_000}
-    answer = agent.ask(
-        [
-            {"say": "I will "},
-            {"say": "read it."},
-            {"update": CALL},
-            {"update": CALLED},
-            {"update": {"sessionUpdate": "agent_thought_chunk", "content": {"text": "hm"}}},
-            {"update": spent | {"cost": {"amount": 0.25, "currency": "USD"}}},
-            {"say": "---\nok: true\n---\n"},
-            {"say": "Fine."},
-            {"result": {"stopReason": "end_turn", "usage": usage}},
-        ]
-    )
-
-    assert answer.text == "---\nok: true\n---\nFine."
-    assert answer.session == "s1"
-    assert answer.usage == {
-        "inputTokens": 10,
-        "outputTokens": 3,
-        "cachedInputTokens": 2,
-        "reasoningTokens": 1,
-        "costUsd": 0.25,
-    }
-    assert answer.trace == (
-        {"type": "message", "text": "I will read it."},
-        {
-            "type": "tool",
-            "name": "Reading src/auth.py",
-            "kind": "read",
-            "input": {"path": "src/auth.py"},
-            "output": "def login()",
-            "ok": True,
-        },
-    )
-    assert find_odd(answer.trace) == []
 
 
 def test_agent_stands_in_the_work_directory_and_sees_only_what_it_may(agent: Agent) -> None:
@@ -178,28 +153,6 @@ def test_correction_goes_on_in_the_same_session_of_the_same_process(agent: Agent
     assert len(agent.told("initialize")) == len(agent.told("session/new")) == 1
 
 
-@pytest.mark.parametrize(
-    ("able", "method"),
-    [
-        ({"loadSession": True}, "session/load"),
-        ({"sessionCapabilities": {"resume": {}}}, "session/resume"),
-    ],
-)
-def test_session_of_an_older_process_is_loaded_and_its_story_left_out(
-    able: dict[str, Any], method: str, agent: Agent
-) -> None:
-    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.75, "currency": "USD"}}
-    answer = agent.ask(
-        [{"say": "new"}, {"update": cost}, END],
-        initialize={"protocolVersion": 1, "agentCapabilities": able},
-        session="old",
-        spent={"costUsd": 0.5},
-    )
-
-    assert (answer.text, answer.session, answer.usage) == ("new", "old", {"costUsd": 0.25})
-    assert agent.told(method)[0]["sessionId"] == "old"
-
-
 def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
     cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.75, "currency": "USD"}}
     more = {"sessionUpdate": "usage_update", "cost": {"amount": 0.875, "currency": "USD"}}
@@ -217,46 +170,6 @@ def test_turn_without_an_answer_tells_its_own_cost_alone(agent: Agent) -> None:
     assert caught.value.partial is not None
     assert caught.value.partial.usage == {"costUsd": 0.25}
     assert agent.adapter.ask(resumed).usage == {"costUsd": 0.125}
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        {"initialize": {"protocolVersion": 1, "agentCapabilities": {}}},
-        {
-            "initialize": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}},
-            "load": {"error": {"code": -32602, "message": "no such session"}},
-        },
-    ],
-    ids=["cannot", "lost"],
-)
-def test_session_that_is_gone_is_reported(script: dict[str, Any], agent: Agent) -> None:
-    failure = failure_of(lambda: agent.ask([], session="old", **script))
-
-    assert failure.kind == "no-session"
-
-
-@pytest.mark.parametrize(
-    ("permission", "answer", "allowed"),
-    [
-        (None, {"outcome": "selected", "optionId": "once"}, True),
-        ("allow", {"outcome": "selected", "optionId": "once"}, True),
-        ("read execute", {"outcome": "selected", "optionId": "once"}, True),
-        ("read,edit", {"outcome": "selected", "optionId": "no"}, False),
-        ("deny", {"outcome": "selected", "optionId": "no"}, False),
-    ],
-)
-def test_permission_is_answered_as_the_setting_says(
-    permission: str | None, answer: dict[str, Any], *, allowed: bool, agent: Agent
-) -> None:
-    settings = {} if permission is None else {"permission": permission}
-    got = agent.ask([{"ask": PERMISSION}, {"say": "x"}, END], settings=settings)
-
-    assert [each["result"] for each in agent.log() if "result" in each] == [{"outcome": answer}]
-    assert got.trace == (
-        {"type": "permission", "name": "rm -r build", "kind": "execute", "allowed": allowed},
-    )
-    assert find_odd(got.trace) == []
 
 
 @pytest.mark.parametrize(
@@ -278,20 +191,6 @@ def test_edit_in_the_store_is_refused(call: dict[str, Any], option: str, agent: 
     assert [each["result"] for each in agent.log() if "result" in each] == [outcome]
 
 
-def test_permission_without_a_fitting_option_is_cancelled(agent: Agent) -> None:
-    bare = {"method": "session/request_permission", "params": {"options": [{"name": "?"}]}}
-    agent.ask([{"ask": bare}, {"say": "x"}, END])
-
-    outcome = {"outcome": {"outcome": "cancelled"}}
-    assert [each["result"] for each in agent.log() if "result" in each] == [outcome]
-
-
-def test_request_that_we_do_not_know_is_refused_at_once(agent: Agent) -> None:
-    agent.ask([{"ask": {"method": "fs/read_text_file", "params": {}}}, {"say": "x"}, END])
-
-    assert [each["error"]["code"] for each in agent.log() if "error" in each] == [-32601]
-
-
 def test_garbage_on_stdout_is_log(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
     garbage = 'Update available!\n{"level":"info"}\n\n[1, 2]\n{"half": \n\x00\x1b[31m\n'
     got = agent.ask([{"raw": garbage}, {"stderr": "thinking\n"}, {"say": "x"}, END])
@@ -303,127 +202,11 @@ def test_garbage_on_stdout_is_log(agent: Agent, capfd: pytest.CaptureFixture[str
     assert "thinking" in said
 
 
-def test_updates_of_odd_shapes_are_left_out(agent: Agent) -> None:
-    odd: list[Any] = [
-        {"sessionUpdate": "agent_message_chunk"},
-        {"sessionUpdate": "agent_message_chunk", "content": 7},
-        {"sessionUpdate": "agent_message_chunk", "content": {"type": "image", "data": "AA=="}},
-        {"sessionUpdate": "usage_update", "cost": {"amount": "much", "currency": "USD"}},
-        {"sessionUpdate": "usage_update", "cost": {"amount": 3, "currency": "EUR"}},
-        {"sessionUpdate": "next_year"},
-        {},
-    ]
-    got = agent.ask([*({"update": each} for each in odd), {"say": "x"}, END])
-
-    assert (got.text, got.usage, got.trace) == ("x", {}, ())
-
-
 def test_big_messages_go_both_ways(agent: Agent) -> None:
     got = agent.ask([{"big": 5_000_000}, END], prompt="y" * 2_000_000)
 
     assert len(got.text) == 5_000_000
     assert len(agent.told("session/prompt")[0]["prompt"][0]["text"]) == 2_000_000
-
-
-@pytest.mark.parametrize(
-    ("reason", "kind"),
-    [
-        ("max_tokens", "too-long"),
-        ("max_turn_requests", "too-long"),
-        ("refusal", "model-error"),
-        ("cancelled", "no-result"),
-    ],
-)
-def test_turn_that_stopped_early_is_no_answer(reason: str, kind: str, agent: Agent) -> None:
-    failure = failure_of(lambda: agent.ask([{"say": "half"}, {"result": {"stopReason": reason}}]))
-
-    assert failure.kind == kind
-    assert failure.partial is not None
-    assert failure.partial.text == "half"
-
-
-def test_turn_without_a_word_is_no_answer_unless_something_was_handed_in(
-    agent: Agent, tmp_path: Path
-) -> None:
-    assert failure_of(lambda: agent.ask([END])).kind == "no-result"
-    agent.adapter.close()
-    step = tmp_path / "step"
-    step.mkdir()
-    got = agent.ask(
-        [{"submit": {"meta": {"ok": True}}}, END],
-        environ={"UWF_STEP_DIR": str(step)},
-        step_dir=str(step),
-    )
-
-    assert got.text == ""
-
-
-def test_second_version_ends_with_an_idle_state(agent: Agent) -> None:
-    message = {"sessionUpdate": "agent_message", "messageId": "m1"}
-    idle = {"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"}
-    got = agent.ask(
-        [
-            {"result": {}},
-            {"update": {"sessionUpdate": "state_update", "state": "running"}},
-            {
-                "update": {
-                    "sessionUpdate": "agent_message_chunk",
-                    "messageId": "m1",
-                    "content": {"type": "text", "text": "dra"},
-                }
-            },
-            {"update": message | {"content": [{"type": "text", "text": "whole"}]}},
-            {"update": idle | {"usage": {"inputTokens": 4, "outputTokens": 2}}},
-        ],
-        initialize={"protocolVersion": 2, "capabilities": {}},
-    )
-
-    assert (got.text, got.usage) == ("whole", {"inputTokens": 4, "outputTokens": 2})
-
-
-def test_gemini_tells_its_tokens_elsewhere(agent: Agent) -> None:
-    quota = {"quota": {"token_count": {"input_tokens": 7, "output_tokens": 3}}}
-    got = agent.ask([{"say": "x"}, {"result": {"stopReason": "end_turn", "_meta": quota}}])
-
-    assert got.usage == {"inputTokens": 7, "outputTokens": 3}
-
-
-def test_login_that_is_needed_is_reported(agent: Agent) -> None:
-    failure = failure_of(
-        lambda: agent.ask(
-            [],
-            initialize={"protocolVersion": 1, "authMethods": [{"id": "a", "name": "Log in"}]},
-            new={"error": {"code": -32000, "message": "Authentication required"}},
-        )
-    )
-
-    assert failure.kind == "auth"
-    assert failure.hint == "log in with the agent's own program first (Log in)"
-
-
-def test_error_in_the_middle_keeps_what_was_said(agent: Agent) -> None:
-    error = {"code": -32603, "message": "Internal error", "data": {"details": "HTTP 500"}}
-    failure = failure_of(lambda: agent.ask([{"say": "half"}, {"error": error}]))
-
-    assert (failure.kind, failure.message) == (
-        "model-error",
-        "the agent failed: Internal error: HTTP 500",
-    )
-    assert failure.partial is not None
-    assert failure.partial.text == "half"
-
-
-def test_agent_that_dies_is_reported_with_its_last_words(agent: Agent) -> None:
-    failure = failure_of(
-        lambda: agent.ask([{"say": "half"}, {"stderr": "out of memory\n"}, {"exit": 3}])
-    )
-
-    assert failure.kind == "crashed"
-    assert failure.message == (
-        "the agent ended with exit status 3 before it answered: out of memory"
-    )
-    assert failure.partial is not None
-    assert failure.partial.text == "half"
 
 
 def test_program_that_speaks_no_acp_is_reported(agent: Agent) -> None:
@@ -471,38 +254,6 @@ def test_unread_prompt_is_not_waited_for(agent: Agent, tmp_path: Path) -> None:
     question = agent.question(f"sh {script}", "y" * 1_000_000, timeout_s=1.0)
 
     assert failure_of(lambda: agent.adapter.ask(question)).kind == "timed-out"
-
-
-def test_model_is_chosen_as_the_agent_lets_us(agent: Agent) -> None:
-    options = [{"id": "m", "category": "model"}]
-    agent.ask(
-        [{"say": "x"}, END],
-        new={"sessionId": "s1", "configOptions": options},
-        settings={"model": "big"},
-    )
-    assert agent.told("session/set_config_option") == [
-        {"sessionId": "s1", "configId": "m", "value": "big"}
-    ]
-    agent.adapter.close()
-    agent.ask(
-        [{"say": "x"}, END], new={"sessionId": "s1", "models": {"a": 1}}, settings={"model": "big"}
-    )
-    assert agent.told("session/set_model") == [{"sessionId": "s1", "modelId": "big"}]
-    agent.adapter.close()
-    with pytest.raises(BadUsage):
-        agent.ask([], settings={"model": "big"})
-
-
-def test_tools_of_the_thread_are_offered(agent: Agent) -> None:
-    turn = {"UWF_REPO": "/r", "UWF_THREAD_ID": "T", "UWF_ROLE": "counter"}
-    agent.ask([{"say": "x"}, END], environ=turn)
-    agent.adapter.close()
-    agent.ask([{"say": "x"}, END], environ=turn, settings={"mcp": "off"})
-
-    (offered,), none = (each["mcpServers"] for each in agent.told("session/new"))
-    assert (offered["name"], offered["command"]) == ("uwf", sys.executable)
-    assert {"name": "UWF_ROLE", "value": "counter"} in offered["env"]
-    assert none == []
 
 
 def program(turn: Turn, command: str, **environ: str) -> "subprocess.Popen[bytes]":

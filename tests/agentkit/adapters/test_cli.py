@@ -3,15 +3,12 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from agentkit.adapters.replay import FRONT, end
 from agentkit.conftest import Turn
 
 from uwf_git.agentkit.adapters.cli import ADAPTER, build
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.errors import BadUsage
 
 LONGEST = 131_071
 
@@ -25,30 +22,6 @@ def ask_for(command: str, prompt: str = "Review it.", **settings: str) -> Adapte
 def run(script: str, prompt: str = "Review it.", *words: str) -> AdapterAnswer:
     argv = [sys.executable, "-c", script, *words]
     return ADAPTER.ask(ask_for(shlex.join(argv), prompt))
-
-
-def test_prompt_goes_to_stdin_as_a_rule(tmp_path: Path) -> None:
-    command = build(ask_for("llm -m 'gpt 4'", "Tú", args="--no-log"), str(tmp_path))
-
-    assert command.argv == ("llm", "-m", "gpt 4", "--no-log")
-    assert command.given == "Tú".encode()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_prompt_file_takes_its_place(tmp_path: Path) -> None:
-    command = build(ask_for("llm --file={prompt_file}", "Tú"), str(tmp_path))
-
-    assert command.argv == ("llm", f"--file={tmp_path}/prompt.md")
-    assert (tmp_path / "prompt.md").read_text() == "Tú"
-    assert command.given == b""
-
-
-def test_prompt_takes_its_place_and_is_no_pattern_itself(tmp_path: Path) -> None:
-    prompt = "Say {prompt}, {prompt_file} and $HOME; `ls`\n"
-
-    command = build(ask_for("llm 'so: {prompt}' {prompt_file}", prompt), str(tmp_path))
-
-    assert command.argv == ("llm", f"so: {prompt}", f"{tmp_path}/prompt.md")
 
 
 def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:
@@ -67,12 +40,6 @@ def test_longest_argument_can_be_started() -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["", "  ", "llm 'open", "a\0b"])
-def test_invalid_command_is_wrong_usage(tmp_path: Path, command: str) -> None:
-    with pytest.raises(BadUsage):
-        build(ask_for(command), str(tmp_path))
-
-
 def test_what_it_prints_is_the_answer() -> None:
     assert run("import sys; print(sys.stdin.read().upper())", "é").text == "É\n"
 
@@ -82,29 +49,6 @@ def test_missing_program_is_reported_as_missing() -> None:
         ADAPTER.ask(ask_for("no-such-program-anywhere"))
 
     assert caught.value.kind == "missing"
-
-
-@pytest.mark.parametrize(
-    ("ended", "kind"),
-    [
-        ({"stdout": FRONT, "status": 1}, "crashed"),
-        ({"stdout": FRONT, "status": 143}, "crashed"),
-        ({"stdout": "", "status": 1, "stderr": "error: invalid API key\n"}, "auth"),
-        ({"stdout": "", "status": 1, "stderr": "HTTP 429: slow down\n"}, "rate-limit"),
-        ({"stdout": " \n", "status": 0}, "no-result"),
-    ],
-)
-def test_failure_or_silence_is_no_answer(tmp_path: Path, ended: dict[str, Any], kind: str) -> None:
-    with pytest.raises(AskFailed) as caught:
-        ADAPTER.parse(end(tmp_path, **ended))
-
-    assert caught.value.kind == kind
-    assert caught.value.partial == AdapterAnswer(text=ended["stdout"])
-
-
-def test_its_last_words_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(AskFailed, match="exit status 2: no such model"):
-        ADAPTER.parse(end(tmp_path, status=2, stderr="loading\nerror: no such model\n"))
 
 
 def test_any_command_plays_a_role(turn: Turn) -> None:

@@ -2,11 +2,11 @@
 
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agentkit.adapters.replay import PROGRAMS, RECORDED, SCHEMA, end, replay
+from agentkit.adapters.replay import SCHEMA, end, replay
+from agentkit.adapters.test_programs import ADAPTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,6 @@ from uwf_git.agentkit.programs.command_adapter import CommandAdapter, LiveRecord
 from uwf_git.agentkit.programs.failures import EndedProgram
 from uwf_git.agentkit.running import LiveLog
 
-ADAPTERS = {module.ADAPTER.name: module.ADAPTER for module in PROGRAMS}
 LINED = [ADAPTERS[name] for name in ("claude", "codex", "copilot", "gemini", "opencode", "qwen")]
 TYPES = (
     "result", "text", "assistant", "assistant.message", "step_finish", "complete", "message",
@@ -103,22 +102,3 @@ def test_record_that_breaks_off_before_its_end_is_no_answer(
         )
 
         assert isinstance(parse(adapter, cut), AskFailed)
-
-
-def test_ends_of_the_recorded_runs_are_told_as_ever(
-    tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
-    told = []
-    for file in sorted(RECORDED.glob("*/*.json")):
-        name, situation = file.parent.name, file.stem
-        folder = tmp_path / name / situation
-        folder.mkdir(parents=True)
-        found = parse(ADAPTERS[name], replay(folder, name, situation, schema=SCHEMA))
-        if isinstance(found, AskFailed):
-            assert "\n" not in found.message
-            told.append(f"{name} {situation}: {found.kind}: {found.message}\n")
-            told += [f"    hint: {found.hint}\n"] if found.hint else []
-        else:
-            told.append(f"{name} {situation}: an answer\n")
-
-    golden("ends_of_programs.txt", "".join(told))
