@@ -52,7 +52,11 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         stop = with_short_id(session, store, document["thread"], _prefer_held(stop, document))
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
-        told = {**document, "visits": _tell_visits(document, failed)}
+        told = {
+            **document,
+            "visits": _tell_visits(document, failed),
+            "count": _count_steps(document),
+        }
         status = document.get("branchStatus", document["status"])
         branches = _list_ids(document.get("branches", []))
         shorten = read_short_ids(store, branches).shorten if session.is_screen else str
@@ -96,7 +100,7 @@ def _text(
         "head": document["head"],
         "parent": _parent(document),
         "prompt": document["prompt"],
-        "steps": document["depth"],
+        "steps": document["count"],
         "newest": document["said"],
         "visits": document["visits"] or None,
         "spent": _describe_spent(document),
@@ -187,6 +191,12 @@ def describe_try(view: dict[str, Any]) -> str:
         return f"all {view['of']} at {view['node']} are used up"
     of = f" of {view['of']}" if "of" in view else ""
     return f"{view['number']}{of} at {view['node']}; it is the turn of {view['turn']}"
+
+
+def _count_steps(document: dict[str, Any]) -> str:
+    """Count a thread's own steps, and with them the steps of the branches that it has joined."""
+    own, joined = document["depth"], sum(document["visits"].values())
+    return f"{own}, {joined} with its branches" if joined > own else str(own)
 
 
 def _parent(document: dict[str, Any]) -> str | None:
