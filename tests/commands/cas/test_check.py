@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 from cas_nodes import ENDLESS, PERSON
+from refusing import refuses
 
-from uwf_git.commands.cas.put import InvalidPayload, check_payload, find_problems
+from uwf_git.commands.cas.put import check_payload, find_problems
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, ROLE
 from uwf_git.model.node import Node, build_node, build_self_typed_node
@@ -32,13 +33,12 @@ def test_all_problems_are_listed_with_their_places() -> None:
 def test_error_shows_the_first_problem_and_has_all() -> None:
     node = schema_node(PERSON)
 
-    with pytest.raises(InvalidPayload) as caught:
+    with refuses("invalid-payload") as caught:
         check_payload(node, {"name": 5, "note": 6})
 
     message = f"the payload breaks schema {node.hash}: 2 problems, the first at name: 5 is not"
     assert caught.value.message.startswith(message)
     assert [each["path"] for each in caught.value.facts["problems"]] == ["name", "note"]
-    assert len(caught.value.problems) == 2
 
 
 def test_builtin_schemas_are_held_to() -> None:
@@ -51,7 +51,7 @@ def test_builtin_schemas_are_held_to() -> None:
 )
 @pytest.mark.parametrize("meta", [META_NODE, build_self_typed_node({}, timestamp=0)])
 def test_payload_of_a_meta_schema_has_to_be_a_json_schema(meta: Node, schema: Any) -> None:
-    with pytest.raises(InvalidPayload, match="this is not a JSON Schema: 1 problem at "):
+    with refuses("invalid-payload", match="this is not a JSON Schema: 1 problem at "):
         check_payload(meta, schema)
 
 

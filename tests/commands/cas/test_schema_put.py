@@ -1,8 +1,8 @@
 import pytest
 from cas_nodes import PERSON, new_caller
 from fresh_store import fresh_store
+from refusing import refuses
 
-from uwf_git.commands.cas.put import InvalidPayload
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.lookup.lookup import NodeLookup
@@ -29,5 +29,5 @@ def test_smallest_schemas_are_schemas(schema: object) -> None:
 
 
 def test_invalid_json_schema_is_refused() -> None:
-    with pytest.raises(InvalidPayload, match="not a JSON Schema: 1 problem at type"):
+    with refuses("invalid-payload", match="not a JSON Schema: 1 problem at type"):
         put_schema(fresh_store(), new_caller(), {"type": "strin"})

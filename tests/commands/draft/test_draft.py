@@ -2,6 +2,7 @@ import pytest
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
 from commands.flow_runs import assert_sound, drive
 from commands.world import World, replied
+from refusing import refuses
 
 from uwf_git.commands.draft.draft import (
     DRAFTER,
@@ -12,7 +13,6 @@ from uwf_git.commands.draft.draft import (
     start_draft,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.lifecycle.start import EmptyPrompt
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.model.names import ThreadId
@@ -161,5 +161,5 @@ def test_other_threads_have_no_draft(world: World) -> None:
 
 
 def test_empty_wish_is_refused(world: World) -> None:
-    with pytest.raises(EmptyPrompt):
+    with refuses("empty-prompt"):
         begin(world, "  \n")
