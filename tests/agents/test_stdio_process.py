@@ -10,7 +10,6 @@ import pytest
 
 from uwf_git.agents.stdio_process import (
     StdioEnded,
-    StdioOutputTooLong,
     StdioProcess,
     StdioRequest,
 )
@@ -139,8 +138,9 @@ def test_write_to_an_ended_program_is_reported(start: Start) -> None:
 def test_flood_without_a_line_end_is_too_much(start: Start) -> None:
     flood = start("head -c 80000000 /dev/zero; sleep 77")
 
-    with pytest.raises(StdioOutputTooLong):
+    with pytest.raises(StdioEnded) as caught:
         listen(flood)
+    assert caught.value.is_too_long
 
 
 def test_close_ends_a_stubborn_program_and_what_left_the_group(start: Start) -> None:

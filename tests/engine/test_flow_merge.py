@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from uwf_git.engine.flow_merge import (
     Join,
-    MergeConflict,
     Merged,
     Side,
+    build_patch,
+    merge_conflict,
     merge_map,
     merge_nothing,
     merge_parallel,
@@ -149,7 +150,7 @@ def test_a_conflict_names_key_values_and_the_patch_to_type() -> None:
     states = [{"o": {"verdict": "yes", "n": 1}}, {"o": {"verdict": "no", "n": 1}}]
     merged = join(base, base, states)
 
-    error = MergeConflict("01J7", "checks", merged.conflicts)
+    error = merge_conflict("01J7", "checks", merged.conflicts)
 
     assert error.message == (
         "the branches of checks disagree about o.verdict: null at the split, "
@@ -260,6 +261,4 @@ def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: lis
     conflicts = join(base, base, changed).conflicts
     if not conflicts:
         return
-    error = MergeConflict("01J7", "checks", conflicts)
-    assert error.patch is not None
-    assert join(base, merge_patch(base, error.patch), changed).conflicts == ()
+    assert join(base, merge_patch(base, build_patch(conflicts)), changed).conflicts == ()

@@ -1,8 +1,10 @@
 """The answers are those of node 20."""
 
+import re
+
 import pytest
 
-from uwf_git.engine.javascript_pattern import JavaScriptPattern, UnreadablePattern
+from uwf_git.engine.javascript_pattern import JavaScriptPattern
 
 
 def found(pattern: str, text: str, flags: str = "") -> bool:
@@ -76,9 +78,8 @@ def test_pattern_is_not_found_as_in_javascript(pattern: str, text: str, flags: s
     ],
 )
 def test_pattern_of_another_language_is_refused(pattern: str, problem: str) -> None:
-    with pytest.raises(UnreadablePattern) as caught:
+    with pytest.raises(ValueError, match=re.escape(problem)):
         JavaScriptPattern(pattern, ignore_case=False, by_line=False)
-    assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize("pattern", ["x*", "^", "(?=b)|a"])

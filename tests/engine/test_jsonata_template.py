@@ -1,7 +1,7 @@
 import pytest
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.engine.jsonata_template import BadTemplate, Piece, split_template
+from uwf_git.engine.jsonata_template import Piece, split_template
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ def test_a_table_of_templates(source: str, pieces: list[str]) -> None:
     ],
 )
 def test_what_is_no_template(source: str, message: str) -> None:
-    with pytest.raises(BadTemplate, match=message):
+    with pytest.raises(ValueError, match=message):
         split_template(source, check_condition)

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import DOCUMENT, THREAD, Document
+from refusing import refuses
 
 from uwf_git.engine.turn_context import (
     AgentContext,
-    BadContext,
     ExtractContext,
     LastError,
     ModeratorContext,
@@ -71,7 +71,7 @@ def test_optional_parts_may_be_there(document: Document) -> None:
 def test_problem_of_a_document_is_named(
     document: Document, replaced: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(BadContext, match=problem):
+    with refuses("bad-context", match=problem):
         parse_context(document(**replaced))
 
 
@@ -80,14 +80,14 @@ def test_missing_field_is_named(document: Document, name: str) -> None:
     incomplete = document()
     del incomplete[name]
 
-    with pytest.raises(BadContext, match=f"{name} is missing") as caught:
+    with refuses("bad-context", match=f"{name} is missing") as caught:
         parse_context(incomplete)
 
     assert "version" in str(caught.value.hint)
 
 
 def test_invalid_document_is_reported() -> None:
-    with pytest.raises(BadContext, match="the document is not an object"):
+    with refuses("bad-context", match="the document is not an object"):
         parse_context([])
 
 

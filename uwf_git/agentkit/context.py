@@ -2,7 +2,6 @@
 
 from uwf_git.engine.turn_context import (
     AgentContext,
-    BadContext,
     ExtractContext,
     InputFile,
     LastError,
@@ -20,7 +19,6 @@ from uwf_git.engine.turn_context import WorkflowView as Workflow
 
 __all__ = [
     "AgentContext",
-    "BadContext",
     "ExtractContext",
     "InputFile",
     "LastError",

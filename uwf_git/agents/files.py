@@ -247,13 +247,9 @@ def find_below(root: str, pattern: str, *, most_names: int = MOST_NAMES) -> list
     try:
         found = _find(root, "", parts, left)
         return sorted({path for path in found if os.path.isfile(os.path.join(root, path))})
-    except _TooMany:
+    except OverflowError:
         problem = f"looks at more than {most_names:,} names"
         raise BadFileBelow(pattern, problem) from None
-
-
-class _TooMany(Exception):
-    """A pattern goes through too many folders."""
 
 
 def _find(root: str, folder: str, parts: list[str], left: list[int]) -> Iterator[str]:
@@ -282,7 +278,7 @@ def _list(root: str, folder: str, left: list[int]) -> Iterator[tuple[str, bool, 
         return
     left[0] -= len(listed)
     if left[0] < 0:
-        raise _TooMany
+        raise OverflowError("too many names")
     yield from (each for each in listed if each[0].lower() != ".git")
 
 

@@ -30,11 +30,12 @@ _TICK_S = 0.05
 
 
 class StdioEnded(Exception):
-    """The program ended or closed its stdout, and all its output was read."""
+    """The program ended or closed its stdout, and all its output was read, up to the limits."""
 
-
-class StdioOutputTooLong(Exception):
-    """A line, or the whole output, is longer than the limit."""
+    def __init__(self, *, is_too_long: bool = False) -> None:
+        super().__init__()
+        self.is_too_long = is_too_long
+        """A line, or the whole output, is longer than the limit."""
 
 
 class StdioRequest(NamedTuple):
@@ -110,7 +111,7 @@ class StdioProcess:
             return None
         if line is None:
             self._lines.put(None)
-            raise StdioOutputTooLong if self._is_too_long else StdioEnded
+            raise StdioEnded(is_too_long=self._is_too_long)
         return line
 
     def wait(self, seconds: float) -> int | None:

@@ -24,7 +24,7 @@ from jsonata.regex_engine import RegexFlags
 from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
-from uwf_git.engine.javascript_pattern import JavaScriptPattern, UnreadablePattern
+from uwf_git.engine.javascript_pattern import JavaScriptPattern
 from uwf_git.engine.jsonata_functions import refusal
 from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import Refused, UwfError
@@ -265,7 +265,7 @@ def _regex(pattern: str, flags: RegexFlags) -> JavaScriptPattern:
             return JavaScriptPattern(
                 pattern, ignore_case=flags.case_insensitive, by_line=flags.multiline
             )
-        except UnreadablePattern as error:
+        except ValueError as error:
             raise refusal(f"bad regular expression /{pattern}/: {error}") from None
 
 

@@ -95,25 +95,27 @@ class Merged(NamedTuple):
     """If there are any, *state* is of no use."""
 
 
-class MergeConflict(Refused):
-    """Branches set a key differently, and nothing says which one counts."""
+def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Refused:
+    """Return the error for keys that branches set differently, and that no policy settles."""
+    told = "; ".join(_describe(each) for each in conflicts)
+    patch = build_patch(conflicts)
+    key = conflicts[0].path[0]
+    return Refused(
+        f"the branches of {label} disagree about {told}",
+        code="merge-conflict",
+        hint=f"`uwf thread patch {thread} {shlex.quote(_shown(patch, None))}` settles it, with "
+        f"the value that you want; for new threads, write `merge: {{{key}: last}}` in the file",
+        thread=thread,
+        conflicts=[each.as_document() for each in conflicts],
+    )
 
-    code = "merge-conflict"
 
-    def __init__(self, thread: str, label: str, conflicts: Sequence[Conflict]) -> None:
-        told = "; ".join(_describe(each) for each in conflicts)
-        patch: dict[str, Any] = {}
-        for each in conflicts:
-            patch = _united(patch, each.patch())
-        key = conflicts[0].path[0]
-        super().__init__(
-            f"the branches of {label} disagree about {told}",
-            hint=f"`uwf thread patch {thread} {shlex.quote(_shown(patch, None))}` settles it, with "
-            f"the value that you want; for new threads, write `merge: {{{key}: last}}` in the file",
-            thread=thread,
-            conflicts=[each.as_document() for each in conflicts],
-        )
-        self.patch = patch
+def build_patch(conflicts: Sequence[Conflict]) -> dict[str, Any]:
+    """Return a merge patch of the state that settles *conflicts*."""
+    patch: dict[str, Any] = {}
+    for each in conflicts:
+        patch = _united(patch, each.patch())
+    return patch
 
 
 def merge_parallel(join: Join, node: FlowNode) -> Merged:

@@ -4,7 +4,7 @@ from uwf_git.engine.expression import check_condition
 from uwf_git.engine.javascript.parser import parse_expression
 from uwf_git.engine.javascript.template import parse_template
 from uwf_git.engine.javascript.values import ExpressionFailed
-from uwf_git.engine.jsonata_template import BadTemplate, split_template
+from uwf_git.engine.jsonata_template import split_template
 from uwf_git.model.definition.definition import FlowText
 
 NAMES = ("state", "iteration", "prompt", "depth")
@@ -29,6 +29,6 @@ def _check_jsonata(text: FlowText) -> str | None:
         return check_condition(text.text)
     try:
         split_template(text.text, check_condition)
-    except BadTemplate as error:
+    except ValueError as error:
         return str(error)
     return None

@@ -24,10 +24,6 @@ CheckAnswer = Callable[[Any, Any], str]
 """Return what is wrong with a value under a schema; "" if it fits."""
 
 
-class Unfit(Exception):
-    """An answer that cannot be accepted; its text says why."""
-
-
 def list_questions(schema: Any) -> list[str]:
     """Return a line for each field that a value of *schema* may have; one if it has no fields."""
     words = SchemaWords(schema)
@@ -117,7 +113,7 @@ class _Form:
                 continue
             try:
                 value = _read_value(lines, schema)
-            except Unfit as unfit:
+            except ValueError as unfit:
                 self._asker.say(f"{unfit}\n")
                 continue
             problem = self._check(value, self._with_definitions(schema))
@@ -205,20 +201,20 @@ def _read_choice(text: str, choices: list[Any]) -> Any:
             return choice
     if text.isdecimal() and 1 <= int(text) <= len(choices):
         return choices[int(text) - 1]
-    raise Unfit(f"type one of these, or its number: {', '.join(map(literal, choices))}")
+    raise ValueError(f"type one of these, or its number: {', '.join(map(literal, choices))}")
 
 
 def _read_flag(word: str) -> bool:
     if word in _YES or word in _NO:
         return word in _YES
-    raise Unfit("type yes or no")
+    raise ValueError("type yes or no")
 
 
 def _read_number(text: str, kind: str) -> int | float:
     try:
         return int(text) if kind == "integer" else _plain(float(text))
     except (ValueError, OverflowError):
-        raise Unfit("type a whole number" if kind == "integer" else "type a number") from None
+        raise ValueError("type a whole number" if kind == "integer" else "type a number") from None
 
 
 def _plain(number: float) -> int | float:
@@ -233,4 +229,4 @@ def _read_yaml(text: str) -> Any:
     try:
         return parse_yaml(text).value
     except BadYaml as error:
-        raise Unfit(f"that is neither JSON nor YAML: {error.message}") from None
+        raise ValueError(f"that is neither JSON nor YAML: {error.message}") from None

@@ -53,10 +53,6 @@ _IN_SET = re.compile(r"(?P<before>-?)(?P<class>\\[dDsSwW])(?P<after>-?)|\\.", re
 _MEANINGLESS = re.compile(r"\\[aAeEgGhHiIjJklLmMNoOpPqQRTUVXyYzZ]")
 
 
-class UnreadablePattern(Exception):
-    """A regular expression that is none, or that Python reads in another way; the reason."""
-
-
 class JavaScriptPattern:
     """A compiled pattern, with the methods by which jsonata knows one."""
 
@@ -66,7 +62,7 @@ class JavaScriptPattern:
                 _translated(pattern, by_line=by_line), re.IGNORECASE if ignore_case else 0
             )
         except (re.error, OverflowError, ValueError) as error:
-            raise UnreadablePattern(str(error)) from None
+            raise ValueError(str(error)) from None
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in *text* as JSONata does: an empty one can only be the first."""

@@ -15,10 +15,6 @@ CheckExpression = Callable[[str], str | None]
 _MOST_ENDS = 100
 
 
-class BadTemplate(ValueError):
-    """The text is no template; the message is the problem."""
-
-
 class Piece(NamedTuple):
     text: str
     is_expression: bool = False
@@ -51,4 +47,4 @@ def _find_end(source: str, start: int, check: CheckExpression) -> int:
         if found is None:
             return end
         problem = problem or found
-    raise BadTemplate(f"in ${{{source[start : start + 40]}: {problem or 'no } ends it'}")
+    raise ValueError(f"in ${{{source[start : start + 40]}: {problem or 'no } ends it'}")

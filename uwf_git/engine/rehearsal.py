@@ -192,10 +192,6 @@ class Rehearsal(NamedTuple):
     """Where the problem is: a role of a graph, a place of a flow."""
 
 
-class NothingFits(ValueError):
-    """No value was found that fits the schema of a role."""
-
-
 class _Stuck(Exception):
     """The rehearsal ends before its end."""
 
@@ -206,11 +202,11 @@ class _Stuck(Exception):
 
 
 def find_least(schema: Any) -> Any:
-    """Return the least value that fits *schema*, or raise NothingFits."""
+    """Return the least value that fits *schema*, or raise ValueError."""
     for value in list_least(schema):
         if not check_value(schema, value):
             return value
-    raise NothingFits
+    raise ValueError("no value was found that fits")
 
 
 def rehearse(definition: Definition, prompt: str, play: Play | None = None) -> Rehearsal:
@@ -351,7 +347,7 @@ class _Run:
         if role not in self._least:
             try:
                 self._least[role] = find_least(self._definition.roles[role].output_schema)
-            except NothingFits:
+            except ValueError:
                 raise _Stuck(
                     f"no answer was found that fits the schema of {role}; make it simpler", at
                 ) from None

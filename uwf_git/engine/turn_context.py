@@ -65,17 +65,13 @@ class TryView:
     """Of work: the verdict that rejected the last try; None if there was none."""
 
 
-class BadContext(Refused):
-    """The document is not what `uwf thread context` prints."""
-
-    code = "bad-context"
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(
-            f"the thread's context: {path} {problem}",
-            hint="are the agent and the engine of the same version? see `uwf --version`",
-            path=path,
-        )
+def _bad_context(path: str, problem: str) -> Refused:
+    return Refused(
+        f"the thread's context: {path} {problem}",
+        code="bad-context",
+        hint="are the agent and the engine of the same version? see `uwf --version`",
+        path=path,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +259,7 @@ def parse_context(document: Any) -> AgentContext:
 def _parse(kind: Any, document: Any, path: str) -> Any:
     """Return *document* as a *kind*: its keys are the names of the fields, as JSON has them."""
     if not isinstance(document, dict):
-        raise BadContext(path or "the document", "is not an object")
+        raise _bad_context(path or "the document", "is not an object")
     values: dict[str, Any] = {}
     for name, key, wanted, is_optional in _list_fields(kind):
         value = document.get(key)
@@ -272,7 +268,7 @@ def _parse(kind: Any, document: Any, path: str) -> Any:
         if type(value) is not wanted or value is None:
             at = f"{path}.{key}" if path else key
             if key not in document:
-                raise BadContext(at, "is missing")
+                raise _bad_context(at, "is missing")
             value = _read(wanted, value, at)
         values[name] = value
     return kind(**values)
@@ -303,17 +299,17 @@ def _strip(kind: Any) -> Any:
 
 def _read(wanted: Any, value: Any, at: str) -> Any:
     if wanted in _PLAIN and (not isinstance(value, wanted) or isinstance(value, bool)):
-        raise BadContext(at, f"is not {_PLAIN[wanted]}")
+        raise _bad_context(at, f"is not {_PLAIN[wanted]}")
     if is_dataclass(wanted):
         part = _flat_try(value) if wanted is TryView else value
         return _parse(wanted, part, at)
     if get_origin(wanted) in (tuple, Sequence):
         if not isinstance(value, list):
-            raise BadContext(at, "is not a list")
+            raise _bad_context(at, "is not a list")
         kind = get_args(wanted)[0]
         return tuple(_read(kind, each, f"{at}[{n}]") for n, each in enumerate(value))
     if bool in get_args(wanted) and not isinstance(value, dict | bool):
-        raise BadContext(at, "is not a JSON Schema")
+        raise _bad_context(at, "is not a JSON Schema")
     return value
 
 

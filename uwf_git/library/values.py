@@ -412,7 +412,7 @@ def walk_events(
     *with_state* puts the task's state after each event into its payload.
 
     Raises:
-        NoSuchThread, AmbiguousThread, NotAThreadId: there is no such task.
+        NoSuchThread, NotAThreadId, Refused: no task is meant, or several are.
         BadUsage, NoSuchEvent: there is no event *since*.
     """
     store = place.open()

@@ -43,10 +43,6 @@ ROOT = "0"
 _PLACE = re.compile(r"(?:0|[1-9][0-9]{0,3})(?:/e?(?:0|[1-9][0-9]{0,3}))*")
 
 
-class BadFlow(ValueError):
-    """The payload is no Flow that this uwf can read."""
-
-
 class FlowNode(NamedTuple):
     place: str
     kind: Kind
@@ -183,7 +179,7 @@ def level(place: str) -> int:
 
 
 def parse_flow(payload: Any) -> Flow:
-    """Read a Flow node's payload; BadFlow: no root, a gap, over a limit, or an odd node."""
+    """Read a Flow node's payload; ValueError: no root, a gap, over a limit, or an odd node."""
     try:
         table = {str(place): dict(fields) for place, fields in payload["nodes"].items()}
         nodes = {
@@ -191,9 +187,11 @@ def parse_flow(payload: Any) -> Flow:
         }
         language = payload.get("language", "javascript")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BadFlow(f"no table of nodes: {error!r:.60}") from error
+        raise ValueError(f"no table of nodes: {error!r:.60}") from error
     if ROOT not in nodes or len(nodes) > MAX_NODES:
-        raise BadFlow(f"{len(nodes)} nodes, of at most {MAX_NODES:,}, and one has to be the root")
+        raise ValueError(
+            f"{len(nodes)} nodes, of at most {MAX_NODES:,}, and one has to be the root"
+        )
     for node in nodes.values():
         _check(node, nodes)
     return Flow(nodes, language)
@@ -202,28 +200,28 @@ def parse_flow(payload: Any) -> Flow:
 def _check(node: FlowNode, nodes: Mapping[str, FlowNode]) -> None:
     place, fields = node.place, node.fields
     if node.kind not in KINDS or not _PLACE.fullmatch(place) or level(place) > MAX_LEVELS:
-        raise BadFlow(f"no place of a node: {place:.60}")
+        raise ValueError(f"no place of a node: {place:.60}")
     up, slash, last = place.rpartition("/")
     index, mark = int(last.removeprefix("e")), "e" if last.startswith("e") else ""
     if index and f"{up}{slash}{mark}{index - 1}" not in nodes:
-        raise BadFlow(f"no node before {place}")
+        raise ValueError(f"no node before {place}")
     if slash and (up not in nodes or nodes[up].kind not in HOLDING):
-        raise BadFlow(f"nothing holds {place}")
+        raise ValueError(f"nothing holds {place}")
     if mark and nodes[up].kind != "conditional":
-        raise BadFlow(f"{up} has no else")
+        raise ValueError(f"{up} has no else")
     if node.kind in HOLDING and f"{place}/0" not in nodes:
-        raise BadFlow(f"{place} holds nothing")
+        raise ValueError(f"{place} holds nothing")
     required = {"agent": "agentId", "conditional": "condition", "map": "over", "workflow": "use"}
     needed = required.get(node.kind)
     if needed is not None and not fields.get(needed):
-        raise BadFlow(f"{place} has no {needed}")
+        raise ValueError(f"{place} has no {needed}")
     verified = fields.get("verifiedBy")
     if verified is not None and not (node.kind == "agent" and verified.get("agentId")):
-        raise BadFlow(f"{place} cannot be verified")
+        raise ValueError(f"{place} cannot be verified")
     if verified and (not verified.get("when") or verified["agentId"] == fields["agentId"]):
-        raise BadFlow(f"{place} does not say who verifies it, and when")
+        raise ValueError(f"{place} does not say who verifies it, and when")
     if node.kind == "workflow" and node.workflow is None:
-        raise BadFlow(f"{place} names no workflow")
+        raise ValueError(f"{place} names no workflow")
 
 
 # Positions: where a thread of a flow stands, as text and as parts.

@@ -234,7 +234,6 @@ def parse_role(node: Node) -> Role:
 
 def parse_flow_node(node: Node) -> "Flow":
     from uwf_git.model.flow import (  # noqa: PLC0415 (most workflows are graphs)
-        BadFlow,
         parse_flow,
     )
 
@@ -242,7 +241,7 @@ def parse_flow_node(node: Node) -> "Flow":
         raise NotAWorkflow(node, "flow")
     try:
         return parse_flow(node.payload)
-    except BadFlow as error:
+    except ValueError as error:
         raise NotAWorkflow(node, "flow") from error
 
 

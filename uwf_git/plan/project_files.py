@@ -54,10 +54,6 @@ class PlanSet(NamedTuple):
     """The names of all else in it, sorted."""
 
 
-class UnreadablePlan(ValueError):
-    """A plan file is empty, or cannot be read as text; the message says which."""
-
-
 def find_plans(workdir: str, plan_dir: str = PLAN_DIR) -> PlanSet:
     """List the plan files in *plan_dir*; a folder that is not there has none."""
     typed = resolve_inside(workdir, plan_dir)
@@ -88,19 +84,19 @@ def read_plan(workdir: str, plan: PlanFile) -> str:
     path = os.path.join(workdir, plan.file)
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise UnreadablePlan("is not a regular file")
+            raise ValueError("is not a regular file")
         with open(path, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise UnreadablePlan(f"cannot be read: {error.strerror or error}") from error
+        raise ValueError(f"cannot be read: {error.strerror or error}") from error
     if len(content) > MOST_BYTES:
-        raise UnreadablePlan(f"has more than {MOST_BYTES:,} bytes")
+        raise ValueError(f"has more than {MOST_BYTES:,} bytes")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadablePlan(f"is not UTF-8 (byte {error.start:,})") from error
+        raise ValueError(f"is not UTF-8 (byte {error.start:,})") from error
     if not text.strip():
-        raise UnreadablePlan("is empty")
+        raise ValueError("is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -163,7 +159,7 @@ def _list_unreadable(workdir: str, plans: Sequence[PlanFile]) -> list[str]:
             read_plan(workdir, plan)
         except UnicodeEncodeError:
             problems.append(one_line(f"the name {plan.file} is not UTF-8"))
-        except UnreadablePlan as error:
+        except ValueError as error:
             problems.append(one_line(f"{plan.file} {error}"))
     return problems
 

@@ -36,10 +36,6 @@ _POLL_S = 0.05
 _PIECE_BYTES = 16 * 1024
 
 
-class BadNotice(ValueError):
-    """The bytes are no stop notice; the message says why."""
-
-
 class Notice(NamedTuple):
     """A tool has stopped; it decides nothing by itself."""
 
@@ -58,19 +54,19 @@ def find_object(received: bytes) -> bytes | None:
         return None
     content = received.removeprefix(_MARK)
     if not content.startswith(b"{"):
-        raise BadNotice("it does not begin with {")
+        raise ValueError("it does not begin with {")
     depth = 0
     for token in re.finditer(_TOKEN, content[:MOST_BYTES]):
         if token[0] in {b"{", b"["}:
             depth += 1
             if depth > MOST_DEPTH:
-                raise BadNotice(f"it has more than {MOST_DEPTH} levels")
+                raise ValueError(f"it has more than {MOST_DEPTH} levels")
         elif token[0] in {b"}", b"]"}:
             depth -= 1
             if depth == 0:
                 return content[: token.end()]
     if len(content) >= MOST_BYTES:
-        raise BadNotice(f"it has more than {MOST_BYTES:,} bytes")
+        raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
     return None
 
 
@@ -79,20 +75,20 @@ def parse_notice(content: bytes) -> Notice:
     try:
         document = parse_strict_json(content.decode())
     except UnicodeDecodeError as error:
-        raise BadNotice(f"it is not UTF-8 (byte {error.start:,})") from error
+        raise ValueError(f"it is not UTF-8 (byte {error.start:,})") from error
     except BadJson as error:
-        raise BadNotice(f"it is {error.message}") from error
+        raise ValueError(f"it is {error.message}") from error
     if not isinstance(document, dict) or document.get("type") != "stop":
-        raise BadNotice('its type is not "stop"')
+        raise ValueError('its type is not "stop"')
     if document.get("phase") not in PHASES:
-        raise BadNotice(f"its phase is not {' or '.join(PHASES)}")
+        raise ValueError(f"its phase is not {' or '.join(PHASES)}")
     return Notice(document["phase"], _name(document, "thread"), _name(document, "head"), document)
 
 
 def _name(document: Mapping[str, Any], key: str) -> str | None:
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        raise BadNotice(f"its {key} is not a text: {value!r:.{_SHOWN}}")
+        raise ValueError(f"its {key} is not a text: {value!r:.{_SHOWN}}")
     return value or None
 
 
@@ -310,7 +306,7 @@ class _Conversation(socketserver.BaseRequestHandler):
                 whole = find_object(received)
                 if whole is not None:
                     return self.server.take(parse_notice(whole))
-        except BadNotice as error:
+        except ValueError as error:
             return f"not a stop notice: {error}"
         except TimeoutError:
             return f"not whole after {self.server.read_s:g} s"

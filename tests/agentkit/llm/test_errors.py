@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Endpoint
 from uwf_git.agentkit.llm.errors import (
-    RateLimited,
     RequestRefused,
     explain_no_reply,
     read_document,
@@ -119,8 +118,8 @@ def test_another_request_might_be_taken(message: str) -> None:
 )
 def test_a_rate_limit_tells_until_when(headers: dict[str, str], reset_at: int | None) -> None:
     failure = refusal(429, error("slow down"), headers)
-    assert isinstance(failure, RateLimited)
-    assert (failure.kind, failure.reset_at) == ("rate-limit", reset_at)
+    assert failure.code == "rate-limited"
+    assert (failure.kind, failure.facts.get("resetAt")) == ("rate-limit", reset_at)
     assert failure.facts.get("resetAt") == reset_at
     if headers == {"retry-after": "90"}:
         assert failure.message.endswith("; try again at 2025-10-09 08:54:50 UTC")

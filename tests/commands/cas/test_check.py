@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 from cas_nodes import ENDLESS, PERSON
+from refusing import refuses
 
-from uwf_git.commands.cas.put import InvalidPayload, check_payload, find_problems
+from uwf_git.commands.cas.put import check_payload, find_problems
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import META, META_NODE
 from uwf_git.model.node import Node, build_node, build_self_typed_node
@@ -35,7 +36,7 @@ def test_all_problems_are_listed_with_their_places() -> None:
 )
 @pytest.mark.parametrize("meta", [META_NODE, build_self_typed_node({}, timestamp=0)])
 def test_payload_of_a_meta_schema_has_to_be_a_json_schema(meta: Node, schema: Any) -> None:
-    with pytest.raises(InvalidPayload, match="this is not a JSON Schema: 1 problem at "):
+    with refuses("invalid-payload", match="this is not a JSON Schema: 1 problem at "):
         check_payload(meta, schema)
 
 

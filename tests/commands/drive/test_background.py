@@ -15,7 +15,6 @@ from refusing import refuses
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.drive.background import (
     Driver,
-    DriverEnded,
     DriverRequest,
     start_driver,
 )
@@ -151,7 +150,7 @@ def test_driver_that_cannot_drive_is_reported_with_its_own_error(world: World) -
     Path(world.store.local_path("logs")).mkdir(parents=True)
     Path(log_path(world.store, thread)).write_text("error: of long ago\n", encoding="utf-8")
 
-    with pytest.raises(DriverEnded) as caught:
+    with refuses("driver-ended") as caught:
         start(world, thread, "--max-steps=0")
 
     assert "--max-steps" in caught.value.message
@@ -168,7 +167,7 @@ def test_driver_without_output_is_reported(script: str, said: str, world: World)
     program = world.program(script, name="driver")
     asked = DriverRequest(thread, lambda _thread: [program])
 
-    with pytest.raises(DriverEnded) as caught:
+    with refuses("driver-ended") as caught:
         start_driver(world.store, world.caller, asked)
 
     assert said in caught.value.message

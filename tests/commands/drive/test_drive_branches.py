@@ -5,12 +5,12 @@ import threading
 import pytest
 from commands.flow_runs import assert_sound, branches, drive, log, script
 from commands.world import World, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
 
@@ -129,7 +129,7 @@ root:
     - {type: loop, maxIterations: 3, nodes: [{type: agent, agentId: three}]}
 """)
 
-    with pytest.raises(MergeConflict):
+    with refuses("merge-conflict"):
         drive(world, thread, script(one={"v": 1}, two={"v": 2}))
 
     inner, other = branches(world, thread)

@@ -8,7 +8,7 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
-from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -105,7 +105,7 @@ def test_command_may_hold_an_equals_sign(command: str, world: World) -> None:
     ("request_", "error"),
     [
         (StartRequest("nothing", "x"), "no-such-workflow"),
-        (StartRequest("demo", " \n"), EmptyPrompt),
+        (StartRequest("demo", " \n"), "empty-prompt"),
         (StartRequest("demo", "x", ("'unclosed",)), BadCommand),
         (StartRequest("demo", "x", ("writer=",)), BadCommand),
         (StartRequest("demo", "x", ("",)), BadCommand),
@@ -175,7 +175,7 @@ def test_flow_without_a_prompt_has_its_description_or_its_name(world: World) -> 
         return world.snapshot(thread).get_start().payload["prompt"]
 
     assert (prompt("flow"), prompt("silent")) == ("A flow.", "silent")
-    with pytest.raises(EmptyPrompt):
+    with refuses("empty-prompt"):
         prompt("demo")
 
 

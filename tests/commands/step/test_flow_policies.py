@@ -19,8 +19,8 @@ from uwf_git.commands.control.steer import patch_thread, retry_thread
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_move import LoopExhausted
+from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 
 __all__ = ["patch_verb"]
@@ -405,9 +405,9 @@ def test_the_end_of_a_loop_leads_to_what_comes_after_it(
     assert (driven.stopped, done.count("after"), done[-1]) == ("end", times, "last")
 
 
-def conflict(world: World) -> tuple[ThreadId, MergeConflict]:
+def conflict(world: World) -> tuple[ThreadId, UwfError]:
     thread = world.begun(flow(PARALLEL % ""))
-    with pytest.raises(MergeConflict) as caught:
+    with refuses("merge-conflict") as caught:
         drive(world, thread, script(one={"it's": 1}, two={"it's": "2"}, three={}))
     return thread, caught.value
 
@@ -433,7 +433,7 @@ def test_a_step_tells_the_conflict_and_records_nothing(world: World) -> None:
 
     told = world.step(thread, script())
 
-    assert [type(each.error) for each in told.branches] == [MergeConflict]
+    assert [each.error and each.error.code for each in told.branches] == ["merge-conflict"]
     assert world.snapshot(thread).commit.oid == before
 
 

@@ -3,6 +3,7 @@
 import pytest
 from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import kill_thread, pause_thread
@@ -10,7 +11,6 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir
 from uwf_git.store.threads.heads import (
-    AmbiguousThread,
     BranchNotBegun,
     resolve_thread,
 )
@@ -95,7 +95,7 @@ def test_the_beginning_of_an_id_is_enough_where_one_branch_has_it(new: Split) ->
     first, second = new.children
     shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
 
-    with pytest.raises(AmbiguousThread, match="2 threads begin with"):
+    with refuses("ambiguous-thread", match="2 threads begin with"):
         new.world.step(first[:shared], plays)
     assert new.world.step(second[: shared + 1], plays).thread == second
 

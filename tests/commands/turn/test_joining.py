@@ -8,7 +8,6 @@ from commands.world import World
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.turn.branches import find_join_problem
-from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
@@ -44,7 +43,9 @@ def test_a_conflict_is_a_problem_once_all_have_ended_and_until_it_is_settled(
         assert problem_of(world, thread) is None
         world.step(branch)
 
-    assert isinstance(problem_of(world, thread), MergeConflict)
+    problem = problem_of(world, thread)
+    assert problem is not None
+    assert problem.code == "merge-conflict"
 
     patch_thread(world.store, world.caller, thread, {"same": 3})
     assert problem_of(world, thread) is None

@@ -3,6 +3,7 @@ from commands.flows import split_checks
 from commands.inspect.test_branches import split_of
 from commands.step.test_flows import CHECKS, drive, script
 from commands.world import DEMO, World, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import patch_thread, resume_thread
@@ -15,7 +16,6 @@ from uwf_git.commands.turn.next_move import (
     advise,
     find_next_move,
 )
-from uwf_git.engine.flow_merge import MergeConflict
 from uwf_git.model.names import ThreadId
 
 TWO_EACH = """\
@@ -118,7 +118,7 @@ def told_of(world: World, thread: ThreadId) -> Advice:
 
 def test_what_to_type_after_a_conflict_is_the_patch_that_settles_it(world: World) -> None:
     thread = split_of(world)
-    with pytest.raises(MergeConflict):
+    with refuses("merge-conflict"):
         drive(world, thread, lambda turn: replied({"verdict": turn.role}))
 
     told = told_of(world, thread)

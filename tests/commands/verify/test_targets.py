@@ -11,7 +11,7 @@ from uwf_git.commands.control.stop import kill_thread
 from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.model.names import ThreadId
 from uwf_git.store.lookup.cas_nodes import NODES_REF
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, AmbiguousThread, NoSuchThread
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread
 from uwf_git.store.threads.history import KEPT, preserve_commit
 from uwf_git.store.workflows.registry import WORKFLOWS
 
@@ -78,7 +78,7 @@ def test_name_of_nothing_is_refused(text: str, world: World, threads: list[Threa
 def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:
     with pytest.raises(NoSuchThread):
         find_targets(world.store, ["7"])
-    with pytest.raises(AmbiguousThread):
+    with refuses("ambiguous-thread"):
         find_targets(world.store, ["01J"])
 
 

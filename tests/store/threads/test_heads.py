@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusing import refuses
 from store.story import THREAD, Story
 
 from uwf_git.model.names import NotAThreadId, ThreadId
@@ -14,7 +15,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
-    AmbiguousThread,
     Head,
     HeadMoved,
     NoSuchThread,
@@ -51,7 +51,7 @@ def test_a_thread_is_meant_by_its_id_or_a_beginning(store: Store, text: str, fou
 
 def test_a_beginning_that_several_have_is_refused_with_all_of_them(store: Store) -> None:
     with_threads(store, A1, archived=(A2, B1))
-    with pytest.raises(AmbiguousThread) as caught:
+    with refuses("ambiguous-thread") as caught:
         resolve_thread(store, "01j7k9")
     assert caught.value.message == f"3 threads begin with 01j7k9: {A1}, {B1}, {A2}"
     assert caught.value.exit_status == 1
@@ -59,7 +59,7 @@ def test_a_beginning_that_several_have_is_refused_with_all_of_them(store: Store)
 
 def test_ambiguous_prefix_names_some_of_many_matches(store: Store) -> None:
     with_threads(store, *(f"01J000{number:020d}" for number in range(25)))
-    with pytest.raises(AmbiguousThread, match=r"^25 threads begin with 01J: .* and 15 more$"):
+    with refuses("ambiguous-thread", match=r"^25 threads begin with 01J: .* and 15 more$"):
         resolve_thread(store, "01J")
 
 

@@ -8,12 +8,13 @@ from commands.flows import split_checks
 from commands.world import make_world
 from hypothesis import given
 from hypothesis import strategies as st
+from refusing import refuses
 from store.story import Story
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, AmbiguousThread, NoSuchThread, resolve_thread
+from uwf_git.store.threads.heads import ACTIVE, NoSuchThread, resolve_thread
 from uwf_git.store.threads.naming import ShortIds, describe_threads
 
 SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -72,7 +73,7 @@ def test_at_that_names_nothing_is_refused(text: str, three: Store) -> None:
 
 
 def test_several_are_described_one_a_line(three: Store) -> None:
-    with pytest.raises(AmbiguousThread) as caught:
+    with refuses("ambiguous-thread") as caught:
         resolve_thread(three, "01J7")
 
     assert caught.value.lines == [

@@ -43,7 +43,6 @@ from uwf_git.agents.nested import allowed_environment
 from uwf_git.agents.reply import on_one_line
 from uwf_git.agents.stdio_process import (
     StdioEnded,
-    StdioOutputTooLong,
     StdioProcess,
     StdioRequest,
 )
@@ -113,10 +112,10 @@ class AcpAdapter:
             except RequestFailed as failure:
                 kind: FailureKind = "auth" if failure.code == _AUTH_REQUIRED else "model-error"
                 raise self._failure(kind, f"failed: {failure.message}", turn) from failure
-            except StdioOutputTooLong as failure:
-                self.close()
-                raise self._failure("too-much-output", "said too much", turn) from failure
             except StdioEnded as failure:
+                if failure.is_too_long:
+                    self.close()
+                    raise self._failure("too-much-output", "said too much", turn) from failure
                 raise self._ended(turn) from failure
             finally:
                 self._log.end()
@@ -324,7 +323,7 @@ def _cancel(client: AcpClient, session: str, turn: AcpTurn) -> None:
     """Cancel the turn, and take the updates that still come for a moment."""
     client.on_permission = lambda _request: {"outcome": {"outcome": "cancelled"}}
     limits = WaitLimits(_CANCEL_S)
-    with suppress(WaitingEnded, StdioEnded, StdioOutputTooLong, RequestFailed):
+    with suppress(WaitingEnded, StdioEnded, RequestFailed):
         client.notify("session/cancel", {"sessionId": session}, limits)
         while turn.stop_reason is None and not client.has_result():
             client.listen(limits)

@@ -77,10 +77,12 @@ class AskFailed(AgentFailed):
         kind: FailureKind,
         message: str,
         *,
+        code: str | None = None,
         hint: str | None = None,
         partial: AdapterAnswer | None = None,
+        **facts: Any,
     ) -> None:
-        super().__init__(message, hint=hint, kind=kind)
+        super().__init__(message, code=code, hint=hint, kind=kind, **facts)
         self.kind = kind
         self.partial = partial
         """What it had said and spent by then."""

@@ -36,20 +36,6 @@ class RequestRefused(AskFailed):
     code = "request-refused"
 
 
-class RateLimited(AskFailed):
-    """The endpoint refuses requests for some time."""
-
-    code = "rate-limited"
-
-    def __init__(self, message: str, *, hint: str, reset_at: int | None) -> None:
-        super().__init__("rate-limit", message, hint=hint)
-        self.reset_at = reset_at
-        """When to try again, in milliseconds since 1970; None if unknown."""
-
-        if reset_at is not None:
-            self.facts["resetAt"] = reset_at
-
-
 def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> AskFailed:
     kinds: dict[str, FailureKind] = {"timed-out": "timed-out", "too-much": "too-much-output"}
     hints = {
@@ -152,14 +138,16 @@ def _key_hint(endpoint: Endpoint) -> str:
     return f"put the key in {endpoint.key_name}, or name another variable: {other}"
 
 
-def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -> RateLimited:
+def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -> AskFailed:
     wait_s = find_wait_s(reply.headers, now_s=now_s)
     if wait_s is None:
         wait_s = find_quota_wait_s(reply.headers, now_s=now_s)
     reset_at = None if wait_s is None else round((now_s + wait_s) * 1000)
     until = "" if reset_at is None else f"; try again at {render_time(reset_at)}"
     hint = f"or use another model or endpoint: {endpoint.section}.model, {endpoint.section}.url"
-    return RateLimited(told + until, hint=hint, reset_at=reset_at)
+    message = told + until
+    facts: dict[str, Any] = {} if reset_at is None else {"resetAt": reset_at}
+    return AskFailed("rate-limit", message, code="rate-limited", hint=hint, **facts)
 
 
 def _is_too_long(said: str, document: dict[str, Any] | None) -> bool:

@@ -23,10 +23,6 @@ def not_json(name: str, problem: str) -> BadUsage:
     )
 
 
-class _Unfit(ValueError):
-    """Python's reader would accept this, but it is not JSON."""
-
-
 def read_json_argument(text: str, name: str) -> Any:
     """Read an argument as JSON; `-` reads standard input. *name* is for errors."""
     if text == "-":
@@ -52,7 +48,7 @@ def parse_json_text(text: str, name: str) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise not_json(name, f"{place}: {error.msg[0].lower()}{error.msg[1:]}") from None
-    except _Unfit as error:
+    except ValueError as error:
         raise not_json(name, str(error)) from None
     except RecursionError:
         raise not_json(name, "it is nested too deeply") from None
@@ -63,18 +59,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twin = next(key for key, count in counts.items() if count > 1)
-        raise _Unfit(f"the key {twin[:60]!r} is duplicated")
+        raise ValueError(f"the key {twin[:60]!r} is duplicated")
     return fields
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise _Unfit(f"{text} is a number in JavaScript only")
+    raise ValueError(f"{text} is a number in JavaScript only")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _Unfit(f"the number {text[:40]} is too large")
+        raise ValueError(f"the number {text[:40]} is too large")
     return number
 
 
@@ -83,4 +79,4 @@ def _whole(text: str) -> int:
         return int(text)
     except ValueError:
         # Python refuses more than 4,300 digits, since reading them takes quadratic time.
-        raise _Unfit(f"the number {text[:40]}… is too large") from None
+        raise ValueError(f"the number {text[:40]}… is too large") from None

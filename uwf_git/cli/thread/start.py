@@ -15,7 +15,8 @@ from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.workflow.argument import note_local
-from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
+from uwf_git.errors import Refused
 from uwf_git.store.store import Store
 
 # What `uwf thread start` and `uwf run` share: the task and the state that a thread begins with.
@@ -47,7 +48,9 @@ def begin_thread(session: Session, store: Store, request: StartRequest) -> Start
     """Create the thread."""
     try:
         return start_thread(store, caller_of(session), request, thread=session.new_thread_id())
-    except EmptyPrompt:
+    except Refused as error:
+        if error.code != "empty-prompt":
+            raise
         raise no_prompt("there is no prompt") from None
 
 

@@ -60,7 +60,7 @@ from uwf_git.commands.agent_run.mask import (
     write_fingerprints,
 )
 from uwf_git.commands.agent_run.run_checks import (
-    CheckMissing,
+    NotStarted,
     agent_environ,
     find_timeout_s,
     require_programs,
@@ -105,16 +105,6 @@ FILE = "output-file"
 """The kind of a failed attempt whose agent left something else there, and no fit answer."""
 
 
-class OutputFileUnusable(AgentFailed):
-    code = "output-file-unusable"
-
-    def __init__(self, error: BadFileBelow) -> None:
-        super().__init__(
-            f"its outputFile {error.message}",
-            hint="an outputFile is a path below the work directory; what is there is removed",
-        )
-
-
 class Report(NamedTuple):
     path: str
     meta: Any
@@ -136,7 +126,11 @@ def prepare_output_file(turn: Turn) -> None:
             remove_below(turn.workdir, path)
             turn.run_dir.write_output_file(path)
     except BadFileBelow as error:
-        raise OutputFileUnusable(error) from error
+        raise NotStarted(
+            f"its outputFile {error.message}",
+            code="output-file-unusable",
+            hint="an outputFile is a path below the work directory; what is there is removed",
+        ) from error
 
 
 def find_report(turn: Turn, secrets: Secrets) -> Report | None:
@@ -373,7 +367,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
         with masked_listener(listener, environ) as masked:
             run = _run(turn, with_end(turn, masked, environ))
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
-    except (ProgramMissing, SpawnFailed, CheckMissing, OutputFileUnusable) as error:
+    except (ProgramMissing, SpawnFailed, NotStarted) as error:
         return _failed_to_start(turn, error)
     secrets = read_secrets(turn.run_dir, environ)
     played = _read_run(run, turn, secrets)

@@ -81,13 +81,8 @@ _MAX_LOG_BYTES = 1024 * 1024
 _MS = 1000
 
 
-class CheckMissing(AgentFailed):
-    """The program of a check cannot be started, so an answer could not be checked."""
-
-    code = "check-program-missing"
-
-    def __init__(self, missing: ProgramMissing) -> None:
-        super().__init__(f"its answer would be checked: {missing.message}", hint=missing.hint)
+class NotStarted(AgentFailed):
+    """The turn would fail, so its agent was not started."""
 
 
 class _Checked(NamedTuple):
@@ -109,7 +104,11 @@ def require_programs(turn: Turn) -> None:
             if "/" not in program:
                 resolve_program(program, path=path, workdir=turn.workdir)
         except ProgramMissing as missing:
-            raise CheckMissing(missing) from missing
+            raise NotStarted(
+                f"its answer would be checked: {missing.message}",
+                code="check-program-missing",
+                hint=missing.hint,
+            ) from missing
 
 
 def run_checks(turn: Turn, listener: Listener) -> Played:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.draft.judge import Around, Judgement, describe, describe_problem, judge
 from uwf_git.commands.inspect.step_view import get_text
-from uwf_git.commands.lifecycle.start import EmptyPrompt, Started, StartRequest, start_thread
+from uwf_git.commands.lifecycle.start import Started, StartRequest, empty_prompt, start_thread
 from uwf_git.commands.workflow.find import find_shipped_workflow, find_used, list_local
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import STEP
@@ -153,7 +153,7 @@ def start_draft(
 ) -> Started:
     """Start the thread that drafts a workflow; nothing runs."""
     if not request.wish.strip():
-        raise EmptyPrompt
+        raise empty_prompt()
     agents = () if request.agent is None else (f"{DRAFTER}={request.agent}",)
     start = StartRequest(
         WORKFLOW,

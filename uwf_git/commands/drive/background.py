@@ -37,23 +37,20 @@ _HAS_DRIVEN = (0, AgentFailed.exit_status)
 _KNOWN = (Refused.exit_status, BadUsage.exit_status, Conflict.exit_status, StoreDamaged.exit_status)
 
 
-class DriverEnded(Refused):
-    """The driver ended before it could drive."""
-
-    code = "driver-ended"
-
-    def __init__(self, thread: ThreadId, status: int, log: str, *, begun: int) -> None:
-        said, hint = _read_last_words(log, begun=begun)
-        how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        super().__init__(
-            f"the driver of thread {thread} ended at once ({how}): {said or 'it printed nothing'}",
-            hint=hint or f"its output is in {log}",
-            thread=thread,
-            status=status,
-            log=log,
-        )
-        if status in _KNOWN:
-            self.exit_status = status  # type: ignore[misc]  # that of the driver's own error
+def _driver_ended(thread: ThreadId, status: int, log: str, *, begun: int) -> Refused:
+    said, hint = _read_last_words(log, begun=begun)
+    how = f"signal {-status}" if status < 0 else f"exit status {status}"
+    error = Refused(
+        f"the driver of thread {thread} ended at once ({how}): {said or 'it printed nothing'}",
+        code="driver-ended",
+        hint=hint or f"its output is in {log}",
+        thread=thread,
+        status=status,
+        log=log,
+    )
+    if status in _KNOWN:
+        error.exit_status = status  # type: ignore[misc]  # of the driver's own error
+    return error
 
 
 class Driver(NamedTuple):
@@ -92,7 +89,7 @@ def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver
     finally:
         child.let_go()
     if status is not None and status not in _HAS_DRIVEN:
-        raise DriverEnded(head.thread, status, log, begun=begun)
+        raise _driver_ended(head.thread, status, log, begun=begun)
     return Driver(snapshot.record.workflow, head.thread, child.pid, log)
 
 

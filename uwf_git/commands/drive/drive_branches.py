@@ -5,7 +5,7 @@ comes next. Workers are threads of Python: what they wait for is agents.
 """
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from uwf_git.agents.group import cancellable, wait_for_one
@@ -41,10 +41,6 @@ class _Stop(NamedTuple):
     stopped: str
 
     error: UwfError | None = None
-
-
-class _Closing(Exception):
-    """The drive begins no more steps, and wakes the branches that sleep."""
 
 
 class _BranchDrive:
@@ -119,7 +115,7 @@ class _BranchDrive:
         with cancellable(self._cancelled):
             try:
                 self._driven[thread] = driven = self._drive_alone(thread)
-            except _Closing:
+            except CancelledError:
                 return "max-steps"
             if driven.stopped == "failed":
                 is_given_up = self._is_given_up(thread)
@@ -221,7 +217,7 @@ class _BranchDrive:
         if self._cancelled.is_set():
             raise KeyboardInterrupt
         if self._is_closing.is_set() or self._drive.read_status() != "split":
-            raise _Closing
+            raise CancelledError
         self._drive.request.sleep(seconds)
 
     def _watcher(self, thread: ThreadId | None) -> Watcher:

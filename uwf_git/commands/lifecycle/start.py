@@ -36,11 +36,9 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 from uwf_git.store.trust import trust_agents
 
 
-class EmptyPrompt(Refused):
-    code = "empty-prompt"
-
-    def __init__(self) -> None:
-        super().__init__("the prompt is empty", hint='say what is to be done: -p "…"')
+def empty_prompt() -> Refused:
+    hint = 'say what is to be done: -p "…"'
+    return Refused("the prompt is empty", code="empty-prompt", hint=hint)
 
 
 class StartRequest(NamedTuple):
@@ -99,7 +97,7 @@ def start_thread(
 ) -> Started:
     """Create the thread *thread*; nothing runs."""
     if request.prompt is not None and not request.prompt.strip():
-        raise EmptyPrompt
+        raise empty_prompt()
     found = request.found or find_workflow(store, request.workflow, cwd=caller.cwd)
     prompt = _choose_prompt(request, found.workflow)
     workdir = existing_directory(request.workdir or caller.cwd, caller.cwd)
@@ -160,7 +158,7 @@ def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:
     if request.prompt is not None:
         return request.prompt
     if workflow.flow is None:
-        raise EmptyPrompt
+        raise empty_prompt()
     return workflow.description.strip() or workflow.name
 
 

@@ -32,10 +32,6 @@ _TIMES_A_BLOB = 24
 _LARGEST_BLOB = 4 * _MEMORY_BYTES
 
 
-class CheckBroken(Exception):
-    """The checks have a bug; the trace is that of the cause."""
-
-
 def check_push(
     git_dir: str, environ: Mapping[str, str], updates: Sequence[RefUpdate]
 ) -> list[Refusal]:
@@ -52,7 +48,7 @@ def check_push(
         )
     except LimitedRunBug as bug:
         # The pusher gets one line; the trace goes into the server's crash log.
-        raise CheckBroken("the check of this push broke down") from bug
+        raise RuntimeError("the check of this push broke down") from bug
     return [Refusal(*each) for each in told]
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.engine.flow_merge import (
     Join,
-    MergeConflict,
     Side,
+    merge_conflict,
     merge_map,
     merge_nothing,
     merge_parallel,
@@ -417,7 +417,7 @@ def _merge(
             results[n] = result_value(*_read_result(each))
         merged = merge_map(join, container.node, results)
     if merged.conflicts:
-        raise MergeConflict(tip.record.thread, container.label, merged.conflicts)
+        raise merge_conflict(tip.record.thread, container.label, merged.conflicts)
     return merged.state
 
 

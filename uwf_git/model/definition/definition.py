@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.model.builtin import FLOW, WORKFLOW
-from uwf_git.model.flow import MAX_NESTING, SPLITTING, BadFlow, parent, parse_flow
+from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
@@ -207,4 +207,4 @@ def _nesting_of_flow(node: Node, of_workflow: Callable[[NodeHash | None], int]) 
     return max([0, *deepest.values(), *inner])
 
 
-__all__ = ["BadFlow", "CheckText", "FindUsed", "FlowText", "Surroundings", "UsedWorkflow"]
+__all__ = ["CheckText", "FindUsed", "FlowText", "Surroundings", "UsedWorkflow"]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.model.definition.definition import (
-    BadFlow,
     FlowDefinition,
     RoleDefinition,
     Surroundings,
@@ -267,7 +266,7 @@ class _FlowReader:
             return 0
         try:
             nesting = found.nesting()
-        except BadFlow as error:
+        except ValueError as error:
             self._findings.add(path, f"workflow {named} cannot be read: {error}")
             return 0
         self.used[named] = found

@@ -97,8 +97,7 @@ _PASSING = {
 class IndexUnusable(Exception):
     """The index cannot be read or written now; all refs have to be searched."""
 
-
-class _Damaged(IndexUnusable):
+    is_damaged = False
     """The file was damaged or not an index, and has been removed."""
 
 
@@ -259,10 +258,11 @@ class IndexFile:
             yield
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-            if code & 0xFF in _PASSING:
-                raise IndexUnusable(str(error)) from error
-            self.remove()
-            raise _Damaged(str(error)) from error
+            unusable = IndexUnusable(str(error))
+            if code & 0xFF not in _PASSING:
+                self.remove()
+                unusable.is_damaged = True
+            raise unusable from error
 
     def _close(self) -> None:
         with suppress(AttributeError, sqlite3.Error):
@@ -272,7 +272,9 @@ class IndexFile:
 def open_index(path: str) -> IndexFile:
     try:
         return IndexFile(path)
-    except _Damaged:
+    except IndexUnusable as unusable:
+        if not unusable.is_damaged:
+            raise
         return IndexFile(path)
 
 

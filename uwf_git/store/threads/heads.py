@@ -55,16 +55,15 @@ class BranchNotBegun(Refused):
         self.thread, self.parent = thread, parent
 
 
-class AmbiguousThread(Refused):
-    code = "ambiguous-thread"
-
-    def __init__(self, text: str, matches: list[ThreadId], described: Sequence[str]) -> None:
-        super().__init__(
-            f"{len(matches)} threads begin with {text}: {name_some(matches)}",
-            hint="give more of the id",
-            matches=matches,
-        )
-        self.lines = [f"{len(matches)} threads begin with {text}", *described]
+def _ambiguous_thread(text: str, matches: list[ThreadId], described: Sequence[str]) -> Refused:
+    error = Refused(
+        f"{len(matches)} threads begin with {text}: {name_some(matches)}",
+        code="ambiguous-thread",
+        hint="give more of the id",
+        matches=matches,
+    )
+    error.lines = [f"{len(matches)} threads begin with {text}", *described]
+    return error
 
 
 class ThreadExists(Conflict):
@@ -143,7 +142,7 @@ def _resolve_prefix(store: Store, text: str) -> ThreadId:
     if not matches:
         raise NoSuchThread(text)
     if len(matches) > 1:
-        raise AmbiguousThread(text, matches, describe_threads(store, matches))
+        raise _ambiguous_thread(text, matches, describe_threads(store, matches))
     return matches[0]
 
 
@@ -154,7 +153,7 @@ def _refuse_not_begun(store: Store, text: str) -> None:
     found = list_not_begun(store, text)
     if len(found) > 1:
         described = [f"{branch}  branch of {parent}" for branch, parent in found.items()]
-        raise AmbiguousThread(text, list(found), described)
+        raise _ambiguous_thread(text, list(found), described)
     for branch, parent in found.items():
         raise BranchNotBegun(branch, parent)
 

@@ -82,15 +82,19 @@ class LiveLogs:
         """Read all of them on; return the number of the line that comes next in each."""
         with self._lock:
             for thread, log in list(self._logs.items()):
-                try:
-                    if time.monotonic() - log.asked_at > _PATIENCE_S:
-                        raise _Forgotten(thread)
-                    log.read_on()
-                except (UwfError, OSError) as error:
-                    debug("5Q2D8XJR", "a log is let go", thread=thread, problem=str(error))
+                problem = _read_on(log)
+                if problem is not None:
+                    debug("5Q2D8XJR", "a log is let go", thread=thread, problem=problem)
                     self._logs.pop(thread).close()
             return {thread: log.following for thread, log in self._logs.items()}
 
 
-class _Forgotten(OSError):
-    """Nobody looks at the log any more."""
+def _read_on(log: _LiveLog) -> str | None:
+    """Read *log* on; return why it is let go, or None."""
+    if time.monotonic() - log.asked_at > _PATIENCE_S:
+        return "nobody looks at it any more"
+    try:
+        log.read_on()
+    except (UwfError, OSError) as error:
+        return str(error)
+    return None
