@@ -151,33 +151,6 @@ def finish_with(site: Site, thread: ThreadId) -> None:
         step(site, thread)
 
 
-def test_two_clones_that_split_start_and_join_make_the_same(
-    site: Site, world: World, hub: Path
-) -> None:
-    thread = begun(site)
-    site.push()
-    b = another(world, str(hub), name="b")
-    for each in (site, b):
-        assert step(each, thread) == "split"
-        list(list_leaves(each.world.store, each.world.snapshot(thread)))
-    assert refs(site) == refs(b)
-    assert site.push().failure() is None
-    pushed = b.push()
-    assert pushed.failure() is None
-    assert pushed.pushed == []
-
-    for child in Split(world, thread).children:
-        finish_with(site, child)
-    site.push()
-    b.fetch()
-    for each in (site, b):
-        assert step(each, thread) == "ready"
-    assert refs(site) == refs(b)
-    assert site.push().failure() is None
-    assert b.push().failure() is None
-    assert refs_of(hub, "threads", "archive") == refs(b)
-
-
 def test_three_clones_work_on_six_branches_and_one_joins(
     site: Site, world: World, hub: Path, git: Git
 ) -> None:
