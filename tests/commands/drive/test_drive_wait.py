@@ -33,10 +33,8 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
-def wait(
-    world: World, thread: ThreadId, sleeper: Sleeper, seconds: float, *, until: int = NEVER
-) -> float:
-    clock = (sleeper.now_ms, until)
+def wait(world: World, thread: ThreadId, sleeper: Sleeper, seconds: float) -> float:
+    clock = (sleeper.now_ms, NEVER)
     wait_in_status(world.store, (thread, "ready"), seconds, until=clock, sleep=sleeper.sleep)
     return sum(sleeper.slept)
 

@@ -516,3 +516,29 @@ def test_a_new_branch_is_sent_without_what_its_thread_has_there(
     assert len(sent) < len(list_new_objects(objects, tip, set())) / 2
     assert site.push(second, first).failure() is None
     assert refs_of(hub) == refs(site)
+
+
+def test_two_clones_that_finish_one_branch_agree_after_a_fork(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine")
+    failure = site.fetch().failure()
+    assert failure is not None
+    assert failure.hint is not None
+    assert "makes yours a thread of its own, and this one follows the remote" in failure.hint
+
+    forked = fork_thread(world.store, world.caller, ForkRequest(first), thread=world.new_id())
+
+    assert forked.follows == "origin"
+    finish_with(site, second)
+    run_to_end(site, at.thread)
+    assert site.push().failure() is None
+    assert b.fetch().failure() is None
+    assert b.world.snapshot(at.thread).record.status == "completed"
+    assert_sound(b.world, at.thread)
