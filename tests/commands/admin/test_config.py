@@ -32,14 +32,6 @@ def test_what_is_seldom_set_is_listed_once_it_is_set(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("retries", "3"), ("backoff", "0.5")],
-)
-def test_number_that_means_something_is_set(name: str, value: str, world: World) -> None:
-    assert set_setting(world.store, name, value).value == value
-
-
-@pytest.mark.parametrize(
     ("name", "value", "error"),
     [
         ("retries", "often", "bad-retry-setting"),

@@ -15,7 +15,7 @@ from uwf_git.commands.admin.gc import (
     is_gc_due,
     tidy,
 )
-from uwf_git.store.gc.lock import GcRuns, hold_gc_lock, is_gc_running
+from uwf_git.store.gc.lock import hold_gc_lock, is_gc_running
 from uwf_git.store.gc.packing import (
     NO_GIT,
     count_files,
@@ -61,17 +61,6 @@ def test_leftovers_of_killed_processes_are_removed_and_counted(world: World) -> 
     os.utime(stray, (1_000_000_000, 1_000_000_000))
     assert gc_store(world.store, world.caller.environ).swept == 1
     assert not stray.exists()
-
-
-def test_second_gc_names_the_running_one(world: World) -> None:
-    with hold_gc_lock(world.store), pytest.raises(GcRuns, match=f"pid {os.getpid()}"):
-        gc_store(world.store, world.caller.environ)
-
-
-def test_failure_of_background_packing_is_returned_once(world: World) -> None:
-    write_gc_log(world.store, "no space")
-    assert gc_store(world.store, world.caller.environ).last_failure == "no space"
-    assert gc_store(world.store, world.caller.environ).last_failure is None
 
 
 def test_nothing_is_done_that_is_not_due(world: World) -> None:

@@ -2,11 +2,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from refusing import refuses
 
 from uwf_git.commands.admin.init import init_store
-from uwf_git.errors import Refused
 
 Git = Callable[..., str]
 
@@ -44,15 +42,6 @@ def test_repository_of_another_kind_is_refused_and_stays_as_it_is(tmp_path: Path
         init_store(".", str(tmp_path), os.environ)
 
     assert (tmp_path / ".git" / "config").read_bytes() == config
-
-
-def test_path_of_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-
-    with pytest.raises((OSError, Refused), match="file"):
-        init_store("file", str(tmp_path), os.environ)
-
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_killed_init_is_completed(tmp_path: Path) -> None:

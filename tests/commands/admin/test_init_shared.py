@@ -65,19 +65,6 @@ def test_done_again_it_changes_nothing_but_the_hooks(tmp_path: Path, git: Git) -
     assert "older" not in (hub / "hooks" / "pre-receive").read_text()
 
 
-def test_bare_repository_of_git_becomes_one(tmp_path: Path, git: Git) -> None:
-    hub = tmp_path / "hub.git"
-    git("init", "-q", "--bare", hub, cwd=tmp_path)
-    git("config", "transfer.hideRefs", "refs/secret", cwd=hub)
-
-    assert not share(hub).created
-
-    hidden = git("config", "--get-all", "transfer.hideRefs", cwd=hub)
-    assert hidden.splitlines() == ["refs/secret", "refs/uwf"]
-    assert "denynonfastforwards" not in git("config", "--list", "--local", cwd=hub)
-    assert git("fsck", "--strict", cwd=hub) == ""
-
-
 def test_repository_with_a_work_tree_is_refused(tmp_path: Path, git: Git) -> None:
     git("init", "-q", cwd=tmp_path)
     config = (tmp_path / ".git" / "config").read_bytes()
@@ -147,7 +134,3 @@ def test_folder_of_other_files_is_refused(tmp_path: Path) -> None:
 
     with refuses("not-empty"):
         share(tmp_path)
-
-
-def test_without_a_path_it_is_the_user_s_own() -> None:
-    assert share(None).store.path == os.path.join(os.environ["HOME"], ".uwf", "store.git")

@@ -42,13 +42,6 @@ def test_working_agent_is_described(world: World) -> None:
     assert checked.duration_ms > 0
 
 
-def test_agent_that_ignores_the_prompt_is_not_heard(world: World) -> None:
-    checked = check(world, world.program(ANSWER))
-
-    assert not checked.heard
-    assert checked.usage is None
-
-
 def test_program_beside_the_caller_is_found(world: World) -> None:
     world.program(ANSWER, name="mine")
 

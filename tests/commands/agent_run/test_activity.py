@@ -1,20 +1,9 @@
-import os
 from pathlib import Path
 
 from commands.world import World
 
 from uwf_git.commands.agent_run.activity import list_possibly_active, may_be_active
 from uwf_git.store.threads.lock import lock_drive, lock_thread
-
-
-def test_thread_that_is_at_rest_has_none(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    assert not may_be_active(world.store, thread)
-    assert list_possibly_active(world.store) == []
-    # What it was locked with is there still.
-    assert os.path.exists(world.store.local_path("locks", thread))
 
 
 def test_step_driver_and_run_leave_some(world: World) -> None:

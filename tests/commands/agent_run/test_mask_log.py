@@ -18,18 +18,6 @@ def heard(*pieces: bytes, environ: dict[str, str] | None = None) -> list[bytes]:
     return said
 
 
-def test_beginning_of_a_key_is_passed_on_at_the_end() -> None:
-    assert heard(b"sk-ant") == [b"sk-ant"]
-    assert heard(b"sk-ant", b" is none") == [b"sk-ant is none"]
-
-
-def test_without_keys_the_listener_is_the_same() -> None:
-    listener = Listener(print)
-
-    with masked_listener(listener, {"HOME": "/root"}) as masked:
-        assert masked is listener
-
-
 def test_listener_that_fails_has_had_its_piece() -> None:
     said: list[bytes] = []
 

@@ -65,12 +65,6 @@ def test_no_part_of_an_answer_keeps_a_key(secrets: Secrets) -> None:
     )
 
 
-def test_without_keys_nothing_changes() -> None:
-    played = Played(None, 1, 2, error={"kind": "x", "message": KEY})
-
-    assert mask_played(played, Secrets(())) is played
-
-
 def test_names_of_fields_stay_whatever_the_environment_has() -> None:
     trace = {"events": [{"type": "badLines"}], "badLines": 1}
     error = {"kind": "exited", "message": "badLines"}

@@ -244,16 +244,6 @@ def test_engine_on_another_machine_is_named_without_its_number(world: World) -> 
     assert (running.pid, running.role, running.since) == (None, "writer", 5)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": "x", "since": "y", "role": 7}', "\0"])
-def test_garbage_in_a_lock_file_is_ignored(world: World, content: str) -> None:
-    thread = world.begun()
-    path = Path(world.store.local_path("locks", thread))
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(content)
-
-    assert list_running(world.store) == []
-
-
 def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
     thread = world.begun()
     with lock_thread(world.store, thread, since_ms=1):
@@ -354,3 +344,16 @@ def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: W
     assert running.is_driven
     assert shown == ["running"]
     assert find_running(world.store, thread) is None
+
+
+def test_pain_21_of_engines_that_begin_at_once_one_is_at_work(world: World, slow: ThreadId) -> None:
+    engines = [world.process("thread", "step", slow) for _ in range(4)]
+    wait_until(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
+    wait_for(world.place / "ran")
+    (running,) = list_running(world.store)
+    (world.place / "go").touch()
+    for engine in engines:
+        with engine:
+            engine.communicate()
+
+    assert [each.pid for each in engines if each.returncode == 0] == [running.pid]

@@ -9,18 +9,6 @@ from uwf_git.commands.turn.turn import StepFiles
 MIB = 1024 * 1024
 
 
-def test_agent_that_leaves_nothing_leaves_nothing(tmp_path: Path) -> None:
-    assert read_step_dir(str(tmp_path)) == read_step_dir(str(tmp_path / "nowhere")) == StepFiles()
-
-
-def test_prompt_that_is_too_long_is_cut_with_a_note(tmp_path: Path) -> None:
-    (tmp_path / "prompt.md").write_bytes(b"x" * (MIB + 1234))
-
-    prompt = read_step_dir(str(tmp_path)).prompt
-
-    assert prompt == "x" * MIB + "\n[… 1,234 bytes left out …]\n"
-
-
 @pytest.mark.parametrize("space", [" ", "\n"])
 def test_prompt_is_cut_where_a_word_ends(tmp_path: Path, space: str) -> None:
     (tmp_path / "prompt.md").write_text("x" * (MIB - 10) + space + "my-own-secret-1")

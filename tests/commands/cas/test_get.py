@@ -6,8 +6,6 @@ from fresh_store import fresh_store
 from uwf_git.commands.cas.read import get_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.names import NotANodeHash
-from uwf_git.store.lookup.lookup import NoSuchNode
 
 
 def test_node_is_found_by_any_unique_beginning_in_any_case() -> None:
@@ -21,15 +19,6 @@ def test_node_is_found_by_any_unique_beginning_in_any_case() -> None:
             {"name": "Ada"},
             "Person",
         )
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [("", NotANodeHash), ("u", NotANodeHash), (NOWHERE, NoSuchNode), ("8FWK", NoSuchNode)],
-)
-def test_word_that_means_no_node_is_refused(text: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        get_node(fresh_store(), text)
 
 
 def test_node_that_is_another_than_its_name_says_is_never_given() -> None:

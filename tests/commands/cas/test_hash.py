@@ -1,25 +1,9 @@
-from typing import NoReturn
-
-import pytest
 from cas_nodes import PERSON, new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.read import hash_payload
 from uwf_git.commands.cas.schema import put_schema
-from uwf_git.model.builtin import TEXT
 from uwf_git.model.digest import typed_hash
-
-
-def no_store() -> NoReturn:
-    pytest.fail("a store was opened")
-
-
-@pytest.mark.parametrize("type_text", ["Text", TEXT, TEXT.lower()])
-def test_name_is_the_one_that_put_would_give(type_text: str) -> None:
-    put = put_payload(fresh_store(), new_caller(), "Text", "hello")
-
-    assert hash_payload(type_text, "hello", open_store=no_store) == put.hash
 
 
 def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:

@@ -3,7 +3,7 @@ from cas_nodes import NOWHERE, add_unchecked, put_person
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.read import list_references
-from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.builtin import TEXT
 from uwf_git.store.lookup.lookup import NoSuchNode
 
 
@@ -22,10 +22,6 @@ def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
         (False, "Text", "hello"),
         (False, "Person", "Ada"),
     ]
-
-
-def test_meta_schema_refers_to_nothing() -> None:
-    assert list_references(fresh_store(), META) == []
 
 
 def test_missing_node_is_refused() -> None:

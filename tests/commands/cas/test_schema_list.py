@@ -2,18 +2,10 @@ from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import SchemaRow, list_schemas, put_schema
-from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+from uwf_git.commands.cas.schema import list_schemas, put_schema
+from uwf_git.model.builtin import BUILTIN_NODES, META
 
 BUILTIN_COUNT = len(BUILTIN_NODES)
-
-
-def test_builtin_schemas_are_listed_in_a_store_that_holds_nothing() -> None:
-    rows = list_schemas(fresh_store())
-
-    assert len(rows) == BUILTIN_COUNT
-    assert rows[0] == SchemaRow(META, "JSON Schema", builtin=True)
-    assert SchemaRow(TEXT, "Text", builtin=True) in rows
 
 
 def test_others_follow_by_title_and_those_without_come_last() -> None:

@@ -3,13 +3,6 @@ from cas_nodes import new_caller
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.schema import put_schema
-from uwf_git.model.builtin import TEXT
-
-
-def test_builtin_schema_is_there_already() -> None:
-    put = put_schema(fresh_store(), new_caller(), {"type": "string", "title": "Text"})
-
-    assert put == (TEXT, False)
 
 
 @pytest.mark.parametrize("schema", [True, False, {}])

@@ -1,5 +1,5 @@
 import pytest
-from cas_nodes import NOWHERE, PERSON, add_notes, add_unchecked, new_caller
+from cas_nodes import NOWHERE, add_notes, add_unchecked, new_caller
 from fresh_store import fresh_store
 
 from uwf_git.commands.cas.put import put_payload
@@ -9,7 +9,6 @@ from uwf_git.commands.cas.read import (
     is_schema,
     resolve_type,
 )
-from uwf_git.commands.cas.schema import put_schema
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.names import NotANodeHash
@@ -35,14 +34,6 @@ def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> Non
 )
 def test_names_and_whole_hashes_need_no_store(text: str, meant: str | None) -> None:
     assert find_plain_type(text) == meant
-
-
-def test_type_is_found_by_the_beginning_of_its_hash_in_any_case() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-
-    assert resolve_type(NodeLookup(store), schema[:4].lower()) == schema
-    assert resolve_type(NodeLookup(store), TEXT[:4]) == TEXT
 
 
 @pytest.mark.parametrize(

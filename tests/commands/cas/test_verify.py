@@ -1,7 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from cas_nodes import (
     ENDLESS,
     NOWHERE,
@@ -19,7 +18,7 @@ from store.loose import loose_file, loosen
 
 from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.schema import put_schema, verify_nodes
-from uwf_git.model.builtin import BUILTIN, META, TEXT
+from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.objects.commit import find_entry, read_commit
@@ -40,15 +39,6 @@ def test_nodes_that_are_whole_have_no_findings() -> None:
     ada = put_person(store, name="Ada", note={"$ref": note})
 
     assert verify_nodes(store, [ada[:6].lower(), note, ada]) == ((ada, note), ())
-
-
-@pytest.mark.parametrize("store_has_them", [True, False])
-def test_builtin_nodes_are_whole(*, store_has_them: bool) -> None:
-    store = fresh_store()
-    if store_has_them:
-        put_person(store, name="Ada")
-
-    assert told(store, *BUILTIN) == []
 
 
 def test_every_damaged_copy_is_reported_with_its_ref() -> None:

@@ -1,36 +1,10 @@
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.put import put_payload
 from uwf_git.commands.cas.read import walk_nodes
 from uwf_git.commands.cas.schema import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NodeHash
-from uwf_git.model.references import walk_closure
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.store import Store
-
-
-def chain(store: Store, length: int) -> list[NodeHash]:
-    """Put persons, each a friend of the previous one, and all with one note."""
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-    people: list[NodeHash] = []
-    for number in range(length):
-        friend = {"friend": people[-1]} if people else {}
-        people.append(put_person(store, name=f"p{number}", note={"$ref": note}, **friend))
-    return people
-
-
-def test_walk_lists_the_closure() -> None:
-    store = fresh_store()
-    people = chain(store, 12)
-    lookup = NodeLookup(store)
-
-    walked = walk_nodes(store, people[-1])
-
-    closure = walk_closure([walked[0].node.hash], lookup.get)
-    assert [each.node.hash for each in walked] == [node.hash for node in closure]
-    assert max(each.depth for each in walked) == 11
 
 
 def test_walk_continues_past_missing_and_damaged_nodes() -> None:

@@ -24,7 +24,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
@@ -462,3 +462,24 @@ def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> N
     assert (question.role, question.is_put) == ("writer", False)
     said = PersonAnswer({"text": "By hand."})
     assert answer_thread(world.store, world.caller, question, said).depth == 1
+
+
+def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> None:
+    thread = world.begun()
+
+    with pytest.raises(WrongStatus, match="the turn of writer, which an agent plays") as caught:
+        answer(world, thread)
+
+    assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
+    assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
+
+
+def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:
+    """A quiet no-op was called again and again."""
+    thread = waiting(world)
+
+    for command in (None, "mine"):
+        with pytest.raises(ThreadNotReady, match="waits for a person, who plays checker") as caught:
+            world.step(thread, command=command)
+        assert f"`uwf thread answer {thread}`" in (caught.value.hint or "")
+        assert f"`uwf thread amend {thread} --agent checker=CMD`" in (caught.value.hint or "")

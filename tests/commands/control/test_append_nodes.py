@@ -157,16 +157,6 @@ agentOverrides: {judge: judging}
     assert (driven.stopped, driven.failure.facts["role"]) == ("failed", "judge")
 
 
-def test_a_thread_that_stands_at_its_end_goes_on(world: World) -> None:
-    thread = world.begun(FLOW.partition("    - type: parallel")[0])
-    world.step(thread, script())
-    world.step(thread, script())
-
-    append(world, thread, DOCS)
-
-    assert done(world, thread) == ["doc-writer"]
-
-
 def test_the_item_of_a_map_has_its_name(world: World) -> None:
     thread = world.begun("""\
 name: items

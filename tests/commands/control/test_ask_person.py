@@ -75,10 +75,3 @@ def test_editor_opens_what_was_typed_or_else_what_was_said_before() -> None:
 
     again = Answers("y", "", "", "Said. ", ".", "n", "", "", "", ":e", "y")
     assert ask(again).content == "Said. Written."
-
-
-def test_whoever_does_not_hand_it_in_keeps_what_was_said() -> None:
-    me = Answers("y", "", "", "Fine.", ".", "n", "n", "", "", None, "yes")
-
-    assert ask(me) == FilledForm({"approved": False}, "Fine.")
-    assert "Enter and a dot: as before." in me.shown

@@ -7,7 +7,7 @@ from commands.world import World, content_player, fails
 from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
+from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import NoSuchThread, list_threads
 from uwf_git.store.threads.history import walk_history
@@ -104,18 +104,3 @@ def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
 
     assert "it is being ended" in str(caught.value.hint)
     assert world.step(thread).status == "ready"
-
-
-def test_step_of_a_thread_that_was_archived_meanwhile_is_not_recorded(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        # As a fetch would: without asking for the lock.
-        oid = turn.snapshot.commit.oid
-        assert world.store.refs.create(f"refs/archive/{thread}", oid)
-        return content_player(turn)
-
-    with pytest.raises(WorkKept):
-        world.step(thread, play)
-
-    assert world.snapshot(thread).record.depth == 0

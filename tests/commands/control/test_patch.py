@@ -1,6 +1,6 @@
 import pytest
 from commands.forging import messages
-from commands.world import World, fails, says
+from commands.world import World, fails
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
@@ -18,22 +18,6 @@ JSON = st.recursive(
 PATCHES = st.lists(
     st.dictionaries(st.sampled_from("abc"), JSON, min_size=1, max_size=3), max_size=4
 )
-
-
-def test_patch_merges_into_the_state(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, state={"draft": 1, "plan": {"a": 1, "b": 2}}))
-
-    patched = patch_thread(
-        world.store, world.caller, thread, {"draft": None, "plan": {"b": 3}, "ok": True}
-    )
-
-    snapshot = world.snapshot(thread)
-    assert patched.status == "ready"
-    assert snapshot.get_present().state == {"plan": {"a": 1, "b": 3}, "ok": True}
-    assert snapshot.subject == "patch: changed draft, plan, ok"
-    assert (snapshot.record.depth, patched.head) == (1, snapshot.record.node)
-    assert messages(world) == []
 
 
 @given(patches=PATCHES)

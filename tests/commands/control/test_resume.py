@@ -5,10 +5,27 @@ from commands.world import World, fails, replied
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import StepFiles
 
 FAR_MS = 4_000_000_000_000
+
+
+def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
+    thread = world.begun()
+    asked = world.start("human")
+    world.step(asked)
+
+    def hint(thread: str) -> str:
+        with pytest.raises(WrongStatus) as caught:
+            resume_thread(world.store, world.caller, thread)
+        return str(caught.value.hint)
+
+    assert "uwf thread step" in hint(thread)
+    assert "uwf thread answer" in hint(asked)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert "uwf thread retry" in hint(thread)
 
 
 def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:

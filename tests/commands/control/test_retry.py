@@ -3,8 +3,10 @@ from commands.forging import messages
 from commands.world import World, content_player, fails
 
 from uwf_git.commands.control.steer import retry_thread
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.turn.active_thread import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -63,12 +65,11 @@ def test_hint_reaches_every_try_and_is_gone_with_the_step(world: World) -> None:
     assert messages(world) == []
 
 
-def test_hint_lasts_while_tries_are_interrupted(world: World) -> None:
-    thread = failed(world)
-    retry_thread(world.store, world.caller, thread, hint="look into spec/")
+def test_what_has_not_failed_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
+    ready, paused = world.begun(), failed(world)
+    pause_thread(world.store, world.caller, paused)
 
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("it was stopped", kind="interrupted"))
-
-    assert world.snapshot(thread).record.status == "ready"
-    assert get_context(world.store, thread)["hint"] == "look into spec/"
+    for thread, told in ((ready, "uwf thread step"), (paused, "uwf thread resume")):
+        with pytest.raises(WrongStatus) as caught:
+            retry_thread(world.store, world.caller, thread)
+        assert told in str(caught.value.hint)

@@ -1,7 +1,7 @@
 import pytest
 from workflow_file import read_flow_file
 
-from uwf_git.commands.draft.judge import find_path, find_problems, find_unset
+from uwf_git.commands.draft.judge import find_problems, find_unset
 from uwf_git.model.yaml.reader import parse_yaml
 
 FILE = """\
@@ -51,11 +51,6 @@ def test_what_nothing_sets_is_told_with_its_place() -> None:
 @pytest.mark.parametrize("schema", ["{type: object}", "{$ref: '#/$defs/x', $defs: {x: true}}"])
 def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
     assert found("state.lost", schema) == []
-
-
-def test_place_of_a_flow_is_a_path_of_the_file() -> None:
-    assert find_path("0/2/e1", ("root",)) == ("root", "nodes", 2, "else", 1)
-    assert find_path("0", ()) == ()
 
 
 @pytest.mark.parametrize("index", ["", "[0]", "[-1]"])

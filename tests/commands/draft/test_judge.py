@@ -117,10 +117,6 @@ def test_hostile_draft_is_refused_with_its_line(text: str, line: int, problem: s
     assert [where for where, _ in found] == [line]
 
 
-def test_person_may_play_a_role() -> None:
-    assert judged(f"{GOOD}agentOverrides: {{checker: human}}\n").problems == ()
-
-
 def test_nothing_of_the_disk_is_included() -> None:
     Path("secret").write_text("the secret")
 

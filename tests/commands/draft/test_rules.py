@@ -35,11 +35,3 @@ root:
         "root.nodes[1].else[0].nodes[0].checks",
         "root.nodes[1].nodes[0].checks",
     ]
-
-
-def test_bare_container_is_searched_as_well() -> None:
-    assert broken("type: loop\nnodes: [{type: agent, checks: [x]}]\n") == ["nodes[0].checks"]
-
-
-def test_file_that_is_no_workflow_breaks_no_rule() -> None:
-    assert broken("roles: []\nroot: x\nnodes: 5\nagentOverrides: null\n") == []

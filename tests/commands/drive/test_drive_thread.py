@@ -339,15 +339,6 @@ def test_pause_ends_a_wait_for_a_limit(world: World, drive: Drives) -> None:
     assert drive(thread, wait=True).stopped == "paused"
 
 
-def test_limit_that_is_always_over_already_is_not_asked_at_full_speed(
-    world: World, drive: Drives
-) -> None:
-    past = limited(world.caller.now_ms())
-
-    assert drive(world.begun(), in_turn(*[past] * 4, content_player), wait=True).stopped == "end"
-    assert sum(drive.slept) == pytest.approx(1 + 2 + 3)
-
-
 def begin_limited(world: World, most: int) -> ThreadId:
     world.put()
     request = StartRequest("demo", "Do it.", ("nobody",), limits={"maxSteps": most})
@@ -435,20 +426,6 @@ def test_drive_that_meets_an_end_from_elsewhere_stops(world: World, drive: Drive
     driven = drive(thread, play)
 
     assert (driven.stopped, driven.steps) == ("killed", 0)
-
-
-@pytest.mark.parametrize("role", ["writer", "checker"])
-def test_agent_of_the_drive_plays_its_roles(role: str, world: World, drive: Drives) -> None:
-    played: list[tuple[str, str]] = []
-
-    def play(turn: Turn) -> Played:
-        played.append((turn.role, turn.agent.payload["command"]))
-        return content_player(turn)
-
-    drive(world.begun(), play, choice=Choice((f"{role}=mine",)))
-
-    assert (role, "mine") in played
-    assert len({command for _, command in played}) == 2
 
 
 def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> None:

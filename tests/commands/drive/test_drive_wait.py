@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 from commands.world import World
 
-from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.drive.wait import wait_in_status
 from uwf_git.model.names import ThreadId
@@ -34,21 +33,10 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
-def wait(
-    world: World, thread: ThreadId, sleeper: Sleeper, seconds: float, *, until: int = NEVER
-) -> float:
-    clock = (sleeper.now_ms, until)
+def wait(world: World, thread: ThreadId, sleeper: Sleeper, seconds: float) -> float:
+    clock = (sleeper.now_ms, NEVER)
     wait_in_status(world.store, (thread, "ready"), seconds, until=clock, sleep=sleeper.sleep)
     return sum(sleeper.slept)
-
-
-@pytest.mark.parametrize("seconds", [0, 0.05, 0.2, 0.7, 59.9, 100.0])
-def test_wait_is_as_long_as_asked(seconds: float, world: World, sleeper: Sleeper) -> None:
-    assert wait(world, world.begun(), sleeper, seconds) == pytest.approx(seconds)
-
-
-def test_wait_ends_when_the_clock_says_so(world: World, sleeper: Sleeper) -> None:
-    assert wait(world, world.begun(), sleeper, 1, until=3000) == pytest.approx(3)
 
 
 def test_clock_that_is_set_back_makes_no_retry_late(world: World, sleeper: Sleeper) -> None:
@@ -69,22 +57,6 @@ def test_change_of_the_status_ends_the_wait(change: Any, world: World, sleeper: 
     sleeper.while_asleep = lambda: change(world.store, world.caller, thread)
 
     assert wait(world, thread, sleeper, 50) == pytest.approx(0.2)
-
-
-def test_pause_before_the_first_look_ends_the_wait(world: World, sleeper: Sleeper) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread)
-
-    assert wait(world, thread, sleeper, 50) == 0
-
-
-def test_other_changes_do_not(world: World, sleeper: Sleeper) -> None:
-    thread = world.begun()
-    sleeper.while_asleep = lambda: patch_thread(
-        world.store, world.caller, thread, {"a": len(sleeper.slept)}
-    )
-
-    assert wait(world, thread, sleeper, 1) == pytest.approx(1)
 
 
 def test_thread_that_is_gone_ends_the_wait(world: World, sleeper: Sleeper) -> None:

@@ -120,15 +120,6 @@ def test_end_comes_not_before_the_last_step(world: World, thread: ThreadId) -> N
     assert sorted([*times, end["timestamp"]]) == [*times, end["timestamp"]]
 
 
-def test_killed_thread_is_an_error_that_says_why(world: World, thread: ThreadId) -> None:
-    kill_thread(world.store, world.caller, thread, reason="no need")
-
-    (event,) = told(world, thread)
-
-    assert (event["type"], event["status"]) == ("workflow:error", "killed")
-    assert (event["payload"]["error"], event["reason"]) == ("killed: no need", "no need")
-
-
 def test_fork_begins_and_says_from_where(world: World, thread: ThreadId) -> None:
     world.step(thread)
     request = ForkRequest(thread, reason="another way")

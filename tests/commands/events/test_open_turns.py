@@ -4,8 +4,7 @@ from pathlib import Path
 from commands.turns import begin_turn
 from commands.world import World
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.events.journal import find_open_turn, list_open_turns
+from uwf_git.commands.events.journal import list_open_turns
 
 
 def test_turn_that_is_played_is_found(world: World) -> None:
@@ -19,17 +18,6 @@ def test_turn_that_is_played_is_found(world: World) -> None:
     assert (turn.started_ms, turn.node.iteration, turn.attempt) == (5, 1, 1)
     assert turn.record.thread == thread
     assert list(list_open_turns(world.store, known={base})) == []
-
-
-def test_steered_thread_is_at_the_same_turn(world: World) -> None:
-    thread = world.begun()
-    base = begin_turn(world, thread)
-    patch_thread(world.store, world.caller, thread, {"a": 1})
-
-    turn = find_open_turn(world.store, thread)
-
-    assert turn is not None
-    assert turn.started_after == base
 
 
 def test_damaged_thread_has_no_turn_that_anybody_could_tell(world: World) -> None:

@@ -10,7 +10,6 @@ from uwf_git.commands.events.journal import (
     list_new,
     merge_transitions,
 )
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.engine.events import EventId
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -54,16 +53,6 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
         start,
         there,
     ]
-
-
-def test_fork_lists_only_its_own_transitions(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
-
-    (seen,) = list_new(world.store, fork.thread, tip(world, fork.thread), known=None)
-
-    assert seen.thread == fork.thread
 
 
 def test_threads_are_merged_by_time_and_each_keeps_its_own_order() -> None:

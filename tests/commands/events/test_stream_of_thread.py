@@ -91,15 +91,6 @@ def test_since_an_enter_event_nothing_is_missed(world: World, thread: ThreadId) 
     assert told == ["progress", "progress", "exit", "progress"]
 
 
-def test_turn_that_ends_between_two_reads_is_in_order(world: World, thread: ThreadId) -> None:
-    events = follow(world, thread)
-    list(events.read())
-    world.step(thread)
-    begin_turn(world, thread, role="checker")
-
-    assert words(events) == [*STEP, "enter"]
-
-
 def test_from_now_begins_with_the_open_turns(world: World, thread: ThreadId) -> None:
     world.step(thread)
     assert words(follow(world, thread, from_now=True)) == []

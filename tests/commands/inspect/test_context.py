@@ -4,7 +4,6 @@ import pytest
 from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
-from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
@@ -93,16 +92,6 @@ def test_thread_that_takes_no_step_now_has_a_context_all_the_same(world: World) 
     pause_thread(world.store, world.caller, thread)
     patch_thread(world.store, world.caller, thread, {"draft": 2})
     assert get_context(world.store, thread) == {**ready, "state": {"draft": 2}}
-
-
-def test_poked_step_is_not_common(world: World) -> None:
-    thread = world.begun()
-    before = get_context(world.store, thread)
-    world.step(thread)
-
-    poke_thread(world.store, world.caller, thread, hint="shorter")
-
-    assert get_context(world.store, thread) == {**before, "hint": "shorter"}
 
 
 def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> None:

@@ -55,10 +55,3 @@ def amended(world: World, thread: ThreadId) -> Snapshot:
     transition = build_next(before, "amend", Cause(signal), nodes=nodes)
     commit = record_next(world.store, snapshot, transition, world.caller.signing(world.store))
     return read_snapshot(world.store, commit)
-
-
-def test_wait_shows_the_role(world: World) -> None:
-    thread = world.start("human", workflow=world.put().workflow)
-    world.step(thread)
-
-    assert told(world, world.snapshot(thread)) == ("writer: waits for a person", None, "Write.")

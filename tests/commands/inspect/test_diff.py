@@ -8,7 +8,6 @@ from uwf_git.commands.inspect.diff import diff_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.snapshot import read_snapshot
 
 
 def fork(world: World, thread: str, at: str) -> ThreadId:
@@ -46,21 +45,6 @@ def test_steps_of_one_role_stand_side_by_side(
     assert [steps[0][side]["number"] for side in "ab"] == [2, 2]
     assert steps[1]["a"]["meta"] == {"text": "b"}
     assert (steps[1]["a"]["number"], steps[1]["a"]["content"]) == (3, "Shorter.")
-
-
-def test_document_has_both_threads_and_the_common_step(
-    world: World, both: tuple[ThreadId, ThreadId]
-) -> None:
-    document = diffed(world, *both)
-
-    assert list(document) == ["a", "b", "common", "prompt", "steps", "state"]
-    assert [document[side]["thread"] for side in "ab"] == list(both)
-    common = document["common"]
-    assert (common["depth"], common["role"], common["thread"]) == (1, "writer", both[0])
-    shared = read_snapshot(world.store, common["commit"]).record
-    assert (shared.event, shared.depth, shared.node) == ("step", 1, common["hash"])
-    assert document["prompt"] is None
-    assert document["state"] == [{"kind": "changed", "path": "n", "before": 1, "after": 2}]
 
 
 def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId, ThreadId]) -> None:

@@ -3,7 +3,6 @@
 import pytest
 from commands.world import World, fails
 
-from uwf_git.commands.control.poke import poke_thread
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
@@ -47,15 +46,3 @@ def test_attempts_are_those_since_the_step_before(world: World) -> None:
     # Those before the oldest of the last events are counted too, though they are not shown.
     text = "".join(render_thread(world.store, thread, last=1))
     assert text.count("after 1 failed attempt ") == 1
-
-
-def test_attempts_before_a_poke_are_not_those_of_the_step_after_it(world: World) -> None:
-    thread = world.begun()
-    back = step_after(world, thread, 1)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    poke_thread(world.store, world.caller, thread)
-
-    again = step_after(world, thread, 0)
-
-    assert counts(world, thread) == [(again, 0), (back, 1)]

@@ -98,18 +98,6 @@ def test_row_has_the_status_of_a_thread(world: World) -> None:
     ]
 
 
-def test_archived_thread_with_a_left_over_ref_is_listed_once(
-    world: World, three: list[ThreadId], git: Git
-) -> None:
-    git(
-        "update-ref", f"refs/threads/{three[1]}", f"refs/archive/{three[1]}~1",
-        cwd=Path(world.store.path),
-    )  # fmt: skip
-
-    assert listed(world, archived=True) == three[::-1]
-    assert listed(world) == [three[2], three[0]]
-
-
 def write_ref(content: bytes) -> Damage:
     def damage(ref: Path, _oid: str, _git: Git) -> None:
         ref.write_bytes(content)
@@ -208,14 +196,6 @@ def test_ref_that_is_no_thread_is_not_listed(world: World) -> None:
     (folder / "01ARZ3NDEKTSV4RRFFQ69G5FAV").mkdir()
 
     assert listed(world, archived=True) == [thread]
-
-
-def test_several_statuses_are_asked_for(world: World, three: list[ThreadId]) -> None:
-    asked = frozenset({"killed", "ready"})
-
-    assert listed(world, archived=True, statuses=asked) == three[::-1]
-    assert listed(world, statuses=asked) == three[::-1]
-    assert listed(world, statuses=frozenset({"ready"})) == [three[2], three[0]]
 
 
 def test_offset_leaves_the_first_ones_out(world: World, three: list[ThreadId]) -> None:

@@ -48,18 +48,6 @@ def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread
     ]
 
 
-def test_row_has_place_and_excerpt(world: World, thread: ThreadId) -> None:
-    assert rows(world, "needle")[1] == {
-        "thread": thread,
-        "step": 2,
-        "role": "checker",
-        "field": "content",
-        "excerpt": "needle, needle",
-        "hits": 2,
-    }
-    assert rows(world, "Find")[0]["role"] is None
-
-
 def test_newest_thread_comes_first_and_ended_ones_are_among_them(
     world: World, thread: ThreadId
 ) -> None:

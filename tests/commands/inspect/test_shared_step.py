@@ -47,13 +47,6 @@ def test_fork_and_its_origin_meet_where_it_was_forked(world: World, thread: Thre
     assert shared(world, thread, forked) == point
 
 
-def test_two_forks_meet_where_the_earlier_one_began(world: World, thread: ThreadId) -> None:
-    one, other = fork(world, thread, "2"), fork(world, thread, "1")
-    world.step(other)
-
-    assert parted(world, one, other) == (["checker"], ["checker"], 1)
-
-
 def test_step_that_was_taken_again_is_no_common_one(world: World, thread: ThreadId) -> None:
     forked = fork(world, thread)
     point = world.snapshot(thread).commit.oid

@@ -1,13 +1,10 @@
 import os
 
-import pytest
-from commands.world import World, fails, says
-from seal import START_MS
+from commands.world import World, says
 
-from uwf_git.commands.control.steer import patch_thread, retry_thread
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 
 
@@ -45,19 +42,6 @@ def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
     # No role is left: the next step ends the thread.
     assert (shown["currentNode"], shown["currentIteration"], shown["next"]) == (None, None, "$END")
     assert show_thread(world.store, thread)["step"]["role"] == "checker"
-
-
-def test_no_thread_ends_before_its_newest_step(world: World) -> None:
-    world.caller = world.caller._replace(now_ms=lambda: START_MS + 1_500)
-    thread = world.begun()
-    for _ in range(3):
-        world.step(thread)
-
-    shown = show_thread(world.store, thread)
-
-    assert shown["status"] == "completed"
-    assert shown["endTime"] == shown["lastUpdateTime"] == shown["step"]["timestamp"]
-    assert shown["endTime"] % 1000 != 0
 
 
 def test_thread_that_waits_for_a_person_shows_the_question(world: World) -> None:
@@ -101,16 +85,3 @@ def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
 
     assert (shown["status"], shown["pausedFrom"]) == ("paused", "ready")
     assert shown["reason"] == "Wait for Ann."
-
-
-def test_failed_thread_counts_what_counted_and_keeps_what_it_is_reported(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert show_thread(world.store, thread)["failures"] == 1
-
-    retry_thread(world.store, world.caller, thread, hint="Use the other door.")
-
-    shown = show_thread(world.store, thread)
-    assert (shown["failures"], shown["hint"]) == (0, "Use the other door.")
-    assert (shown["executionTime"], shown["limits"]) == (500, {})

@@ -6,23 +6,6 @@ from uwf_git.commands.inspect.step_view import (
 from uwf_git.commands.turn.turn import StepFiles
 
 
-def test_step_is_shown_with_what_it_points_at(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "the text", usage={"tokens": 3}))
-    snapshot = world.snapshot(thread)
-
-    view = view_step(snapshot, snapshot.get_head_node())
-
-    assert list(view) == [
-        "hash", "role", "meta", "content", "agent", "timestamp", "startedAt", "durationMs", "usage",
-    ]  # fmt: skip
-    assert (view["hash"], view["content"], view["agent"]) == (
-        snapshot.record.node,
-        "the text",
-        "nobody",
-    )
-
-
 def test_step_shows_how_its_meta_was_found_and_where_the_rest_is(world: World) -> None:
     thread = world.begun()
     left = StepFiles(prompt="the prompt", trace={"events": []})

@@ -22,12 +22,6 @@ def summary(world: World, thread: str) -> Summary:
     return summarize_thread(world.store, row)
 
 
-def test_new_thread_has_its_task_and_nothing_else(world: World) -> None:
-    thread = world.begun()
-
-    assert summary(world, thread) == ("Do it.", "")
-
-
 def test_last_is_the_newest_event_and_of_a_try_why_it_failed(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "x"}))

@@ -12,12 +12,10 @@ from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
 from web.stories import TASK, tell_work
 
-from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.story import StoryReader, Telling, find_problems, walk_entries
+from uwf_git.commands.inspect.story import find_problems
 from uwf_git.commands.inspect.thread_report import ThreadReport, report_of_damage, view_report
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.verify.signatures import SignatureReader
 from uwf_git.model.references import find_reference
 from uwf_git.store.nodes.tree import find_blob
 
@@ -42,19 +40,6 @@ def test_every_event_is_told_in_its_order(world: World) -> None:
     compared = [each.get("compared", {}).get("depth") for each in steps]
     assert compared == [None, None, None, 3, 2, 3]
     assert json.loads(json.dumps(document)) == document
-
-
-def test_the_totals_are_what_the_thread_recorded(world: World) -> None:
-    thread = tell_work(world)
-    shown = show_thread(world.store, thread)
-
-    totals = view(world, thread).document["totals"]
-
-    usage = shown["usage"]
-    assert totals["tokens"] == usage["inputTokens"] + usage["outputTokens"]
-    assert totals["costUsd"] == pytest.approx(usage["costUsd"])
-    assert totals["durationMs"] == shown["executionTime"]
-    assert (totals["steps"], totals["takenBack"], totals["failedAttempts"]) == (6, 1, 1)
 
 
 def test_joined_branches_count_once(world: World) -> None:
@@ -128,15 +113,6 @@ def test_a_lost_commit_leaves_what_came_after_it(world: World, number: int) -> N
 def test_the_error_names_the_first_problem() -> None:
     error = report_of_damage("01J", ["one", "two"])
     assert error.message == "the report of thread 01J is not whole: one (and 1 more)"
-
-
-def test_a_thread_is_told_once(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    telling = Telling(make_mask({}), signatures=SignatureReader(world.store, {}))
-    reader = StoryReader(world.store, telling)
-    tip = world.snapshot(thread).commit.oid
-    assert len([*walk_entries(reader.read(thread, tip))]) == 2
 
 
 @needs_ssh

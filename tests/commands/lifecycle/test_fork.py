@@ -8,7 +8,6 @@ from refusing import refuses
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.store.threads.heads import ThreadExists
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.local_files import find_workdir
 
 
 def fork(world: World, thread: str, at: str | None = None, **asked: str) -> Forked:
@@ -62,14 +61,6 @@ def test_fork_of_a_fork_tells_its_own_story_and_the_whole_one(world: World) -> N
     assert own == ["fork"]
     assert [each.record.event for each in whole] == ["fork", "step", "fork", "step", "start"]
     assert world.snapshot(fork(world, twice, "1").thread).record.depth == 1
-
-
-def test_fork_works_where_the_other_thread_does_unless_given_a_directory(world: World) -> None:
-    thread = world.begun()
-    assert find_workdir(world.store, fork(world, thread).thread) == str(world.place)
-    (world.place / "elsewhere").mkdir()
-    forked = fork(world, thread, workdir="elsewhere")
-    assert find_workdir(world.store, forked.thread) == str(world.place / "elsewhere")
 
 
 def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:

@@ -151,10 +151,6 @@ def test_damaged_thread_can_be_removed(world: World, ended: ThreadId, git: Git) 
     assert left(world, ended, git) == []
 
 
-def test_thread_named_twice_is_removed_once(world: World, ended: ThreadId) -> None:
-    assert len(remove(world, ended, ended.lower())) == 1
-
-
 def test_locked_thread_stays(world: World, ended: ThreadId) -> None:
     with lock_thread(world.store, ended, since_ms=0), pytest.raises(ThreadBusy):
         remove(world, ended)

@@ -63,31 +63,12 @@ def test_agent_for_every_role_and_one_for_a_role(world: World) -> None:
     assert bound(world, "checker=special", "general") == {"writer": "general", "checker": "special"}
 
 
-def test_later_word_for_a_role_wins(world: World) -> None:
-    assert bound(world, "a", "b", "checker=c", "checker=d") == {"writer": "b", "checker": "d"}
-
-
-def test_typed_agent_beats_what_the_workflow_says(world: World) -> None:
-    assert bound(world, "checker=typed", source=CHOSEN) == {
-        "writer": "the-default",
-        "checker": "typed",
-    }
-    assert bound(world, "typed", source=CHOSEN) == {"writer": "typed", "checker": "typed"}
-
-
 def test_override_beats_default_beats_configuration(world: World) -> None:
     configure(world, "configured")
 
     assert bound(world, source=CHOSEN) == {"writer": "the-default", "checker": "the-override"}
     only_override = DEMO + "agentOverrides: {checker: the-override}\n"
     assert bound(world, source=only_override) == {"writer": "configured", "checker": "the-override"}
-
-
-def test_environment_beats_the_configured_default(world: World) -> None:
-    configure(world, "configured")
-
-    assert bound(world, default="of-the-environment")["writer"] == "of-the-environment"
-    assert bound(world)["writer"] == "configured"
 
 
 @pytest.mark.parametrize(

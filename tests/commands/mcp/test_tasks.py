@@ -48,13 +48,6 @@ def test_status_of_a_thread_is_one_of_a_task(
     assert (task["ttlMs"], task["createdAt"]) == (None, "1970-01-01T00:00:00Z")
 
 
-def test_thread_that_nobody_drives_says_so() -> None:
-    message = view_task(SHOWN | {"atWork": False}, {})["statusMessage"]
-    assert message == (
-        "demo: ready, 1 step, writer, nobody is at work: steer_thread with resume lets it go on"
-    )
-
-
 def test_branch_that_asks_is_asked_for_while_others_work() -> None:
     task = view_task(SHOWN | {"status": "split", "branchStatus": "waiting"}, ASKED)
     assert task["status"] == "input_required"

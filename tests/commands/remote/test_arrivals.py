@@ -42,12 +42,6 @@ def test_one_that_is_wrong_is_found_among_the_others(
         assert list(alone)
 
 
-def test_batches_do_not_spoil_each_other(world: World, arrivals: list[Arrival]) -> None:
-    wrong = arrivals[0]._replace(archived=True)
-    judged = judge_arrivals(world.store, [*[arrivals[1]] * 100, wrong])
-    assert judged.passed == {arrivals[1]}
-
-
 BAD = Finding("bad", "mend it")
 
 

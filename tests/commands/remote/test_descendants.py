@@ -151,33 +151,6 @@ def finish_with(site: Site, thread: ThreadId) -> None:
         step(site, thread)
 
 
-def test_two_clones_that_split_start_and_join_make_the_same(
-    site: Site, world: World, hub: Path
-) -> None:
-    thread = begun(site)
-    site.push()
-    b = another(world, str(hub), name="b")
-    for each in (site, b):
-        assert step(each, thread) == "split"
-        list(list_leaves(each.world.store, each.world.snapshot(thread)))
-    assert refs(site) == refs(b)
-    assert site.push().failure() is None
-    pushed = b.push()
-    assert pushed.failure() is None
-    assert pushed.pushed == []
-
-    for child in Split(world, thread).children:
-        finish_with(site, child)
-    site.push()
-    b.fetch()
-    for each in (site, b):
-        assert step(each, thread) == "ready"
-    assert refs(site) == refs(b)
-    assert site.push().failure() is None
-    assert b.push().failure() is None
-    assert refs_of(hub, "threads", "archive") == refs(b)
-
-
 def test_three_clones_work_on_six_branches_and_one_joins(
     site: Site, world: World, hub: Path, git: Git
 ) -> None:
@@ -543,3 +516,29 @@ def test_a_new_branch_is_sent_without_what_its_thread_has_there(
     assert len(sent) < len(list_new_objects(objects, tip, set())) / 2
     assert site.push(second, first).failure() is None
     assert refs_of(hub) == refs(site)
+
+
+def test_two_clones_that_finish_one_branch_agree_after_a_fork(
+    site: Site, world: World, hub: Path
+) -> None:
+    at = split_and_begin(site)
+    first, second = at.children
+    site.push()
+    b = another(world, str(hub), name="b")
+    finish_with(b, first)
+    assert b.push().failure() is None
+    kill_thread(world.store, world.caller, first, reason="mine")
+    failure = site.fetch().failure()
+    assert failure is not None
+    assert failure.hint is not None
+    assert "makes yours a thread of its own, and this one follows the remote" in failure.hint
+
+    forked = fork_thread(world.store, world.caller, ForkRequest(first), thread=world.new_id())
+
+    assert forked.follows == "origin"
+    finish_with(site, second)
+    run_to_end(site, at.thread)
+    assert site.push().failure() is None
+    assert b.fetch().failure() is None
+    assert b.world.snapshot(at.thread).record.status == "completed"
+    assert_sound(b.world, at.thread)

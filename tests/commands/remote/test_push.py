@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from commands.sharing import Site, another, refs_of
+from commands.sharing import Site, refs_of
 from commands.world import World
 from refusing import refuses
 from store.loose import lose
@@ -37,25 +37,6 @@ def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Pat
     pushed = other.push()
     assert [each.ref for each in pushed.standing("fetch-first")] == [f"refs/threads/{thread}"]
     assert isinstance(pushed.failure(), FetchFirst)
-
-
-def test_a_store_that_is_only_behind_has_nothing_to_push(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
-    site, thread = shared
-    site.push()
-    start = site.find(f"threads/{thread}")
-    other = another(world, str(hub))
-    other.step(thread)
-    tip = other.find(f"threads/{thread}")
-    assert tip is not None
-    assert start is not None
-    other.push()
-    refs = other.world.store.refs
-    assert refs.advance(f"refs/threads/{thread}", seen=tip, to=start)
-    pushed = other.push()
-    assert [each.ref for each in pushed.standing("behind")] == [f"refs/threads/{thread}"]
-    assert pushed.failure() is None
 
 
 def test_a_diverged_push_names_the_command_that_helps(

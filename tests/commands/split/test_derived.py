@@ -125,13 +125,3 @@ def test_two_splits_of_one_thread_have_other_branches(world: World) -> None:
         each.new.present.split.children[0].thread for each in (one, other) if each.new.present.split
     }
     assert len(ids) == 2
-
-
-def test_a_split_into_nothing_is_joined(world: World) -> None:
-    thread = world.begun()
-    split(world, thread, 0)
-
-    derived = join(world, thread, [])
-
-    assert derived.new.said == "parts: no branch"
-    assert derived.new.record.depth == 1

@@ -11,6 +11,7 @@ from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import (
     StepRequest,
@@ -257,3 +258,16 @@ def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[.
 
     assert list_threads(world.store, archived=True) == [thread]
     assert git("fsck", "--strict", cwd=store) == ""
+
+
+def test_try_that_fails_under_a_pause_says_how_to_resume(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        pause_thread(world.store, world.caller, thread)
+        return fails()(turn)
+
+    with pytest.raises(TurnFailed) as caught:
+        world.step(thread, play)
+
+    assert f"is paused: `uwf thread resume {thread}`" in (caught.value.hint or "")

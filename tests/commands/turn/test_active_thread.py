@@ -2,22 +2,12 @@ from typing import Any
 
 import pytest
 from commands.world import World, content_player
-from refusing import refuses
 
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotReady, read_active
+from uwf_git.commands.turn.active_thread import ThreadNotReady
 from uwf_git.model.event_words import Words
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.record import NewCommit, record_next
-
-
-def test_beginning_of_several_is_refused_with_all_of_them(world: World) -> None:
-    threads = [world.begun(), world.start()]
-
-    with refuses("ambiguous-thread") as caught:
-        read_active(world.store, "01J")
-
-    assert all(thread in caught.value.message for thread in threads)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from refusing import refuses
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.turn.choose_agent import Choice, NoAgent, choose_agent
+from uwf_git.commands.turn.choose_agent import NoAgent
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -313,20 +313,3 @@ def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:
 def begun_of(world: World, workflow: str) -> ThreadId:
     request = StartRequest(workflow, "Do it.")
     return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-
-def test_choosing_changes_nothing(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
-    before = (Path(world.store.path) / "config").read_text()
-
-    node = choose_agent(
-        world.store,
-        snapshot,
-        snapshot.get_present(),
-        role="writer",
-        choice=Choice(("another",)),
-    )
-
-    assert node.payload == {"command": "another"}
-    assert (Path(world.store.path) / "config").read_text() == before

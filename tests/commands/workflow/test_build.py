@@ -1,24 +1,12 @@
 import pytest
-from commands.world import DEMO
 
-from uwf_git.commands.workflow.build import build_source, problems_of, read_workflow_source
+from uwf_git.commands.workflow.build import problems_of, read_workflow_source
 from uwf_git.model.canonical import NotCanonical
 from uwf_git.model.definition.findings import InvalidWorkflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import BadYaml, Includes
 
 FILES = {"prompts/check.md": b"Check.", "roles.yaml": b"checker: {systemPromt: x}\n"}
-INCLUDING = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include prompts/check.md")
-
-
-def test_included_file_is_part_of_the_workflow() -> None:
-    built = build_source(INCLUDING.encode(), Includes(FILES.__getitem__), timestamp=7)
-    plain = build_source(DEMO.encode(), Includes(FILES.__getitem__), timestamp=7)
-
-    assert (built.name, built.node, built.closure) == ("demo", plain.node, plain.closure)
-    assert built.included == {"prompts/check.md": b"Check."}
-    assert plain.included == {}
-    assert built.node.timestamp == 7
 
 
 def test_problems_of_an_included_file_have_its_line() -> None:

@@ -8,14 +8,6 @@ from uwf_git.model.workflow import parse_workflow
 from uwf_git.model.yaml.include import Includes
 from uwf_git.store.workflows.registry import SourceFiles
 
-THIRD = """\
-  third:
-    description: Last.
-moderator:
-  graph:
-    - {from: third, transitions: [{to: $END}]}
-"""
-
 
 def contents(text: str = DEMO, **files: bytes) -> Contents:
     built = build_source(text.encode(), Includes(files.__getitem__), timestamp=0)
@@ -52,18 +44,6 @@ def test_changes_have_the_names_of_the_file(
     assert told(before, before) == told(after, after) == []
     turned = {"added": "removed", "removed": "added", "changed": "changed"}
     assert told(after, before) == [(turned[kind], path) for kind, path in changes]
-
-
-def test_role_that_came_or_went_is_one_change() -> None:
-    more = DEMO.replace("moderator:\n  graph:\n", THIRD).replace(
-        "- {to: $END}\n", "- {to: third}\n"
-    )
-
-    assert told(contents(), contents(more)) == [
-        ("added", "roles.third"),
-        ("changed", "transitions.checker"),
-        ("added", "transitions.third"),
-    ]
 
 
 def test_settings_are_compared_one_by_one() -> None:

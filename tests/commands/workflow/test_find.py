@@ -20,13 +20,6 @@ from uwf_git.store.objects.byte_cache import ByteCache
 from uwf_git.store.workflows.registry import find_shipped, list_shipped
 
 
-def test_name_means_the_newest_version(world: World) -> None:
-    world.put()
-    newest = world.put(DEMO.replace("Writes.", "Writes well."))
-
-    assert find_workflow(world.store, "demo").workflow.hash == newest.workflow
-
-
 def test_hash_of_any_version_is_understood(world: World) -> None:
     first = world.put()
     world.put(DEMO.replace("Writes.", "Writes well."))

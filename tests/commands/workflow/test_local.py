@@ -57,16 +57,6 @@ def test_linked_worktree_and_submodule_are_repositories_of_their_own(project: Pa
     assert names(project / "src" / "deep") == ["other"]
 
 
-def test_nearest_file_of_a_name_is_meant(project: Path) -> None:
-    near = write(project / "src", "demo")
-
-    found = find_local(str(project / "src"), "demo")
-
-    assert found is not None
-    assert found.path == str(near)
-    assert names(project / "src") == ["demo"]
-
-
 def test_list_and_find_agree_on_every_file(world: World, project: Path) -> None:
     write(project, "broken", "name: broken\n")
     write(project, "misnamed", DEMO)
@@ -146,20 +136,6 @@ def test_local_file_includes_files_below_its_folder(project: Path) -> None:
 
     assert found is not None
     assert list(build_local(found).included) == ["prompts/check.md"]
-
-
-def test_nodes_are_as_old_as_the_file(project: Path) -> None:
-    os.utime(project / ".workflows" / "demo.yaml", (1_700_000_000, 1_700_000_000))
-    found = find_local(str(project), "demo")
-
-    assert found is not None
-    assert build_local(found).node.timestamp == 1_700_000_000_000
-
-
-def test_file_in_place_of_the_folder_is_no_folder_of_workflows(tmp_path: Path) -> None:
-    (tmp_path / ".workflows").write_text("")
-
-    assert list_local(str(tmp_path)) == []
 
 
 def test_thread_of_a_local_file_carries_it_and_the_registry_gets_nothing(

@@ -1,6 +1,5 @@
 import pytest
 from commands.world import DEMO, World
-from refusing import refuses
 
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.find import find_workflow, list_workflows
@@ -39,14 +38,6 @@ def test_putting_it_again_works_though_nothing_changed(world: World) -> None:
     assert (again.changed, again.workflow) == (True, first.workflow)
     assert len(list(list_versions(world.store))) == 3
     assert [row["name"] for row in list_workflows(world.store)] == ["demo"]
-
-
-def test_name_stays_taken_for_those_that_differ_by_case(world: World) -> None:
-    world.put()
-    remove_workflow(world.store, world.caller, "demo")
-
-    with refuses("case-twin"):
-        world.put(DEMO.replace("name: demo", "name: Demo"))
 
 
 def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:

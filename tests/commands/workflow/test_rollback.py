@@ -43,13 +43,6 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     assert verify(world.store, []).troubles == ()
 
 
-def test_any_version_can_be_named(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
-    world.put("# once more\n" + BETTER)
-
-    assert back(world, two[0].workflow[:9]).restored == two[0].version
-    assert back(world, two[1].version[:12]).restored == two[1].version
-
-
 def test_removed_workflow_is_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
     remove_workflow(world.store, world.caller, "demo")
 

@@ -21,21 +21,12 @@ def versions(world: World) -> list[Version]:
     return list(list_versions(world.store))
 
 
-def test_newest_is_found_by_its_name_alone(world: World, versions: list[Version]) -> None:
-    assert get_newest(world.store, "demo") == get_present(world.store, "demo") == versions[0]
-
-
 def test_removed_workflow_is_newest_but_not_present(world: World, versions: list[Version]) -> None:
     remove_workflow(world.store, world.caller, "demo")
 
     assert get_newest(world.store, "demo").is_removed
     with pytest.raises(WorkflowRemoved):
         get_present(world.store, "demo")
-
-
-def test_hash_means_the_newest_version_that_has_it(versions: list[Version]) -> None:
-    for text in (versions[1].workflow, versions[1].workflow.lower(), versions[1].workflow[:8]):
-        assert choose_version("demo", versions, text) == versions[1]
 
 
 def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -> None:

@@ -69,20 +69,6 @@ def test_secrets_large_files_and_repositories_inside_are_left_out(
     }
 
 
-def test_a_tracked_file_that_is_left_out_keeps_its_recorded_content(
-    world: World, chain: Chain, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_LARGEST", 100)
-    (world.place / "notes").write_bytes(b"x" * 101)
-    commit = chain.record("now", AFTER, None)
-    assert chain.git.ask("show", f"{commit}:notes") == "begun"
-    assert list(left_out(chain, commit)) == ["notes"]
-    # Told again only if the list has changed.
-    assert chain.record("again", AFTER, None) == commit
-    (world.place / "notes").write_text("begun\n")
-    assert left_out(chain, chain.record("small again", AFTER, None)) == {}
-
-
 @pytest.mark.parametrize("name", ["é and blank", "new\nline", "-dash", "\udcff"])
 def test_any_name_and_kind_of_file_is_recorded(world: World, chain: Chain, name: str) -> None:
     place = world.place
