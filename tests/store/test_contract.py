@@ -176,7 +176,10 @@ def test_refs_that_are_no_threads_are_not_listed(backend: Backend, clock: Clock)
     story = Story(backend.store, clock)
     for name in ("notes", "01J7K9M2XNPQR5VWBCDF8G3H4", THREAD.lower()):
         backend.store.refs.create(ACTIVE + name, story.head.commit)
-    assert list_threads(backend.settle(), archived=False) == [THREAD]
+        backend.store.refs.create(ARCHIVE + name, story.head.commit)
+    store = backend.settle()
+    assert list_threads(store, archived=False) == [THREAD]
+    assert list_threads(store, archived=True) == []
 
 
 def test_refs_are_created_moved_and_deleted_only_from_what_was_seen(
@@ -243,12 +246,6 @@ def test_a_node_that_the_thread_does_not_hold_is_missed(backend: Backend, clock:
     stranger = build_node(TEXT, "a stranger", timestamp=0).hash
     with pytest.raises(MissingNode, match=stranger):
         snapshot.get_node(stranger)
-
-
-def test_history_ends_at_the_start(backend: Backend, clock: Clock) -> None:
-    story = tell_small_story(backend.store, clock)
-    events = [each.record.event for each in walk_history(backend.settle(), story.head.commit)]
-    assert events == ["end", "step", "attempt", "step", "start"]
 
 
 def test_the_clock_of_a_thread_never_goes_back(backend: Backend, clock: Clock) -> None:

@@ -1,23 +1,18 @@
 """Nodes put by hand, and found anywhere; what damage does to that is in test_damage.py."""
 
-from collections.abc import Callable
-
 import pytest
 from refusing import refuses
-from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
+from store.story import signed
 
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
-from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
-from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
+from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.message import parse_trailers, subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.workflows.registry import SourceFiles, add_version
 
 ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
 
@@ -106,30 +101,6 @@ def test_putting_gives_up_after_many_lost_races(store: Store) -> None:
     with pytest.raises(NodesMoved) as caught:
         put(restless(store, times=1000), ONE)
     assert caught.value.exit_status == 4
-
-
-def test_a_node_is_found_in_threads_archives_and_workflows(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    ended = tell_small_story(store, clock).snapshot.get_head_node()
-    active = Story(store, clock, ThreadId(THREAD[:-1] + "V"))
-    active.step(text="only here")
-    add_version(
-        store, None, added=("demo", WORKFLOW, []), source=SourceFiles(b""), signing=signed(0)
-    )
-    for node in (ended, active.snapshot.get_head_node(), WORKFLOW):
-        assert NodeLookup(store).get(node.hash) == node
-        assert NodeLookup(store).resolve(node.hash[:9]) == node.hash
-    assert store.refs.find(ARCHIVE + THREAD) is not None
-
-
-def test_a_node_that_no_ref_keeps_is_not_found(store: Store) -> None:
-    assert NodeLookup(store).find(ONE.hash) is None
-    with pytest.raises(NoSuchNode, match=ONE.hash) as caught:
-        NodeLookup(store).get(ONE.hash)
-    assert caught.value.exit_status == 1
-    with pytest.raises(NoSuchNode):
-        NodeLookup(store).resolve(ONE.hash[:8])
 
 
 def test_a_whole_name_is_not_looked_for(store: Store) -> None:

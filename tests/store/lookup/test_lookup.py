@@ -63,6 +63,8 @@ def test_node_that_no_ref_keeps_is_none_or_refused() -> None:
     assert lookup.find(NOWHERE) is None
     with pytest.raises(NoSuchNode, match=NOWHERE):
         lookup.get(NOWHERE)
+    with pytest.raises(NoSuchNode):
+        lookup.resolve(NOWHERE[:8])
 
 
 def test_whole_copy_is_given_though_another_is_damaged() -> None:

@@ -16,10 +16,7 @@ from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
     Head,
-    HeadMoved,
     NoSuchThread,
-    ThreadExists,
-    archive_head,
     find_head,
     get_head,
     list_threads,
@@ -81,13 +78,6 @@ def test_words_that_can_be_no_thread_are_refused_as_such(store: Store, text: str
         resolve_thread(store, text)
 
 
-def test_head_that_was_archived_says_so(store: Store) -> None:
-    with_threads(store, A1)
-    thread = ThreadId(A1)
-    ended = archive_head(store, Head(thread, ONE, archived=False), OTHER)
-    assert ended == find_head(store, thread) == Head(thread, OTHER, archived=True)
-
-
 class _Interrupted(Refs):
     """Refs to which something happens between two looks."""
 
@@ -132,12 +122,6 @@ def test_a_thread_that_ends_while_a_beginning_is_looked_for_is_found_once(store:
     assert resolve_thread(interrupted, "01J") == A1
 
 
-def test_the_newest_is_first(store: Store) -> None:
-    with_threads(store, A2, B1, A1)
-    assert list_threads(store, archived=False) == [B1, A2, A1]
-    assert list_threads(store, archived=True) == []
-
-
 def test_whatever_its_archive_ref_holds_a_thread_that_has_one_is_not_active(store: Store) -> None:
     with_threads(store, A1, A2)
     ref = Path(store.path, ARCHIVE, A1)
@@ -145,17 +129,6 @@ def test_whatever_its_archive_ref_holds_a_thread_that_has_one_is_not_active(stor
     ref.write_text("no object id\n")
     assert list_threads(store, archived=False) == [A2]
     assert list_threads(store, archived=True) == [A1]
-
-
-def test_each_refusal_is_its_own_kind(store: Store, clock: Callable[[], int]) -> None:
-    Story(store, clock)
-    with pytest.raises(ThreadExists) as exists:
-        Story(store, clock)
-    assert (exists.value.exit_status, exists.value.code) == (4, "thread-exists")
-    moved = HeadMoved(THREAD)
-    assert (moved.exit_status, moved.code) == (4, "head-moved")
-    assert THREAD in str(moved.hint)
-    assert NoSuchThread(THREAD).exit_status == 1
 
 
 def test_store_knows_which_transitions_it_made_itself(
@@ -178,13 +151,6 @@ def test_store_that_keeps_no_account_moves_heads_as_well(
     story = Story(store._replace(own_transitions=None), clock)
 
     assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit
-
-
-def test_ref_whose_name_is_no_thread_id_is_not_listed(store: Store) -> None:
-    with_threads(store, A1, "notes", archived=(A2, "old-notes"))
-
-    assert list_threads(store, archived=False) == [A1]
-    assert list_threads(store, archived=True) == [A2]
 
 
 def test_a_thread_behind_a_broken_line_is_not_said_to_be_missing(store: Store) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from dulwich.objects import Commit, ObjectID
 from refusing import refuses
 from store.loose import lose
-from store.story import THREAD, Story, signed, tell_small_story
+from store.story import THREAD, Story, signed
 
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.event_folds import Cause
@@ -21,18 +21,6 @@ from uwf_git.store.threads.record import NewCommit, build_next, read_standing, r
 from uwf_git.store.threads.snapshot import read_snapshot
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
-
-
-def test_history_is_newest_first(store: Store, clock: Callable[[], int]) -> None:
-    story = tell_small_story(store, clock)
-    told = [each.subject for each in walk_history(store, story.head.commit)]
-    assert told == [
-        "end: completed after 2 steps",
-        'checker: {"ok": true}',
-        "writer: attempt 1 failed: exit status 1",
-        "writer: An old silent pond",
-        "start: Write a haiku.",
-    ]
 
 
 def test_history_from_the_middle_is_what_was_before(store: Store, clock: Callable[[], int]) -> None:

@@ -63,19 +63,6 @@ def test_reading_the_present_reads_no_node(store: Store, clock: Callable[[], int
     assert read_snapshot(open_store(store.path), story.head.commit).get_present().depth == 2
 
 
-def test_chain_goes_from_the_newest_step_to_the_start(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    story.step()
-    story.step("checker")
-    assert [node.payload.get("role") for node in story.snapshot.walk_chain()] == [
-        "checker",
-        "writer",
-        None,
-    ]
-
-
 def test_chain_through_what_is_no_step_is_damage(store: Store, clock: Callable[[], int]) -> None:
     story = Story(store, clock)
 

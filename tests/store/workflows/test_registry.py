@@ -77,15 +77,6 @@ def test_a_version_says_what_was_put(store: Store, clock: Callable[[], int]) -> 
     assert find_version(store, "löse-fall") == version
 
 
-def test_a_new_version_follows_the_one_that_was_seen(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    one = put(store, clock)
-    two = put(store, clock, one, source=b"two")
-    assert two.commit.parents == (one.commit.oid,)
-    assert [each.commit.oid for each in list_versions(store)] == [two.commit.oid, one.commit.oid]
-
-
 def test_a_removal_keeps_what_it_removes(store: Store, clock: Callable[[], int]) -> None:
     seen = put(store, clock, name="löse")
 
@@ -138,16 +129,6 @@ def test_versions_are_listed_by_name(store: Store, clock: Callable[[], int]) -> 
 def test_what_is_not_there_is_not_found(store: Store) -> None:
     assert find_version(store, "demo") is None
     assert list(list_versions(store)) == []
-
-
-def test_a_version_that_is_not_the_next_one_is_refused(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    seen = put(store, clock)
-    put(store, clock, seen)
-    with pytest.raises(WorkflowMoved, match="demo") as caught:
-        put(store, clock, seen)
-    assert caught.value.exit_status == 4
 
 
 def test_a_node_outside_the_closure_is_missed(store: Store, clock: Callable[[], int]) -> None:
