@@ -11,16 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands.at_work import (
-    BEGUN,
-    HANG,
-    RESULT,
-    begin,
-    end_all,
-    is_alive,
-    newest_attempt,
-    pids,
-)
+from commands.at_work import BEGUN, HANG, RESULT, begin, end_all, is_alive, newest_attempt, pids
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player

@@ -3,10 +3,7 @@ from pathlib import Path
 from commands.turns import begin_turn
 from commands.world import World
 
-from uwf_git.commands.agent_run.runs import (
-    forget_run,
-    list_finished_runs,
-)
+from uwf_git.commands.agent_run.runs import forget_run, list_finished_runs
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.run_dir import get_run_dir
 

@@ -1,13 +1,7 @@
 from typing import Any
 
 import pytest
-from cas_nodes import (
-    NOWHERE,
-    TWINS,
-    add_misnamed,
-    hand_over,
-    new_caller,
-)
+from cas_nodes import NOWHERE, TWINS, add_misnamed, hand_over, new_caller
 from fresh_store import fresh_store
 from refusing import refuses
 

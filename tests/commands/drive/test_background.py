@@ -13,11 +13,7 @@ from commands.world import World, fails
 from refusing import refuses
 
 from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.drive.background import (
-    Driver,
-    DriverRequest,
-    start_driver,
-)
+from uwf_git.commands.drive.background import Driver, DriverRequest, start_driver
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles

@@ -16,13 +16,7 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.stop import kill_thread, pause_thread
-from uwf_git.commands.inspect.logs import (
-    LogPiece,
-    LogRequest,
-    find_status,
-    follow_logs,
-    read_logs,
-)
+from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
 from uwf_git.commands.step.step_thread import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

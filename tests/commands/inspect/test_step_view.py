@@ -1,8 +1,6 @@
 from commands.world import World, says
 
-from uwf_git.commands.inspect.step_view import (
-    view_step,
-)
+from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.commands.turn.turn import StepFiles
 
 

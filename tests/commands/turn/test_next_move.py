@@ -10,12 +10,7 @@ from uwf_git.commands.control.steer import patch_thread, resume_thread
 from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.next_move import (
-    Advice,
-    NextMove,
-    advise,
-    find_next_move,
-)
+from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
 from uwf_git.model.names import ThreadId
 
 TWO_EACH = """\

@@ -4,16 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from commands.forging import (
-    add,
-    commits_of,
-    forge,
-    holds,
-    place,
-    run_by,
-    says,
-    tip_of,
-)
+from commands.forging import add, commits_of, forge, holds, place, run_by, says, tip_of
 from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, Story, signed
 
