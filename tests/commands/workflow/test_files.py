@@ -47,3 +47,16 @@ def test_large_file_is_read_only_up_to_the_limit(folder: Path) -> None:
     (folder / "large").write_bytes(b"x" * (3 * MAX_FILE_BYTES))
 
     assert len(read_below(str(folder), "large")) == MAX_FILE_BYTES + 1
+
+
+def test_folder_that_is_a_link_out_is_refused(folder: Path) -> None:
+    (folder / "up").symlink_to("..")
+
+    assert "leads out" in refused(folder, "up/secret")
+
+
+def test_links_in_a_circle_are_refused(folder: Path) -> None:
+    (folder / "one").symlink_to("two")
+    (folder / "two").symlink_to("one")
+
+    assert refused(folder, "one")

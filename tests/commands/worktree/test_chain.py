@@ -204,3 +204,12 @@ def test_a_branch_that_ends_leaves_the_branch_of_the_user_that_its_ref_leads_to(
     kill_thread(world.store, world.caller, one, reason="enough")
     assert git("rev-parse", "main", cwd=world.place) == head
     assert "one.new" in git("ls-tree", "--name-only", f"refs/uwf/work/{one}", cwd=world.place)
+
+
+def test_no_filter_that_an_agent_planted_runs(world: World, git: Git, chain: Chain) -> None:
+    ran = world.place.parent / "ran"
+    git("config", "filter.evil.clean", f"touch {ran}; cat", cwd=world.place)
+    (world.place / ".gitattributes").write_text("* filter=evil\n")
+    (world.place / "new").write_text("x")
+    chain.record("now", AFTER, None)
+    assert not ran.exists()
