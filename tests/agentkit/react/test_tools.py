@@ -1,5 +1,6 @@
 """The arguments that a model wrote for a tool."""
 
+import json
 import os
 import signal
 import threading
@@ -27,7 +28,6 @@ from uwf_git.agentkit.react.tools import (
     patch_file,
     read_file,
     run_shell,
-    write_file,
 )
 from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
 from uwf_git.errors import StoreDamaged
@@ -62,6 +62,8 @@ def test_value_that_is_no_whole_number_is_reported(value: Any) -> None:
         arguments(lines=value).whole("lines", 7, most=99)
 
 
+MADE_UP = Path(__file__).parent / "made_up" / "file_tools.json"
+
 FileTool = Callable[[WorkFolder, ToolArguments], str]
 
 
@@ -74,24 +76,26 @@ def run(tool: FileTool, place: Path, **values: Any) -> str:
     return tool(open_work_folder(str(place)), ToolArguments(tool.__name__, values))
 
 
-def test_a_file_is_read_as_it_stands(place: Path) -> None:
-    (place / "a").write_bytes(b"one\r\ntw\xc3\xb6\n\xff")
-    assert run(read_file, place, path="a") == "one\r\ntwö\n\ufffd"
+def test_file_tools_do_and_tell_what_they_ever_did(
+    tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    told: list[str] = []
+    for number, (case, asked) in enumerate(json.loads(MADE_UP.read_text()).items()):
+        place = tmp_path / str(number)
+        place.mkdir()
+        for name, content in asked["before"].items():
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_bytes(content.encode("latin-1"))
+        told.append(f"{case}\n")
+        for name, values in asked["calls"]:
+            outcome = call(toolbox(place), name, values)
+            text = json.dumps(outcome.text).replace(os.path.realpath(place), "PLACE")
+            told.append(f"    {name} {json.dumps(values)}\n")
+            told.append(f"        {'error: ' if outcome.is_error else ''}{text}\n")
+        left = [path for path in sorted(place.rglob("*")) if path.is_file()]
+        told += [f"    {path.relative_to(place)}: {path.read_bytes()!r}\n" for path in left]
 
-
-def test_an_empty_file_is_said_to_be_empty(place: Path) -> None:
-    (place / "a").write_text("")
-    assert run(read_file, place, path="a") == "(empty)"
-
-
-def test_lines_can_be_chosen_and_the_rest_is_reported(place: Path) -> None:
-    (place / "a").write_text("".join(f"line {n}\n" for n in range(1, 11)))
-    told = run(read_file, place, path="a", first_line=3, lines=2)
-    assert told == "line 3\nline 4\n[… the file goes on; first_line=5 gives more …]"
-    assert run(read_file, place, path="a", first_line=10) == "line 10\n"
-    assert run(read_file, place, path="a", first_line=12) == (
-        "(there is no line 12; the file has 10)"
-    )
+    golden("file_tools.txt", "".join(told))
 
 
 def test_a_long_file_comes_in_parts_that_can_be_put_together(place: Path) -> None:
@@ -112,49 +116,6 @@ def test_one_endless_line_is_cut(place: Path) -> None:
     assert told.endswith("[… line 1 is longer; first_line=2 skips the rest …]")
 
 
-def test_a_binary_file_is_not_shown(place: Path) -> None:
-    (place / "a").write_bytes(b"\x7fELF\0\0")
-    with pytest.raises(ToolFailed, match="a is no text, but 6 bytes"):
-        run(read_file, place, path="a")
-
-
-def test_a_file_is_written_and_replaced(place: Path) -> None:
-    assert run(write_file, place, path="d/a", content="one\ntwo") == (
-        "wrote the new file d/a, 2 lines"
-    )
-    assert run(write_file, place, path="d/a", content="") == "replaced d/a, 0 lines"
-    assert (place / "d" / "a").read_bytes() == b""
-
-
-def test_half_a_surrogate_is_not_written(place: Path) -> None:
-    with pytest.raises(ToolFailed, match="surrogate"):
-        run(write_file, place, path="a", content="\ud800")
-    assert not (place / "a").exists()
-
-
-def test_a_passage_is_replaced_and_nothing_else(place: Path) -> None:
-    (place / "a").write_bytes(b"one\r\ntwo\r\nthree\r\n")
-    assert run(patch_file, place, path="a", old="two\r\n", new="2\r\n") == "changed a at line 2"
-    assert (place / "a").read_bytes() == b"one\r\n2\r\nthree\r\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "told"),
-    [("x", "does not stand in a"), ("o", "stands 2 times in a"), ("", "`old` is empty")],
-)
-def test_a_passage_not_found_exactly_once_changes_nothing(place: Path, old: str, told: str) -> None:
-    (place / "a").write_text("one two\n")
-    with pytest.raises(ToolFailed, match=told):
-        run(patch_file, place, path="a", old=old, new="new")
-    assert (place / "a").read_text() == "one two\n"
-
-
-def test_what_is_no_text_is_not_patched(place: Path) -> None:
-    (place / "a").write_bytes(b"one \xff")
-    with pytest.raises(ToolFailed, match="not UTF-8"):
-        run(patch_file, place, path="a", old="one", new="two")
-
-
 @given(st.text("ab\n", max_size=20), st.text("ab\n", min_size=1, max_size=3), st.text("ab\n"))
 def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, new: str) -> None:
     place = Path.home()
@@ -165,14 +126,6 @@ def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, n
     else:
         with pytest.raises(ToolFailed):
             run(patch_file, place, path="a", old=old, new=new)
-
-
-def test_files_are_listed(place: Path) -> None:
-    assert run(list_files, place) == "(empty)"
-    (place / "d").mkdir()
-    (place / "d" / "a").write_text("")
-    assert run(list_files, place) == "d/\nd/a"
-    assert run(list_files, place, path="d", depth=1) == "a"
 
 
 def test_a_very_long_list_is_cut(place: Path) -> None:
@@ -334,25 +287,6 @@ def test_without_a_shell_and_a_thread_there_are_file_tools_alone(tmp_path: Path)
     told = call(box, "shell", {"command": "id"})
     names = "read_file, write_file, patch_file, list_files"
     assert told == ToolResult("c", f"there is no tool 'shell', only {names}", is_error=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
-        ("read_file", None, "the arguments of read_file are no JSON object"),
-        ("read_file", {}, "read_file needs a text in 'path'"),
-        ("read_file", {"path": "none"}, "none: no such file or directory"),
-        ("read_file", {"path": "x" * 300}, f"{'x' * 300}: file name too long"),
-        ("read_file", {"path": "../x"}, "../x is not in the work directory, {root}"),
-        ("list_files", {"path": "none"}, "{root}/none: no such file or directory"),
-    ],
-)
-def test_a_call_that_fails_tells_why(
-    tmp_path: Path, name: str, arguments: dict[str, Any] | None, told: str
-) -> None:
-    outcome = call(toolbox(tmp_path), name, arguments)
-    root = os.path.realpath(tmp_path)
-    assert outcome == ToolResult("c", told.replace("{root}", root), is_error=True)
 
 
 def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
