@@ -67,7 +67,7 @@ class OutputFile:
 
 
 def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
-    """Create the empty file *path* in place of an older file; *reserved_bytes*: `reserve`."""
+    """Create the empty file *path* in place of an older file; see `reserve` for the bytes."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.

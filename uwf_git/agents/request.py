@@ -77,13 +77,12 @@ class AgentRequest(NamedTuple):
 
 class AgentRun(NamedTuple):
     outcome: RunOutcome
-    """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: done."""
+    """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: work done."""
 
     exit_code: int | None
     """128 + n if signal n ended the agent; None if there is none, since we killed it."""
 
     stdout: bytes
-    """At most the request's limit."""
 
     stderr: bytes
     """The end of it, where the reasons are."""

@@ -58,10 +58,8 @@ class FlowWords:
     prompt: str
     depth: int
     items: Mapping[str, Any] = field(default_factory=dict)
-    """The items of the maps around, by their names."""
 
     flow: Flow | None = None
-    """The flow, if a loop of it may have items."""
 
     _asked: "_Asked" = field(default_factory=_Asked, compare=False, repr=False)
 

@@ -517,7 +517,6 @@ class Fingerprint(NamedTuple):
     """In bytes."""
 
     digest: str
-    """Its salted hash."""
 
 
 class Fingerprints(NamedTuple):

@@ -95,7 +95,6 @@ class Waiting(NamedTuple):
     """What a thread waits for before its next step."""
 
     role: str
-    """The role whose turn it is."""
 
     until: int | None = None
     """When the agent's limit ends, in ms since 1970; None: the thread waits for a person."""
@@ -122,7 +121,6 @@ class Try(NamedTuple):
     """A try at a node whose work another agent verifies: work, checks and verdict."""
 
     at: str
-    """The place of the node."""
 
     number: int = 1
     """Which try it is, from 1; a ``retry`` begins anew."""
@@ -149,7 +147,6 @@ class ThreadState(NamedTuple):
     """The position in the graph: the role of the newest step."""
 
     depth: int = 0
-    """The number of steps."""
 
     state: Mapping[str, Any] = _NOTHING
     visits: Mapping[str, int] = _NOTHING

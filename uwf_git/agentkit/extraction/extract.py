@@ -47,7 +47,6 @@ class NoMeta(AgentFailed):
         )
         self.problem = problem
         self.text = text
-        """The whole answer."""
 
         self.usage: Mapping[str, Any] = usage or {}
         """What it cost, as far as known."""
@@ -62,7 +61,6 @@ class Extracted:
     """The answer, without its fields if they were at the beginning."""
 
     rung: Rung
-    """Where the fields were."""
 
 
 def extract_meta(text: str, schema: dict[str, Any] | bool) -> Extracted:  # noqa: FBT001 (true is a schema, no switch)

@@ -23,10 +23,8 @@ _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 class Initialized(NamedTuple):
     store: Store
     created: bool
-    """Whether there was no repository before."""
 
     is_adopted: bool = False
-    """Whether a repository that was there became a store."""
 
 
 def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initialized:
@@ -96,7 +94,6 @@ _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 class Shared(NamedTuple):
     store: Store
     created: bool
-    """Whether there was no repository before."""
 
     hooks: list[str]
 

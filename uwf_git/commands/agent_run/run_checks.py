@@ -96,7 +96,10 @@ class _Checked(NamedTuple):
 
 
 def require_programs(turn: Turn) -> None:
-    """Check that the programs of checks exist before the agent is paid; a path it may yet make."""
+    """Check that the programs of checks exist before the agent is paid.
+
+    A program that is a path may be what the agent is to make.
+    """
     path = _search_path(turn)
     for command in turn.asked.checks:
         program = split_command(command)[0]

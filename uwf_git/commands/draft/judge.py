@@ -226,7 +226,6 @@ class Judgement(NamedTuple):
 
     problems: tuple[Problem, ...]
     name: str = ""
-    """The name of the workflow, if it has no problem."""
 
     roles: tuple[str, ...] = ()
 

@@ -208,7 +208,6 @@ class JournalReader:
         # Read, and not yet taken.
         self._lines: list[Line] = []
         self.heads: dict[ThreadId, Oid] = {}
-        """The newest commit of each thread in the journal."""
 
         self.entered: set[Oid] = set()
         """The commits after which the journal has an ``enter`` line."""

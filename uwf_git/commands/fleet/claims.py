@@ -169,9 +169,9 @@ class Keeper:
     def take(
         self, thread: ThreadId, *, over: Oid | None = None, on_moved: Callable[[], None]
     ) -> Held:
-        """Claim *thread*, *over* a dead claim, or when one that is there proves dead.
+        """Claim *thread*, *over* a dead claim or once a claim there proves dead.
 
-        *on_moved* is called, in another thread of Python, when the thread moves at the hub.
+        Another Python thread calls *on_moved* when the thread moves at the hub.
         """
         watch = Watch(self._ttl_s)
         first: Oid | None = None

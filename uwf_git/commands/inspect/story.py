@@ -56,7 +56,6 @@ _COPIED = ("session", "rung", "exitCode")
 _PLAYED = {"step", "answer"}
 
 _PARTS = {"branches", "entries", "content", "prompt", "log"}
-"""The fields in which an entry may have problems."""
 
 
 class Telling(NamedTuple):

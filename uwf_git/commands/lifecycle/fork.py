@@ -184,7 +184,6 @@ class Forked(NamedTuple):
     depth: int
     forked_from: ThreadId
     at: Oid
-    """The newest commit that both threads share."""
 
     follows: str | None = None
     """The remote whose history the forked thread adopted; None if it stays as it was."""

@@ -43,7 +43,6 @@ def empty_prompt() -> Refused:
 
 class StartRequest(NamedTuple):
     workflow: str
-    """A name or a hash."""
 
     prompt: str | None
     """What is to be done; None: a flow has its description."""

@@ -24,7 +24,6 @@ from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
 from uwf_git.store.workflows.registry import list_names, list_shipped
 
 Agent = dict[str, Any]
-"""An AgentConfig payload."""
 
 PERSON_AGENT: Agent = {"command": PERSON}
 

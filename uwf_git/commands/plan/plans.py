@@ -216,7 +216,10 @@ def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
 def prepare_plans(
     store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
 ) -> None:
-    """Check that plans may begin in *workdir*, *has_plans*: as they are; make folders."""
+    """Check that plans may begin in *workdir*, and make their folders.
+
+    With *has_plans* the plan files that lie there are to be carried out as they are.
+    """
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
         thread = found.record.thread

@@ -133,10 +133,8 @@ def label_branch(container: Container, number: int) -> str:
 
 class Asked(NamedTuple):
     items: Sequence[Any] = ()
-    """Of a map: what its list holds."""
 
     prompt: str = ""
-    """Of a workflow: its prompt."""
 
     state: Mapping[str, Any] | None = None
     """Of a workflow: the state that it begins with; None: its own."""
@@ -339,7 +337,6 @@ class Ending(NamedTuple):
 
     meta: Any
     state: Mapping[str, Any]
-    """The thread's state after the merge."""
 
     is_role: bool = False
     """The container is a role of a graph, which took its step so."""

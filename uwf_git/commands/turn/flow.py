@@ -40,10 +40,8 @@ class FlowPlace(NamedTuple):
     """Where the thread begins, if it is a branch."""
 
     snapshot: Snapshot
-    """The commit whose state its templates read."""
 
     present: ThreadState
-    """The thread's state there."""
 
     @property
     def node(self) -> FlowNode:
@@ -126,7 +124,7 @@ class FlowPlace(NamedTuple):
             place = parent(place)
 
     def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
-        """Return *field* of the nearest node around that has it, other than null."""
+        """Return *field* of the nearest node around that has it; null counts as absent."""
         for node in self._around:
             found = node.fields.get(field)
             if isinstance(found, str):

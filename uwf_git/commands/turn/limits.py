@@ -94,7 +94,7 @@ class Spending(NamedTuple):
 
 
 def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spending:
-    """Return the limits for a thread, and what it, also by branches joined or here, has spent."""
+    """Return the limits of the thread at *snapshot*, and what was spent of them here."""
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
     steps = sum(at_root.visits.values())

@@ -98,10 +98,8 @@ class StepFiles(NamedTuple):
     """What an agent left in files beside its reply."""
 
     prompt: str = ""
-    """The prompt that it sent to its model."""
 
     trace: Mapping[str, Any] | None = None
-    """The payload of a Trace node."""
 
     kind: str | None = None
     """The kind of its failure, in its own word."""

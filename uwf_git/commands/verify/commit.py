@@ -52,7 +52,6 @@ class Point(NamedTuple):
     """The top of its tree: the 20 bytes of each id."""
 
     now: bytes | None
-    """The content of its now.json."""
 
     state: ThreadState | None
     """What that says; None if it is not read yet, or cannot be."""

@@ -31,7 +31,6 @@ class History(NamedTuple):
     """Why the walk stopped before the beginning; None if it did not."""
 
     forks: dict[Oid, ThreadId | None]
-    """The thread that each fork commit names."""
 
     beginnings: list[ThreadId | None]
     """The thread that the oldest commit of each thread on the way names, newest first."""
@@ -82,7 +81,7 @@ def check_end(
     known: Oid | None,
     hints: tuple[str, str],
 ) -> Iterator[Finding]:
-    """Check that *history* reaches its beginning or *known*; *hints*: it breaks off, is another."""
+    """Check that *history* reaches its start or *known*; *hints*: for a gap, for another."""
     (ref, tip), damage = target, history.damage
     if damage is not None:
         oid = damage.facts.get("commit") or damage.facts.get("object")

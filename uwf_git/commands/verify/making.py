@@ -75,7 +75,6 @@ class Making(NamedTuple):
     view: CommitView
     record: TransitionRecord
     start: bytes
-    """The blob of its start.json."""
 
     before: Standing | None
     """Where the thread stood before; None if that cannot be read, or there is nothing before."""

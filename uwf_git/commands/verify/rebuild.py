@@ -39,7 +39,6 @@ class Made(NamedTuple):
     """``name <email>``; None: that of the committer."""
 
     now: bytes
-    """The content of now.json."""
 
 
 def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
@@ -123,7 +122,10 @@ def _json(value: Any) -> str:
 
 
 def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> str | None:
-    """Return what is wrong with the author; *expected* acted, None: the committer. None: right."""
+    """Return what is wrong with the author, or None.
+
+    *expected* is the identity of the role and program that acted; None: the committer acted.
+    """
     author, committer = commit.author, commit.committer
     right = committer.identity if expected is None else expected
     if author.identity != right:

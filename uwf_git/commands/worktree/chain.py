@@ -66,7 +66,6 @@ class Tip(NamedTuple):
     commit: str
     tree: str
     head: str | None
-    """The commit of HEAD when it was made."""
 
     left_out: tuple[str, ...] = ()
     is_made: bool = True
@@ -276,7 +275,10 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 def find_chain(
     store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
 ) -> Chain | None:
-    """Return the chain of *thread* in its work directory, *is_reading* also the outermost's."""
+    """Return the chain of *thread* in its work directory; None outside of repositories.
+
+    *is_reading*: the outermost thread's directory will do where its own is gone.
+    """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
         head = find_head(store, thread)

@@ -143,7 +143,10 @@ def commit_tree(
 
 
 def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None:
-    """Let *ref* name *commit* if it named *old* ("": nothing); never a branch that it leads to."""
+    """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
+
+    An agent may have made the ref lead to a branch of the user, which stays where it is.
+    """
     git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
 
 

@@ -90,7 +90,6 @@ Marks: TypeAlias = Mapping[str, Mark]
 
 class ThreadMarks(NamedTuple):
     headline: str
-    """One line: which thread, and how it stands."""
 
     marks: Marks
 

@@ -61,7 +61,6 @@ class Addition(NamedTuple):
     """All nodes of the flow; None if the workflow is a graph."""
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file."""
 
 
 def read_addition(

@@ -37,7 +37,6 @@ class GraphReading:
     """A graph as far as it could be read, with the places of its entries."""
 
     path: DocumentPath
-    """The place of the list of entries."""
 
     entries: dict[str, list[Transition]] = field(default_factory=dict)
     places: dict[str, DocumentPath] = field(default_factory=dict)
@@ -47,7 +46,6 @@ class GraphReading:
     """True if every name could be read, so that its routes can be checked."""
 
     ways: dict[str, list[DocumentPath]] = field(default_factory=dict)
-    """The places of the transitions of each name."""
 
 
 def read_graph(

@@ -40,7 +40,6 @@ ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workf
 
 class RolesFile(NamedTuple):
     name: str = ""
-    """The name of its workflow."""
 
     find_used: FindUsed | None = None
     """Finds a workflow that plays a role; None: in a flow, a node does that."""

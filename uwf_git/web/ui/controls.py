@@ -62,7 +62,6 @@ def run(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
 
 def patch(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Change the state by a JSON merge patch."""
     check_names(body, "patch", "reason", "go")
     task.update_state(_take_object(body, "patch"), take_text(body, "reason"))
     return task
@@ -169,7 +168,7 @@ def check_go(body: Body) -> bool:
 
 
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
-    """Return what was recorded; start a driver first if *body* asks for it; a refusal is told."""
+    """Return what was recorded and, if *body* asks for a driver, whether it started."""
     if not check_go(body):
         return tell_drive(site, task)
     try:
