@@ -129,7 +129,7 @@ def open_left_file(path: str, *, follows_links: bool = False) -> OutputFile:
     return file
 
 
-# Files below a directory: neither a path nor a link leads out of it, also one made meanwhile.
+# Files below a directory: no path or link leads out of the directory, also no link made meanwhile.
 #
 # A path is resolved first, then walked part by part without following links.
 

@@ -80,12 +80,12 @@ class AgentRun(NamedTuple):
     """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: work done."""
 
     exit_code: int | None
-    """128 + n if signal n ended the agent; None if there is none, since we killed it."""
+    """128 + n if signal n ended the agent; None if we killed the agent."""
 
     stdout: bytes
 
     stderr: bytes
-    """The end of it, where the reasons are."""
+    """The end of the log, where the reasons are."""
 
     started_ms: int
     """Milliseconds since 1970."""

@@ -125,7 +125,7 @@ class TransitionFacts(NamedTuple):
     """Of a split or join of branches that run at once: what is told of each."""
 
     is_branch: bool = False
-    """Whether the thread is a branch of another one."""
+    """Whether the thread is a branch of another thread."""
 
     turn: TurnStarted | None = None
     """The turn that it ended, or that it began for a person."""

@@ -133,7 +133,7 @@ class FlowWords:
     def find_timeout_ms(
         self, node: FlowNode, template: Any, iteration: int, at: Position
     ) -> float | None:
-        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none."""
+        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: no timeout."""
         value = self.fill(template, iteration, at)
         if value is None:
             return None

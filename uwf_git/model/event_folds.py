@@ -56,7 +56,7 @@ class Joined(NamedTuple):
 
 
 Verdict: TypeAlias = Literal["due", "accepted", "rejected", "unknown"]
-"""The work is done and its verdict due; what the verdict is; one that only its engine knows."""
+"""The work is done and its verdict due; what the verdict is; a verdict known to its engine."""
 
 
 class Cause(NamedTuple):

@@ -123,7 +123,7 @@ RULES: Mapping[Event, EventRule] = {
         after="split", leads_to="ready", fold=folds.after_join,
         carries="cause", steps=1, parents=None, is_derived=True, has_place=True,
     ),
-    # A thread begins on a commit of another one.
+    # A thread begins on a commit of another thread.
     "fork": EventRule(
         after=_ANY, leads_to="ready", fold=folds.after_fork,
         carries="forked_from", tells="start",

@@ -187,7 +187,7 @@ class ThreadState(NamedTuple):
     """The branches that are not joined yet."""
 
     tried: Try | None = None
-    """The try that is not over; None if no work of it is done yet."""
+    """The try that is not over; None before its first work is done."""
 
     def begin_tries(self, at: str | None) -> "ThreadState":
         """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
@@ -382,7 +382,7 @@ Action = Literal["pause", "resume", "retry", "patch", "amend", "append", "poke"]
 
 
 def keep_reason(text: str) -> str:
-    """Return a person's reason as it is recorded: white space alone is none."""
+    """Return a person's reason as it is recorded: white space alone is no reason."""
     return text if text.strip() else ""
 
 

@@ -54,7 +54,7 @@ class NoMeta(AgentFailed):
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The fields of an answer, and the rest of it."""
+    """The fields of an answer, and the rest of the answer."""
 
     meta: Any
     content: str

@@ -74,7 +74,7 @@ class CommandAdapter(NamedTuple):
 
     resumes: bool = False
     tell: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] | None = None
-    """Read from one of its records what the live log shows of it; None: it prints a text."""
+    """Read from one of its records what the live log shows; None: it prints a text."""
 
     environ: tuple[str, ...] = ()
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""

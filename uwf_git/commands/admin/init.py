@@ -82,7 +82,7 @@ def _has_other_files(path: str) -> bool:
 # Nothing changes before the hooks are known to be installable; existing settings stay.
 
 _HIDE = "transfer.hideRefs"
-# Refs of one store alone; and, hidden in a new store, refs that make git show another commit.
+# Refs of one store alone; and, hidden in a new store, refs by which git shows another commit.
 _LOCAL_REFS, _REPLACEMENTS = "refs/uwf", "refs/replace"
 
 _AS_A_GROUP = GitConfig({NAME.lower(): ["group"]})

@@ -202,7 +202,7 @@ class JournalReader:
         self._watch = RefWatch(store)
         self._name = ""
         self._end = 0
-        # The tips that were examined, though the journal has another one for the thread.
+        # The tips that were examined, though the journal has another tip for the thread.
         self._examined: dict[ThreadId, Oid] = {}
         self._reported: set[str] = set()
         # Read, and not yet taken.

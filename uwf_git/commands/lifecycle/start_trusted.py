@@ -60,7 +60,7 @@ def list_startable(store: Store) -> list[dict[str, Any]]:
 
 
 def find_startable(store: Store, name: str) -> FoundWorkflow:
-    """Find a registered workflow, else one that comes with uwf; never a file of the project."""
+    """Find a registered workflow, else a shipped workflow; never a file of the project."""
     if name not in list_names(store) and any(file.name == name for file in list_shipped()):
         return find_shipped_workflow(store, name)
     return find_workflow(store, name)

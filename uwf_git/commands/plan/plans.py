@@ -129,7 +129,7 @@ class Views:
         where: Mapping[str, Any],
         settings: PlanSettings = DEFAULTS,
     ) -> None:
-        """Keep views in *workdir*; *where* is that of the state file (phases.py)."""
+        """Keep views in *workdir*; *where* is for the state file (phases.py)."""
         self._store, self._workdir, self._settings = store, workdir, settings
         self.where = dict(where)
         """What the next update writes of who drives, and where that listens."""
@@ -310,7 +310,7 @@ def _check_no_link(workdir: str, folder: str) -> None:
 
 
 def _is_plain_file(workdir: str, path: str) -> bool:
-    """Check whether *path* is a regular file there; a link is none."""
+    """Check whether *path* is a regular file there, and no link."""
     _check_no_link(workdir, os.path.dirname(path))
     try:
         return stat.S_ISREG(os.lstat(os.path.join(workdir, path)).st_mode)

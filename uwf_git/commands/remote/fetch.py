@@ -477,7 +477,7 @@ def _arrivals(store: Store, moved: dict[ThreadId, Sides]) -> Iterator[Arrival]:
             yield Arrival(thread, known, tip, archived=sides.there_archived is not None)
 
 
-# `uwf clone`: make a new store with everything that another one shares.
+# `uwf clone`: make a new store with everything that another store shares.
 
 ORIGIN = "origin"
 

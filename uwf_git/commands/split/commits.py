@@ -97,7 +97,7 @@ def read_flow(snapshot: Snapshot, workflow: Workflow) -> Flow | None:
 
 
 def read_entry(snapshot: Snapshot) -> Position | None:
-    """Return where the thread begins in its flow, if it is a branch of one."""
+    """Return where the thread begins in its flow, if it is a branch of a flow."""
     entry = snapshot.get_start().payload.get("entry")
     return None if entry is None else parse_position(entry)
 
@@ -122,7 +122,7 @@ def find_container(snapshot: Snapshot, at: str) -> Container:
 
 
 def label_branch(container: Container, number: int) -> str:
-    """Return the name of a branch for people: that of its node, or of the container."""
+    """Return the name of a branch for people: its node's name, or the container's."""
     if container.kind == "parallel" and container.flow is not None:
         return container.flow.nodes[f"{container.place}/{number}"].label
     return container.label

@@ -84,7 +84,7 @@ class FlowPlace(NamedTuple):
         return "accepted" if is_accepted else "rejected"
 
     def takes_anything(self, snapshot: Snapshot) -> bool:
-        """Return whether the role of this agent asks for nothing, as one that no file describes."""
+        """Return whether the role of this agent asks for nothing, as without a description."""
         workflow = get_workflow(snapshot, snapshot.record.workflow)
         role = get_role(snapshot, workflow.roles[self.role])
         return snapshot.get_node(role.output_schema).payload is True

@@ -87,7 +87,7 @@ def tell_cut_short(
 
 class Spending(NamedTuple):
     thread: ThreadId
-    """Whose limits they are: the thread's own, or those of the one that it is a branch of."""
+    """Whose limits they are: the thread's own, or its trunk's."""
 
     present: ThreadState
     """That thread's state, with what its branches spent; ``depth`` counts all steps."""

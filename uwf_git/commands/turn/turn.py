@@ -146,7 +146,7 @@ class Played(NamedTuple):
 
 
 Player = Callable[[Turn], Played]
-"""Plays a turn, or runs the checks of one that was answered. If it raises, nothing is recorded."""
+"""Plays a turn, or runs the checks of an answered turn. If it raises, nothing is recorded."""
 
 
 class ThreadResult(NamedTuple):

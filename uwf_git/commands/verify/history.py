@@ -16,7 +16,7 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 from uwf_git.store.threads.message import parse_thread_message
 
 _FORK = b"\nUwf-Event: fork\n"
-# Of a branch, whose thread begins at a commit of another one.
+# Of a branch, whose thread begins at a commit of another thread.
 _START = b"\nUwf-Event: start\n"
 
 
@@ -25,7 +25,7 @@ class History(NamedTuple):
     """The newest first."""
 
     behind: Oid | None
-    """The trusted commit before the oldest of them; None if there is none."""
+    """The trusted commit before the oldest of them, or None."""
 
     damage: StoreDamaged | None
     """Why the walk stopped before the beginning; None if it did not."""

@@ -36,7 +36,7 @@ class Made(NamedTuple):
     standing: Standing
     words: Words
     author: bytes | None
-    """``name <email>``; None: that of the committer."""
+    """``name <email>``; None: the committer's."""
 
     now: bytes
 
@@ -61,7 +61,7 @@ def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Ite
 
 
 def list_wrong(message: bytes, expected: bytes) -> Iterator[str]:
-    """List how *message* differs from the one that it must be; nothing if it does not."""
+    """List how *message* differs from the message that it must be."""
     if message != expected:
         wrong = [*_list_trailers(message, expected), *_list_words(message, expected)]
         yield from wrong or ["its message is not written as uwf writes it"]

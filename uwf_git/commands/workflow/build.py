@@ -312,7 +312,7 @@ class PutWorkflow(NamedTuple):
     changed: bool
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file, by line; *file* is that of an included file."""
+    """What may be a mistake in the file, by line; *file* names an included file."""
 
 
 def put_workflow(

@@ -44,7 +44,7 @@ _LEFT_OUT = "    left out: "
 _HEAD = "Uwf-Head: "
 
 HasKey: TypeAlias = Callable[[bytes], bool] | None
-"""Whether the content of a file has a key of the agent's environment in it; None: there is none."""
+"""Whether the content of a file has a key of the agent's environment; None: there is no key."""
 
 _HIDDEN = "not told"
 _KEY = "it has a key of the environment in it"
@@ -72,7 +72,7 @@ class Tip(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A commit of a chain; that of a person has no thread and no turn."""
+    """A commit of a chain; a person's commit has no thread and no turn."""
 
     commit: str
     thread: str

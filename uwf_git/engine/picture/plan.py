@@ -293,7 +293,7 @@ class _Planner:
         )
 
     def _beside(self, node: FlowNode) -> Iterator[Block]:
-        """Yield the blocks of branches; many of one player are one block, where the first is."""
+        """Yield the blocks of branches; many of one player are one block."""
         places = self._flow.children(node.place)
         by_player: dict[str, list[str]] = {}
         for place in places:

@@ -1,6 +1,6 @@
 """The controls of a thread. Each records one event; with `go` a driver is started after it.
 
-Nothing here trusts a command: a driver that would run one that is not trusted is refused, as
+Nothing here trusts a command: a driver that would run an untrusted command is refused, as
 `uwf thread run` is, with what to type.
 """
 
