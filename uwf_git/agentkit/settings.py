@@ -32,7 +32,6 @@ KEYS: dict[str, str] = {
     "silence": "the most seconds in which it may print nothing",
     "resume": "visits: resume the conversation of the role's last turn",
 }
-"""The settings of all adapters, each with its meaning."""
 
 _HARMLESS = frozenset(
     {

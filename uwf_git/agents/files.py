@@ -67,7 +67,7 @@ class OutputFile:
 
 
 def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:
-    """Create the empty file *path* in place of an older file; *reserved_bytes*: `reserve`."""
+    """Create the empty file *path* in place of an older file; see `reserve` for the bytes."""
     with suppress(FileNotFoundError):
         os.unlink(path)
     # Scripts truncate at /dev/stdout and /dev/stderr; without O_APPEND that would leave a hole.
@@ -129,7 +129,7 @@ def open_left_file(path: str, *, follows_links: bool = False) -> OutputFile:
     return file
 
 
-# Files below a directory: neither a path nor a link leads out of it, also one made meanwhile.
+# Files below a directory: no path or link leads out of the directory, also no link made meanwhile.
 #
 # A path is resolved first, then walked part by part without following links.
 

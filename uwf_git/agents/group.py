@@ -1,4 +1,4 @@
-"""Process groups: signal all of one, wait for its end, and what is left behind."""
+"""Process groups: signal a whole group, wait for its end, and what is left behind."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def deferred_signals(noted: list[int]) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if action is None else action)
 
 
-# Cancel the work of one thread of Python from another one: Ctrl-C reaches only the main thread.
+# Cancel the work of one thread of Python from another: Ctrl-C reaches only the main thread.
 
 Result = TypeVar("Result")
 
@@ -85,7 +85,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
         check_cancelled()
 
 
-# Process groups: signal all of one, and wait until it has ended.
+# Process groups: signal a whole group, and wait until the group has ended.
 #
 # A group is signalled only while its id cannot be reused: while its leader is not reaped, or
 # while any member lives.
@@ -94,7 +94,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
 _FIRST_TICK_S = 0.001
 _LONGEST_TICK_S = 0.01
 
-# The kernel may still tear down a killed process; one that takes longer hangs there.
+# The kernel may still tear down a killed process; a process that takes longer hangs there.
 _TEAR_DOWN_S = 2.0
 
 
@@ -222,7 +222,7 @@ def name_left(group: int) -> tuple[str, ...]:
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK_S = 0.01
 
-# The kernel may still tear down a killed process; one that takes longer hangs there.
+# The kernel may still tear down a killed process; a process that takes longer hangs there.
 
 
 class Orphans:

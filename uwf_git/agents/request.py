@@ -77,16 +77,15 @@ class AgentRequest(NamedTuple):
 
 class AgentRun(NamedTuple):
     outcome: RunOutcome
-    """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: done."""
+    """``exited`` says nothing about the answer; ``lost``: no status; ``dismissed``: work done."""
 
     exit_code: int | None
-    """128 + n if signal n ended the agent; None if there is none, since we killed it."""
+    """128 + n if signal n ended the agent; None if we killed the agent."""
 
     stdout: bytes
-    """At most the request's limit."""
 
     stderr: bytes
-    """The end of it, where the reasons are."""
+    """The end of the log, where the reasons are."""
 
     started_ms: int
     """Milliseconds since 1970."""

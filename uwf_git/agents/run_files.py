@@ -233,7 +233,7 @@ IsHeld = Callable[[], bool]
 _FIRST_TICK_S = 0.005
 _LONGEST_TICK_S = 0.05
 
-# The kernel may still tear down a killed process; one that takes longer hangs there.
+# The kernel may still tear down a killed process; a process that takes longer hangs there.
 _TEAR_DOWN_S = 2.0
 
 

@@ -12,7 +12,6 @@ _APART = {*_GROWING, "flow", "moderator"}
 
 class Rules(NamedTuple):
     payload: Mapping[str, Any]
-    """That of its Workflow node."""
 
     flow: Flow | None
     graph: Graph | None

@@ -103,13 +103,11 @@ class TurnStarted(NamedTuple):
     """Which attempt at the turn this is, from 1."""
 
     at: str | None = None
-    """Its place in a flow."""
 
     passes: Sequence[LoopPass] = ()
     """The passes that begin with it, the outermost first."""
 
     state: Mapping[str, Any] | None = None
-    """The thread's state as it begins, if requested."""
 
 
 class TransitionFacts(NamedTuple):
@@ -127,7 +125,7 @@ class TransitionFacts(NamedTuple):
     """Of a split or join of branches that run at once: what is told of each."""
 
     is_branch: bool = False
-    """Whether the thread is a branch of another one."""
+    """Whether the thread is a branch of another thread."""
 
     turn: TurnStarted | None = None
     """The turn that it ended, or that it began for a person."""
@@ -147,7 +145,6 @@ class TransitionFacts(NamedTuple):
     """Further fields of the payload of its ``workflow:`` event."""
 
     state: Mapping[str, Any] | None = None
-    """The thread's state after it, if requested."""
 
 
 def build_events(happened: TransitionFacts) -> list[dict[str, Any]]:

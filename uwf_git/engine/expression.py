@@ -39,7 +39,7 @@ RECURSION = 500
 """How deep its evaluation may recurse. A function call takes about four levels."""
 
 FORBIDDEN = frozenset({"now", "millis", "random", "shuffle", "eval"})
-"""Functions whose result varies, and the one that could hide their names."""
+"""Functions whose result varies, and the function that could hide their names."""
 
 # Each character is at most one token, parsed once and processed once.
 _PARSER_STEPS = 2 * SOURCE_BYTES

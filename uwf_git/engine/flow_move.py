@@ -17,7 +17,7 @@ from uwf_git.model.flow import (
 )
 from uwf_git.model.thread import ThreadState
 
-# Whether a thread that stands in one flow can go on in another one.
+# Whether a thread that stands in one flow can go on in another flow.
 #
 # It can if every place on its way is of the same kind there, and has the same agent or label at
 # its end. Conditions, bounds and what comes later may differ: that is what a change is for.
@@ -124,7 +124,7 @@ class LoopExhausted(Refused):
 
 
 def place_gone(at: Position) -> Refused:
-    """Tell that the flow has no such place: another one took its place meanwhile."""
+    """Tell that the flow has no such place: another flow took its place meanwhile."""
     return Refused(
         f"the flow has no place {at}, where the thread stands",
         code="no-such-place",

@@ -58,10 +58,8 @@ class FlowWords:
     prompt: str
     depth: int
     items: Mapping[str, Any] = field(default_factory=dict)
-    """The items of the maps around, by their names."""
 
     flow: Flow | None = None
-    """The flow, if a loop of it may have items."""
 
     _asked: "_Asked" = field(default_factory=_Asked, compare=False, repr=False)
 
@@ -135,7 +133,7 @@ class FlowWords:
     def find_timeout_ms(
         self, node: FlowNode, template: Any, iteration: int, at: Position
     ) -> float | None:
-        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: there is none."""
+        """Return *template*, a ``timeout`` of *node*, for an agent at *at*; None: no timeout."""
         value = self.fill(template, iteration, at)
         if value is None:
             return None

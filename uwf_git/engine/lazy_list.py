@@ -75,7 +75,7 @@ class LazyList(list[Item]):
     def index(
         self, item: Item, start: SupportsIndex = 0, stop: SupportsIndex | None = None, /
     ) -> int:
-        """Return the place of the first item that equals *item*; raise ValueError if none does."""
+        """Return the place of the first item that equals *item*, or raise ValueError."""
         for place in range(len(self))[start:stop]:
             if self[place] == item:
                 return place

@@ -32,14 +32,12 @@ _LONGEST_SEARCHED = 64 * 1024
 
 class ThreadEntry(NamedTuple):
     title: str
-    """The text of the heading, on one line."""
 
     facts: tuple[str, ...] = ()
     """Small print below it, as Markdown (``inline_text`` converts any text)."""
 
     meta: Any = None
     text: str = ""
-    """The text of an agent or a person."""
 
 
 def render_document(

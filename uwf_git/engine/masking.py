@@ -117,7 +117,7 @@ def find_forms(secrets: tuple[str, ...]) -> frozenset[bytes]:
     """Return what to find in the readings of a text, ``as_form``: *secrets*, in base64 too."""
     forms: set[bytes] = set()
     for secret in secrets:
-        # A variable need not be UTF-8; what is no text of it shows as U+FFFD in a reply.
+        # A variable need not be UTF-8; bytes that are no text show as U+FFFD in a reply.
         data = secret.encode(errors="surrogateescape")
         escaped, replaced = secret.encode(errors="surrogatepass"), data.decode(errors="replace")
         forms |= {data, escaped, replaced.encode(), *_in_base64(data)}
@@ -197,7 +197,7 @@ def _place(point: Span, begin: int, end: int, read_end: int) -> int:
 
 
 def _in_base64(data: bytes) -> set[bytes]:
-    """Return what encodes *data* wherever it stands in a text, and at the end of one."""
+    """Return what encodes *data* wherever it stands in a text, and at the end of a text."""
     forms = set()
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data)
@@ -325,7 +325,7 @@ def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
     # A line that has ended is not held back.
     begun = find_spans(output, lambda reading: _find_begun(reading, forms), joined=False)
     place = begun[0][0] if begun else len(output)
-    # Cut in two, a secret in which another one may begin would be found in neither part.
+    # Cut in two, a secret in which another secret may begin would be found in neither part.
     for start, end in reversed(find_spans(output, _finder(secrets))):
         if start < place < end:
             place = start
@@ -333,7 +333,7 @@ def find_unsettled(output: bytes, secrets: Sequence[str]) -> int:
 
 
 def _find_begun(reading: bytes, forms: Collection[bytes]) -> Iterator[Span]:
-    """Yield from where on *reading* may be the beginning of one of *forms*."""
+    """Yield from where on *reading* may be the beginning of a form."""
     whole = as_form(cut_half(reading))
     if len(whole) < len(reading):
         yield len(whole), len(reading)
@@ -517,7 +517,6 @@ class Fingerprint(NamedTuple):
     """In bytes."""
 
     digest: str
-    """Its salted hash."""
 
 
 class Fingerprints(NamedTuple):
@@ -530,7 +529,7 @@ class Fingerprints(NamedTuple):
 
 
 def take_fingerprints(secrets: Sequence[str], salt: bytes) -> Fingerprints:
-    """Return the fingerprints of *secrets*; one that is too short has none."""
+    """Return the fingerprints of *secrets*; a secret that is too short has no fingerprint."""
     values = (secret.encode(errors="surrogateescape") for secret in secrets)
     readings = {each for value in values for each in (value, read_all(value)[-1])}
     prints = (

@@ -1,7 +1,7 @@
 """Built-in schemas: the types of the nodes that uwf writes (seed 000, section 2).
 
 A built-in node is the same blob everywhere (its timestamp is 0). Changing a schema here changes its
-name, and old threads keep the old one: add a version, never edit one that shipped.
+name, and old threads keep the old name: add a version, never edit a schema that shipped.
 """
 
 from typing import Any

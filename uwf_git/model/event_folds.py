@@ -43,7 +43,6 @@ class Standing(NamedTuple):
 
 class Joined(NamedTuple):
     state: Mapping[str, Any]
-    """The state after the merge."""
 
     usage: Mapping[str, Any] = _NOTHING
     """The sum of what they spent."""
@@ -57,7 +56,7 @@ class Joined(NamedTuple):
 
 
 Verdict: TypeAlias = Literal["due", "accepted", "rejected", "unknown"]
-"""The work is done and its verdict due; what the verdict is; one that only its engine knows."""
+"""The work is done and its verdict due; what the verdict is; a verdict known to its engine."""
 
 
 class Cause(NamedTuple):
@@ -88,7 +87,6 @@ class Cause(NamedTuple):
     """Of a step in a flow: the state after its result."""
 
     split: Split | None = None
-    """Of a split: the branches."""
 
     joined: Joined | None = None
     """Of a join: what the branches came to."""
@@ -109,7 +107,6 @@ class Cause(NamedTuple):
     """Of a turn that changed files: the commits of its work directory before and after."""
 
     thread: ThreadId | None = None
-    """Of a fork: the thread that begins."""
 
     workflow_name: str | None = None
     """Of an amend: the name of the workflow that is in force afterwards."""

@@ -26,10 +26,8 @@ class EventRule(NamedTuple):
     """What one event may do; statuses and fields are words separated by spaces."""
 
     after: str
-    """The statuses in which it may happen."""
 
     leads_to: str
-    """The statuses that it may lead to; *fold* says which one."""
 
     fold: Fold | None
     """What it does to status and now.json; None: it begins a thread."""
@@ -53,7 +51,6 @@ class EventRule(NamedTuple):
     """Its commit follows from those before it, byte for byte: nobody is its author."""
 
     has_place: bool = False
-    """In a flow it names its place."""
 
     tells: Literal["start", "progress", "complete", "error"] = "progress"
     """Which ``workflow:`` event programs that watch are told."""
@@ -126,7 +123,7 @@ RULES: Mapping[Event, EventRule] = {
         after="split", leads_to="ready", fold=folds.after_join,
         carries="cause", steps=1, parents=None, is_derived=True, has_place=True,
     ),
-    # A thread begins on a commit of another one.
+    # A thread begins on a commit of another thread.
     "fork": EventRule(
         after=_ANY, leads_to="ready", fold=folds.after_fork,
         carries="forked_from", tells="start",
@@ -172,7 +169,6 @@ def event_of(action: Action) -> Event:
 
 
 SIGNALLED = frozenset(map(event_of, get_args(Action)))
-"""Events whose cause is a Signal."""
 
 
 def signal_of(record: TransitionRecord) -> NodeHash | None:
@@ -214,7 +210,7 @@ def apply_event(before: Standing, event: Event, cause: Cause = _NO_CAUSE) -> Sta
 
 
 def _find_turn(before: Standing, event: Event, workflow: NodeHash) -> str | None:
-    """Return after which commit the turn that *event* leaves began, perhaps this event."""
+    """Return after which commit the turn began that *event* leaves under way."""
     if not RULES[event].leaves_turn or workflow != before.record.workflow:
         return None
     return before.record.turn or before.commit

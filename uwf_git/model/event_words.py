@@ -174,7 +174,7 @@ def render_meta(meta: Any) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of *text* that is not empty, shortened; "" if there is none."""
+    """Return the first line of *text* that is not empty, shortened; "" for an empty text."""
     for line in text[:_MOST_READ].splitlines():
         told = line.strip(_SPACES).lstrip("# ")
         if told:

@@ -20,7 +20,6 @@ SPLITTING: frozenset[str] = frozenset({"parallel", "map", "workflow"})
 """The kinds whose nodes run in threads of their own."""
 
 HOLDING: frozenset[str] = frozenset({"sequential", "parallel", "loop", "conditional", "map"})
-"""The kinds that hold nodes."""
 
 STOPS: frozenset[str] = frozenset({"agent", *SPLITTING})
 """The kinds at which a thread stops for work to be done."""

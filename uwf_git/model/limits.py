@@ -33,14 +33,12 @@ class Limit(NamedTuple):
     option: str
     metavar: str
     about: str
-    """The help of its option."""
 
     reached: str
     """That it is used up, in words; times in seconds."""
 
     find_used: Callable[["ThreadState"], float]
     also: tuple[str, ...] = ()
-    """Other names of its option."""
 
 
 def count_tokens(usage: Mapping[str, Any]) -> int:
@@ -123,7 +121,6 @@ class Spent(NamedTuple):
     limit: float
     used: float
     told: str
-    """The same in words."""
 
 
 def find_spent(present: "ThreadState") -> Spent | None:

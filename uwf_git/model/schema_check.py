@@ -64,7 +64,7 @@ def check_schema(schema: Any) -> list[Problem]:
 
 
 def _name_type(error: ValidationError) -> Problem | None:
-    """Return that a schema names a type that there is not; None if *error* is another one."""
+    """Return that a schema names a type that does not exist; None for another *error*."""
     given = error.instance
     if error.validator != "anyOf" or [*error.absolute_path][-1:] != ["type"]:
         return None

@@ -95,7 +95,6 @@ class Waiting(NamedTuple):
     """What a thread waits for before its next step."""
 
     role: str
-    """The role whose turn it is."""
 
     until: int | None = None
     """When the agent's limit ends, in ms since 1970; None: the thread waits for a person."""
@@ -122,7 +121,6 @@ class Try(NamedTuple):
     """A try at a node whose work another agent verifies: work, checks and verdict."""
 
     at: str
-    """The place of the node."""
 
     number: int = 1
     """Which try it is, from 1; a ``retry`` begins anew."""
@@ -149,7 +147,6 @@ class ThreadState(NamedTuple):
     """The position in the graph: the role of the newest step."""
 
     depth: int = 0
-    """The number of steps."""
 
     state: Mapping[str, Any] = _NOTHING
     visits: Mapping[str, int] = _NOTHING
@@ -190,7 +187,7 @@ class ThreadState(NamedTuple):
     """The branches that are not joined yet."""
 
     tried: Try | None = None
-    """The try that is not over; None if no work of it is done yet."""
+    """The try that is not over; None before its first work is done."""
 
     def begin_tries(self, at: str | None) -> "ThreadState":
         """Return the state with the attempts at the place *at* alone: those elsewhere are over."""
@@ -385,7 +382,7 @@ Action = Literal["pause", "resume", "retry", "patch", "amend", "append", "poke"]
 
 
 def keep_reason(text: str) -> str:
-    """Return a person's reason as it is recorded: white space alone is none."""
+    """Return a person's reason as it is recorded: white space alone is no reason."""
     return text if text.strip() else ""
 
 

@@ -78,7 +78,6 @@ class Workflow(NamedTuple):
     """The containers; None if the workflow is a graph."""
 
     default_agent: dict[str, Any] | None
-    """An AgentConfig payload."""
 
     agent_overrides: Mapping[str, dict[str, Any]]
     """AgentConfig payloads by role."""

@@ -53,7 +53,7 @@ def _check_letters(name: str) -> str | None:
                 f"{'first' if position == 0 else 'in it'}; "
                 "names are letters, digits, dashes, underscores and dots"
             )
-    # Two spellings of one name would be two refs, or one, depending on the file system.
+    # Two spellings of a name would be two refs, or one ref, depending on the file system.
     if not unicodedata.is_normalized("NFC", name):
         return f"it is not in Unicode NFC; write {unicodedata.normalize('NFC', name)!r}"
     return None

@@ -62,7 +62,6 @@ class Happened(NamedTuple):
     role: str = ""
     agent: str = ""
     meta: Any = None
-    """Of a step: its meta."""
 
     reason: str = ""
     """Of an attempt: why it failed; of what steers the thread: why; of a wait: the question."""
@@ -81,7 +80,6 @@ class Happened(NamedTuple):
     """The ``maxRetries`` of the thread's state afterwards."""
 
     task: str = ""
-    """Of a start: the prompt."""
 
     has_plans: bool = False
     """Of a start: nobody plans, the files that lie there are carried out."""

@@ -21,7 +21,7 @@ def main() -> None:
     last = threading.Timer(1.5, os._exit, [0])
     last.daemon = True
     last.start()
-    # A tool that cannot write what it has to say gets a signal; one that never closes its end
+    # A tool that cannot write what it has to say gets a signal; a tool that never closes its end
     # must not be waited for.
     reader = threading.Thread(target=drain, daemon=True)
     reader.start()

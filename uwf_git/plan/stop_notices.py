@@ -327,7 +327,7 @@ class _Conversation(socketserver.BaseRequestHandler):
 
 
 def is_loopback(address: str) -> bool:
-    """Check whether *address*, in digits, is one that only this machine can reach."""
+    """Check whether *address*, in digits, can only be reached from this machine."""
     try:
         return ipaddress.ip_address(address.partition("%")[0]).is_loopback
     except ValueError:

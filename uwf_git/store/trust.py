@@ -132,7 +132,10 @@ def list_formerly_trusted(store: Store) -> list[dict[str, Any]]:
 def untrust_agents(
     store: Store, *, agents: Iterable[dict[str, Any]] = (), command: str | None = None
 ) -> list[Trusted]:
-    """Remove the trust in these payloads, and in this *command* or ``sha256:…``; return it."""
+    """Remove and return the trust in these payloads, and in all with this *command*.
+
+    *command* may also be the ``sha256:…`` of a long payload.
+    """
     texts = {agent_text(agent) for agent in agents}
     if command is not None:
         texts |= {command, agent_text({"command": command})}

@@ -66,7 +66,7 @@ def fields(values: Mapping[str, str]) -> str:
 def table(
     name: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: Container[int] = ()
 ) -> str:
-    """Return a table of HTML cells, wide if need be; columns *numbers* are set right."""
+    """Return a table of HTML cells that scrolls by itself; columns *numbers* are set right."""
     told = "".join(
         f'<th scope="col"{_side(n, numbers)}>{each}</th>' for n, each in enumerate(heads)
     )

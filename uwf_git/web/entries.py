@@ -80,7 +80,7 @@ def _tell_work(entry: dict[str, Any]) -> list[str]:
 
 
 def _shorten(command: str) -> str:
-    """Return the beginning of a command; its commit has all of it."""
+    """Return the beginning of a command; its commit has the whole command."""
     first = command.split("\n", 1)[0][:_LONGEST_COMMAND]
     return first if first == command else f"{first}…"
 

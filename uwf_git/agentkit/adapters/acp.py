@@ -339,7 +339,6 @@ def _why_stopped(stopped: WaitingEnded, question: AdapterQuestion, turn: AcpTurn
 
 
 def _check_end(answer: AdapterAnswer, turn: AcpTurn, question: AdapterQuestion) -> AdapterAnswer:
-    """Return *answer* if the agent finished its turn."""
     kind, what = _STOPPED.get(turn.stop_reason or "", (None, ""))
     if kind is not None:
         raise AskFailed(kind, f"the agent {what}", partial=answer)

@@ -377,7 +377,6 @@ def _list_changed(folder: str, since_s: int, environ: Mapping[str, str]) -> list
 
 
 def _find_settings(environ: Mapping[str, str]) -> Kept:
-    """Return the settings of git that are kept for the thread whose turn this is."""
     store, thread = environ.get("UWF_REPO"), environ.get("UWF_THREAD_ID")
     if not store or not thread:
         return Kept()

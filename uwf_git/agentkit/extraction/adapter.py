@@ -85,7 +85,6 @@ class AskFailed(AgentFailed):
         super().__init__(message, code=code, hint=hint, kind=kind, **facts)
         self.kind = kind
         self.partial = partial
-        """What it had said and spent by then."""
 
 
 def classify_status(status: int) -> FailureKind:

@@ -47,7 +47,6 @@ class NoMeta(AgentFailed):
         )
         self.problem = problem
         self.text = text
-        """The whole answer."""
 
         self.usage: Mapping[str, Any] = usage or {}
         """What it cost, as far as known."""
@@ -55,14 +54,13 @@ class NoMeta(AgentFailed):
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The fields of an answer, and the rest of it."""
+    """The fields of an answer, and the rest of the answer."""
 
     meta: Any
     content: str
     """The answer, without its fields if they were at the beginning."""
 
     rung: Rung
-    """Where the fields were."""
 
 
 def extract_meta(text: str, schema: dict[str, Any] | bool) -> Extracted:  # noqa: FBT001 (true is a schema, no switch)

@@ -40,7 +40,6 @@ class Fallbacks:
 
     most_corrections: int = MOST_CORRECTIONS
     note: Callable[[Mapping[str, Any]], None] = lambda _event: None
-    """Called with each event of the trace."""
 
 
 def extract_with_fallbacks(
@@ -119,7 +118,6 @@ class _Climb:
             self.rungs.note(event)
 
     def look(self, answer: AdapterAnswer, *, first: AdapterAnswer) -> AgentResult | str:
-        """Return the result in *answer*, or why there is none."""
         schema = self.context.current_role.output_schema
         suffix = "" if answer is first else "-corrected"
         problems: list[str] = []

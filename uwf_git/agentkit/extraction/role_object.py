@@ -7,7 +7,6 @@ from uwf_git.model.plain_schema import is_plainly_valid
 
 
 def find_misfit(meta: Any, schema: dict[str, Any] | bool) -> str:  # noqa: FBT001 (true is a schema, no switch)
-    """Return what is wrong with *meta*; "" if it fits."""
     try:
         if is_plainly_valid(schema, meta):
             return ""
@@ -25,7 +24,6 @@ class WantedObject(NamedTuple):
     schema: Mapping[str, Any]
 
     description: str
-    """One sentence that describes it."""
 
     guide: str = ""
     """More words for the model, in every request for the object."""
@@ -77,7 +75,6 @@ _DESCRIPTION = "Hand in the answer: `content`, its text, and `meta`, its fields.
 
 
 def add_guide(prompt: str) -> str:
-    """Return *prompt* with the instruction to answer with one object."""
     return f"{prompt}\n{GUIDE}\n"
 
 

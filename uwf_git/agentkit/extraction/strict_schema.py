@@ -27,8 +27,6 @@ _SIMPLE = {"string", "integer", "number", "boolean", "null"}
 
 
 class StrictSchema(NamedTuple):
-    """A schema to send to an endpoint."""
-
     schema: dict[str, Any]
 
     is_exact: bool
@@ -40,7 +38,6 @@ class _Inexpressible(Exception):
 
 
 def derive_strict(schema: Any) -> StrictSchema | None:
-    """Return the strict schema of *schema*; None if there is none."""
     derivation = _Derivation(schema)
     try:
         derived = derivation.derive(schema, depth=0)

@@ -63,7 +63,6 @@ def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) ->
 
 
 def parse_reply(document: Mapping[str, Any]) -> ModelReply | None:
-    """Read a reply; None if it is not one."""
     blocks = find(document, list, "content")
     if blocks is None:
         return None

@@ -54,7 +54,6 @@ class Model:
         """The ways of asking for an object that the endpoint does not support."""
 
     def ask(self, request: ModelRequest, *, timeout_s: float | None = None) -> ModelReply:
-        """Send one request, with retries."""
         deadline = time.monotonic() + (timeout_s or DEFAULT_TIMEOUT_S)
         try:
             reply = self._post(request, deadline)
@@ -103,7 +102,6 @@ def _encode(body: Mapping[str, Any]) -> bytes:
 
 
 def _check(reply: ModelReply, endpoint: Endpoint) -> ModelReply:
-    """Return *reply* if it is a complete answer."""
     said = reply.said
     partial = AdapterAnswer(text=said.text, usage=reply.usage)
     if reply.stop == "too-long":

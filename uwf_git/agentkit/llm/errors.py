@@ -49,7 +49,6 @@ def explain_no_reply(endpoint: Endpoint, failure: NoReply) -> AskFailed:
 
 
 def read_document(endpoint: Endpoint, reply: HttpReply, *, now_s: float) -> dict[str, Any]:
-    """Return the JSON object in *reply*."""
     document = _parse(reply.body)
     error = find(document, dict, "error")
     if reply.status != _OK or error:

@@ -84,8 +84,6 @@ def _bad_proxy(name: str, problem: str) -> BadUsage:
 
 
 class Proxy(NamedTuple):
-    """An HTTP proxy."""
-
     host: str
     port: int
     login: str | None

@@ -44,7 +44,6 @@ class ToolResults(NamedTuple):
 
     results: tuple[ToolResult, ...]
     note: str = ""
-    """A text after the results."""
 
 
 Message = UserMessage | ModelMessage | ToolResults
@@ -100,7 +99,6 @@ class Conversations:
         self._kept: dict[str, tuple[Message, ...]] = {}
 
     def begin(self, prompt: str, session: str | None) -> tuple[str, tuple[Message, ...]]:
-        """Return the session's name, and its messages with *prompt* at the end."""
         if session is None:
             return f"{self._name}-{os.urandom(8).hex()}", (UserMessage(prompt),)
         if session not in self._kept:

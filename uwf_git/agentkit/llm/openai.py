@@ -55,14 +55,12 @@ def build_body(endpoint: Endpoint, request: ModelRequest, *, limit_name: str) ->
 
 
 def wants_other_limit(message: str, limit_name: str) -> str | None:
-    """Return the name to use if *message* refuses *limit_name*, else None."""
     if limit_name == "max_tokens" and _NEW_LIMIT in message:
         return _NEW_LIMIT
     return None
 
 
 def parse_reply(document: Mapping[str, Any]) -> ModelReply | None:
-    """Read a reply; None if it is not one."""
     choices = find(document, list, "choices")
     message = find(choices[0], dict, "message") if choices else None
     if choices is None or message is None:

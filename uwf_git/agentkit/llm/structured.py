@@ -42,7 +42,6 @@ class ObjectReply(NamedTuple):
     reply: ModelReply
     way: Way
     usage: Mapping[str, Any]
-    """Of all requests together."""
 
 
 def ask_for_object(

@@ -53,7 +53,6 @@ class WaitLimits:
     _heard: float = field(default_factory=time.monotonic)
 
     def hear(self) -> None:
-        """Restart the limit of silence."""
         self._heard = time.monotonic()
 
     def check(self) -> None:
@@ -85,7 +84,6 @@ class AcpClient:
         return self.wait(self.begin(method, params, limits), limits)
 
     def wait(self, number: int, limits: WaitLimits) -> dict[str, Any]:
-        """Wait for the result of the request *number*."""
         while number not in self._results:
             self.listen(limits)
         message = self._results.pop(number)
@@ -169,7 +167,6 @@ class AcpTurn:
     """Of the whole session so far, in US dollars."""
 
     cost_before: float = 0.0
-    """What the session had cost before this turn."""
 
     say: Callable[[Mapping[str, Any]], None] = lambda _event: None
     """Shows what the agent says and does, as it comes."""

@@ -48,7 +48,6 @@ class ProgramCall(NamedTuple):
     """Its name first, which is replaced by the path of the file that was found."""
 
     given: bytes = b""
-    """Its stdin."""
 
     environ: Mapping[str, str] = _NO_VARIABLES
     """More variables, besides the part of our environment that it may see."""
@@ -72,11 +71,10 @@ class CommandAdapter(NamedTuple):
     """How it takes a JSON Schema of its answer, if it does."""
 
     takes_mcp: bool = False
-    """Whether it is offered the tools of `uwf mcp`."""
 
     resumes: bool = False
     tell: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] | None = None
-    """Read from one of its records what the live log shows of it; None: it prints a text."""
+    """Read from one of its records what the live log shows; None: it prints a text."""
 
     environ: tuple[str, ...] = ()
     """The variables that it may see: names, or prefixes such as ``ANTHROPIC_*``."""
@@ -90,19 +88,16 @@ class CommandAdapter(NamedTuple):
     """A pattern of what it says if it does not know the session to resume."""
 
     final: str = "result"
-    """What its final record is called in messages."""
 
     usage_is_cumulative: bool = False
     """Whether the usage of a resumed conversation includes the earlier questions."""
 
     @property
     def takes_schema(self) -> bool:
-        """Whether it takes a JSON Schema and returns the object."""
         return bool(self.schema_way)
 
     @property
     def keys(self) -> dict[str, str]:
-        """Its own settings, each with its meaning."""
         way = f"words: ask for the fields in words, not by {self.schema_way}"
         keys = {"schema": way} if self.schema_way else {}
         return keys | (
@@ -220,7 +215,6 @@ class LiveRecords:
         self._begun: list[bytes] = []
 
     def add(self, chunk: bytes) -> None:
-        """Show the records that end in *chunk*."""
         whole, line_end, rest = chunk.rpartition(b"\n")
         if not line_end:
             self._begun.append(chunk)
@@ -254,7 +248,6 @@ def _own_folder(step_dir: str | None, name: str) -> Iterator[str]:
 
 
 def _why_stopped(ended: EndedProgram) -> tuple[FailureKind, str] | None:
-    """Return why we stopped the program; None if we did not."""
     question, run = ended.question, ended.run
     if run.outcome == "timed-out":
         return "timed-out", f"took longer than {question.timeout_s:g} s, and was stopped"

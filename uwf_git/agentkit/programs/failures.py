@@ -64,7 +64,7 @@ class EndedProgram:
 
 class Report(NamedTuple):
     answer: AdapterAnswer
-    """Its answer, or what there is of it."""
+    """Its answer, or the part that there is."""
 
     has_end: bool = True
     """Whether it printed its final record."""

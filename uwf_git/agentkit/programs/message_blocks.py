@@ -9,7 +9,7 @@ from uwf_git.agentkit.extraction.role_object import read_answer
 
 
 def _blocks(record: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """List the blocks of one kind in a message; none in an error of the endpoint."""
+    """List the blocks of one kind in a message; [] for an error of the endpoint."""
     blocks = find(record, list, "message", "content") or []
     is_error = record.get("is_api_error_message") is True
     return [] if is_error else [block for block in blocks if find(block, str, "type") == kind]

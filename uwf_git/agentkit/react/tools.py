@@ -348,8 +348,6 @@ _CHANGING = {"write_file", "patch_file"}
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Tools by their names."""
-
     tools: tuple[ModelTool, ...]
     _runs: Mapping[str, RunTool]
 

@@ -160,7 +160,6 @@ def _mark(entry: os.DirEntry[str]) -> str:
 
 
 def _mode(name: str, folder: int) -> int | None:
-    """Return the mode of the file; None if it does not exist."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:

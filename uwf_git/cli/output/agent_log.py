@@ -73,7 +73,7 @@ class Lines:
                 self._begin(None)
 
     def _begin(self, writer: "_Stream | None") -> None:
-        """Switch to *writer*; end an unfinished line of another one."""
+        """Switch to *writer*; end an unfinished line of another writer."""
         if self.is_open and self.writer is not writer:
             write_stderr("\n")
             self.is_open = False

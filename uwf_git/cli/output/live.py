@@ -1,4 +1,4 @@
-"""Views that are drawn again: the last lines of a terminal, or all of it."""
+"""Views that are drawn again: the last lines of a terminal, or the whole terminal."""
 
 import os
 import signal
@@ -94,7 +94,7 @@ class FullScreen:
         self._is_asked = False
 
     def show(self, lines: Sequence[str]) -> None:
-        """Show *lines*, which are safe to print and fit; nothing is written if none has changed."""
+        """Show *lines*, which are safe to print and fit; only changes are written."""
         size = stdout_size()
         shown = [f"{line}{_END_LINE}" for line in lines[: size.lines]]
         if (shown, size) != (self._lines, self._size):

@@ -48,7 +48,7 @@ def _characters(text: str) -> Iterator[str]:
     return iter_graphemes(text)
 
 
-# Counts of rows, events and lines, as in `--limit`; one that is too large means all.
+# Counts of rows, events and lines, as in `--limit`; a number that is too large means all.
 
 _MOST = 2**48
 """More than a disk holds, and the sum of two is still a size to Python."""

@@ -53,7 +53,7 @@ def tell_silence(last_output_ms: int | None, now_ms: int) -> str:
 
 
 def tell_moment(time_ms: int, now_ms: int) -> str:
-    """Return a time of this machine's zone; of one that is not long ago also how long."""
+    """Return a time of this machine's zone; of a recent time also how long ago."""
     seconds = max((now_ms - time_ms) // _MS, 0)
     ago = f", {tell_seconds(seconds)} ago" if seconds < _LATELY_S else ""
     return tell_local(time_ms) + ago

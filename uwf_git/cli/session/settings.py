@@ -51,7 +51,7 @@ class Session(NamedTuple):
     """The store that was named; None: discover it."""
 
     agent: str | None = None
-    """The agent command of the environment; None if there is none."""
+    """The agent command of the environment, or None."""
 
     output_format: Format = "json"
     may_configure_format: bool = False
@@ -71,7 +71,7 @@ class Session(NamedTuple):
     """What is released when the command has ended and its failure, if any, was reported."""
 
     def open_store(self, *, create: bool = False) -> "Store":
-        """Open the store of this session; *create* makes the default one if there is none.
+        """Open the store of this session; *create* makes the default store if it is missing.
 
         Raises:
             NotAStore: there is none where it should be.

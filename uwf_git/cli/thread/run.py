@@ -135,7 +135,6 @@ class Driving(NamedTuple):
     agents: tuple[str, ...] = ()
     workdir: str | None = None
     max_steps: int | None = None
-    """How many steps this drive may take."""
 
     share: "Share | None" = None
     """How the thread is shared with other machines; None: as --claim and uwf.claim say."""

@@ -23,10 +23,8 @@ _BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
 class Initialized(NamedTuple):
     store: Store
     created: bool
-    """Whether there was no repository before."""
 
     is_adopted: bool = False
-    """Whether a repository that was there became a store."""
 
 
 def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initialized:
@@ -84,7 +82,7 @@ def _has_other_files(path: str) -> bool:
 # Nothing changes before the hooks are known to be installable; existing settings stay.
 
 _HIDE = "transfer.hideRefs"
-# Refs of one store alone; and, hidden in a new store, refs that make git show another commit.
+# Refs of one store alone; and, hidden in a new store, refs by which git shows another commit.
 _LOCAL_REFS, _REPLACEMENTS = "refs/uwf", "refs/replace"
 
 _AS_A_GROUP = GitConfig({NAME.lower(): ["group"]})
@@ -96,7 +94,6 @@ _NEW_SETTINGS = {"receive.denyNonFastForwards": "true"}
 class Shared(NamedTuple):
     store: Store
     created: bool
-    """Whether there was no repository before."""
 
     hooks: list[str]
 

@@ -1,6 +1,6 @@
 """`uwf agent trust` and `untrust`: a command, a setting, the agents of a thread or a workflow.
 
-The trusted value is the one that is printed: the command with all its settings, in a directory.
+The trusted value is the printed value: the command with all its settings, in a directory.
 """
 
 import re

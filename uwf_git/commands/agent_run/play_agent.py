@@ -220,7 +220,7 @@ def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
         error = {"kind": "interrupted", "message": "it was interrupted"}
         return Played(None, run.started_ms, run.duration_ms, error=error, is_kept=True)
     reply = read_reply(report, run.stdout, turn.agent.payload.get("protocol", "positional"))
-    # An agent of the kit tells what it has spent as one that failed.
+    # An agent of the kit tells what it has spent as a failed agent does.
     spent = reply.usage or read_step_dir(turn.run_dir.step_dir).usage
     reply = reply._replace(usage=dict(spent) if spent else None)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)

@@ -33,7 +33,7 @@ from uwf_git.project_paths import find_above
 from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.threads.run_dir import RunDir
 
-# What every process of a turn is given: the agent's and those of the role's checks.
+# What every process of a turn is given: the agent's process and the processes of the role's checks.
 
 
 def agent_environ(turn: Turn) -> dict[str, str]:
@@ -96,7 +96,10 @@ class _Checked(NamedTuple):
 
 
 def require_programs(turn: Turn) -> None:
-    """Check that the programs of checks exist before the agent is paid; a path it may yet make."""
+    """Check that the programs of checks exist before the agent is paid.
+
+    A program that is a path may be what the agent is to make.
+    """
     path = _search_path(turn)
     for command in turn.asked.checks:
         program = split_command(command)[0]

@@ -185,7 +185,6 @@ def _targets(lookup: NodeLookup, node: Node) -> list[NodeHash]:
 
 class Reference(NamedTuple):
     as_type: bool
-    """Whether it is the node's type; else it is in the payload."""
 
     target: NodeRow
 

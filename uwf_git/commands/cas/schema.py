@@ -19,7 +19,7 @@ from uwf_git.store.store import Store
 
 # `json-cas schema`: list, get, put schemas, and validate nodes.
 #
-# The list has the built-in schemas and those put by hand, not those of roles in workflows.
+# The list has the built-in schemas and schemas put by hand, not the schemas of roles in workflows.
 
 
 class SchemaRow(NamedTuple):

@@ -66,7 +66,6 @@ class PersonQuestion(NamedTuple):
 
     role: str
     schema: Any
-    """The JSON Schema of the meta."""
 
     agent: Node
 

@@ -89,7 +89,6 @@ class RuleChange(NamedTuple):
     """The AgentConfig payloads of the roles that get an agent."""
 
     trusted: Sequence[dict[str, Any]] = ()
-    """The agents that were given here, so that they may run here."""
 
     limits: Mapping[str, Any] = _NOTHING
     reason: str = ""
@@ -105,7 +104,6 @@ class Amended(NamedTuple):
     name: str
 
     agents: Mapping[str, str]
-    """The commands of the roles that got an agent."""
 
     limits: Mapping[str, Any]
 
@@ -119,7 +117,6 @@ class Amended(NamedTuple):
     """The roles that a command for every role left as the file binds them."""
 
     warnings: tuple[Problem, ...] = ()
-    """What in an added file may be a mistake."""
 
 
 def build_rule_change(
@@ -285,7 +282,6 @@ class AmendRequest(NamedTuple):
 
     thread: str
     workflow: str | None = None
-    """A name or a hash."""
 
     agents: tuple[str, ...] = ()
     """``CMD`` or settings for every role, or ``ROLE=…`` for one role; the rest of an agent stays.

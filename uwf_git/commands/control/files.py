@@ -299,7 +299,7 @@ def _bring(
 
 
 def _list_in_way(chain: Chain, now: str, then: str) -> Iterator[str]:
-    """Yield the files that git would overwrite: made by a restore, not in the commit *now*."""
+    """Yield the ignored files that a restore would make git overwrite."""
     words = ("--no-renames", "--name-status", "-z")
     told = iter(chain.git.ask("diff-tree", "-r", *words, now, then).split("\0"))
     changes = list(zip(told, told, strict=False))

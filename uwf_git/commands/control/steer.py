@@ -78,7 +78,7 @@ def build_signalled(
 
 # `uwf thread resume`: end a pause, or the wait for the end of an agent's limit. Nothing runs.
 #
-# The status is that of before the pause. Source: seeds 003 and 004 (resume).
+# The status is the status before the pause. Source: seeds 003 and 004 (resume).
 
 _NEXT = {
     "failed": "`uwf thread retry {thread}` has it try again",
@@ -87,7 +87,7 @@ _NEXT = {
 
 
 def resume_thread(store: Store, caller: Caller, text: str, *, reason: str = "") -> ThreadResult:
-    """Resume a paused thread; one that waits for the end of a limit may try at once."""
+    """Resume a paused thread; a thread that waits for the end of a limit may try at once."""
 
     def build(snapshot: Snapshot) -> NewCommit:
         before = read_standing(snapshot)

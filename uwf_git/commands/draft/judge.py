@@ -80,7 +80,7 @@ def _list_runners(value: Mapping[str, Any]) -> Iterator[tuple[DocumentPath, Mapp
 # What the conditions and templates of a draft read, and whether anything sets it.
 #
 # The engine takes what is not set for undefined, which is right for a workflow that a person
-# knows; a model that misspells a field would never learn of it.
+# knows; a model that misspells a field would never learn that.
 
 _OF_ENGINE = ("iteration", "error", "errors", "output", "outputs")
 _OF_BRANCH = "parallel_"
@@ -99,7 +99,7 @@ def find_unset(findings: Findings, definition: Definition, *, root: DocumentPath
 
 
 def find_path(place: str, root: DocumentPath) -> DocumentPath:
-    """Return where in the file the node at a *place* of a flow is; *root* is that of its root."""
+    """Return where in the file the node at a *place* of a flow is; *root*: where its root is."""
     path = root
     for part in place.split("/")[1:]:
         path = (*path, "else" if part.startswith("e") else "nodes", int(part.removeprefix("e")))
@@ -226,13 +226,12 @@ class Judgement(NamedTuple):
 
     problems: tuple[Problem, ...]
     name: str = ""
-    """The name of the workflow, if it has no problem."""
 
     roles: tuple[str, ...] = ()
 
 
 def find_source(text: str) -> str:
-    """Return the workflow file in what an agent said: its one fenced block, else all of it."""
+    """Return the workflow file in what an agent said: its one fenced block, else the whole text."""
     blocks: list[str] = []
     opened: tuple[str, list[str]] | None = None
     for line in text.splitlines(keepends=True):

@@ -64,7 +64,6 @@ class DriverRequest(NamedTuple):
     thread: str
 
     argv: Callable[[ThreadId], Sequence[str]]
-    """Returns the command that drives a thread."""
 
     until: str | None = None
     wait: bool = False

@@ -54,7 +54,7 @@ _COLLISION_S = 0.05
 # Pause for an agent that reports again and again a limit that is over already.
 _LONGEST_PAUSE_S = 60.0
 
-# Waits for a limit whose end nobody knows; they grow as those of retries.
+# Waits for a limit whose end nobody knows; they grow as the waits of retries.
 _UNKNOWN_LIMIT = RetryRules(0, 60.0)
 
 
@@ -371,7 +371,7 @@ class Drive:
     def stop(self, stopped: StoppedBy, *, failure: TurnFailed | None = None) -> Driven:
         snapshot = self._snapshot()
         record = snapshot.record
-        # A pause or kill may have a reason in its body; that of an attempt is the agent's log.
+        # A pause or kill may have a reason in its body; the body of an attempt is the agent's log.
         reason = "" if record.event == "attempt" else first_line(snapshot.body)
         said = reason or snapshot.subject
         last = build_thread_result(record, said=said, commit=snapshot.commit.oid)

@@ -38,7 +38,6 @@ _RECENT = 16
 
 class EventOptions(NamedTuple):
     with_state: bool = False
-    """Whether they have the thread's state after the transition."""
 
     secrets: tuple[str, ...] = ()
     """The texts to mask, besides all that looks like a key."""
@@ -210,7 +209,7 @@ class EventReader:
 
 
 def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
-    """Return what a *step* said: of a verdict that ended the last try, why."""
+    """Return the facts of a *step*, with the reason if its verdict ended the last try."""
     if not happened.has_failed:
         return happened
     told = describe_rejection(step.payload["role"], step.payload["meta"])

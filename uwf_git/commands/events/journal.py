@@ -202,13 +202,12 @@ class JournalReader:
         self._watch = RefWatch(store)
         self._name = ""
         self._end = 0
-        # The tips that were examined, though the journal has another one for the thread.
+        # The tips that were examined, though the journal has another tip for the thread.
         self._examined: dict[ThreadId, Oid] = {}
         self._reported: set[str] = set()
         # Read, and not yet taken.
         self._lines: list[Line] = []
         self.heads: dict[ThreadId, Oid] = {}
-        """The newest commit of each thread in the journal."""
 
         self.entered: set[Oid] = set()
         """The commits after which the journal has an ``enter`` line."""

@@ -84,7 +84,7 @@ class Hub:
         return list_refs_there(self._access)
 
     def read_claims(self, only: ThreadId | None = None) -> dict[ThreadId, Claim]:
-        """Read the present claims, or that of one thread, in one connection: they move often."""
+        """Read the present claims, or one thread's claim, in one connection: they move often."""
         from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
 
         claims: dict[ThreadId, Oid] = {}
@@ -131,7 +131,7 @@ class Watch:
         self._seen: dict[ThreadId, tuple[Oid, float]] = {}
 
     def find_dead(self, claims: Mapping[ThreadId, Oid]) -> dict[ThreadId, Oid]:
-        """Return those of *claims*, the present ones, that have not moved for the time to live."""
+        """Return the present *claims* that have not moved for the time to live."""
         now = time.monotonic()
         before, self._seen = self._seen, {}
         for thread, oid in claims.items():

@@ -17,7 +17,7 @@ _CONNECT_S = 10
 
 @contextmanager
 def open_dask(address: str) -> Iterator["DaskExecutor"]:
-    """Connect to the scheduler at *address*; certificates are those of Dask's configuration."""
+    """Connect to the scheduler at *address*; certificates come from Dask's configuration."""
     try:
         from distributed import Client  # noqa: PLC0415 (an extra)
     except ImportError as error:

@@ -195,7 +195,7 @@ class _Driver:
         if stopped in _ELSEWHERE:
             self._not_before[task.thread] = time.monotonic() + self._request.job.poll_s
         elif stopped != "max-steps":
-            # If the run changed nothing, another one would not either.
+            # If the run changed nothing, another run would not either.
             self._rests[task.thread] = task.standing
 
     def _go_on(self) -> bool:

@@ -3,7 +3,7 @@
 A bare mirror of the project, in which nothing of an agent runs, fetches and pushes; the agents work
 in a clone of it. What the turns recorded, ``refs/uwf/work/<thread>``, is pushed to the project
 before the step that names it, so another machine goes on with the files. A branch begins with
-those of the thread around it.
+the files of the thread around it.
 """
 
 import hashlib
@@ -131,7 +131,7 @@ class Project(NamedTuple):
         self._git(self._mirror, "update-ref", self._ref, tip)
 
     def _bring(self, tip: str) -> None:
-        """Make the files those of *tip*; what was here and is not ignored goes."""
+        """Make the files the files of *tip*; what was here and is not ignored goes."""
         self._git(self.workdir, "fetch", "-q", self._mirror, f"+{self._ref}:{self._ref}")
         said = self._git(self.workdir, "log", "-1", f"--format={_HEAD}", tip)
         # Anybody who may push there may have written it.

@@ -86,7 +86,7 @@ def hold_shared_drive(
     text = request.step.thread
     thread = parse_thread_id(text) or resolve_thread(store, text)
     shared = SharedDrive(store, caller, thread, share)
-    # A machine that has nothing of it learns what to lock.
+    # A machine that has nothing of the thread learns what to lock.
     shared.fetch()
     step = request.step._replace(thread=thread, play=shared.attend(request.step.play))
     request = request._replace(step=step)

@@ -45,7 +45,7 @@ class Job(NamedTuple):
     """The URL of the repository in a clone of which they work; empty: none."""
 
     base: str = ""
-    """The commit of it with which a thread begins; empty: its HEAD."""
+    """The project's commit with which a thread begins; empty: its HEAD."""
 
     around: tuple[str, ...] = ()
     """The threads around it, the nearest first."""

@@ -10,7 +10,6 @@ from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 MOST_THREADS = 100
-"""How many threads are offered, the newest."""
 
 
 class Candidate(NamedTuple):

@@ -55,7 +55,7 @@ def find_begun(
 
 
 def view_output_file(turn: ViewedTurn) -> dict[str, Any]:
-    """Return where the agent may leave its meta; if the turn has begun, where it may since then."""
+    """Return where the agent may leave its meta; a turn that has begun keeps its path."""
     if turn.role.output_file is None:
         return {}
     begun = find_begun(turn.store, turn.snapshot, turn.role.name)
@@ -210,7 +210,7 @@ def _view_start(snapshot: Snapshot) -> dict[str, Any]:
 def _find_turn(
     snapshot: Snapshot, present: ThreadState, workflow: Workflow, role: str | None
 ) -> tuple[str, str | None]:
-    """Return whose turn it is, and where; with *role* where that role acts, if it is its turn."""
+    """Return whose turn it is, and where; with *role* only where, if it is that role's turn."""
     turn = decide_next(snapshot, present, workflow)
     if role is None and turn.splits:
         thread = snapshot.record.thread

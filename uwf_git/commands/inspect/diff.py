@@ -26,8 +26,7 @@ class Divergence(NamedTuple):
     other: list[Node]
 
     node: NodeHash | None
-    """The newest node that both threads have, possibly the StartNode; None without a shared node.
-    """
+    """The newest node that both threads have, possibly the StartNode; None: nothing is shared."""
 
     depth: int
     """How many steps both have."""

@@ -81,7 +81,7 @@ def cut_text(text: str, mask: Mask, command: str, *, most: int) -> dict[str, Any
     size = len(text.encode(errors="surrogatepass"))
     if size <= most:
         return {"text": mask(text), "bytes": size, "isCut": False, "command": command}
-    # A key that is cut in two is found in neither half: what may be half of one is not shown.
+    # A key that is cut in two is found in neither half: what may be half of a key is not shown.
     shown = mask(text[: most + _MARGIN])
     if len(text) > most + _MARGIN:
         shown = shown[:-_MARGIN]

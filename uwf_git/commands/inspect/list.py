@@ -291,7 +291,6 @@ class ListRequest(NamedTuple):
     """Whether to include ended threads (``--all``), whatever *statuses* has."""
 
     workflow: str | None = None
-    """Only threads of the workflow of this name or hash."""
 
     statuses: frozenset[str] = frozenset()
     """Only threads with one of these statuses, or of the words of seed 004; empty: any status."""
@@ -305,8 +304,7 @@ class ListRequest(NamedTuple):
     offset: int = 0
 
     parent: str | None = None
-    """Only its branches, and threads that its agents started, also ended ones: an id or a prefix.
-    """
+    """Only its branches, and threads that its agents started, also ended: an id or a prefix."""
 
     branches: bool = False
     """Whether to list branches beside their threads; *statuses* or *parent* list them anyway."""

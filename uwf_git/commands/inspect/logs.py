@@ -216,7 +216,7 @@ class LastLine:
         self._tail = tail[-LAST_BYTES:]
 
     def find(self) -> str:
-        """Return the line; "" if there is none. It may not have ended yet."""
+        """Return the line, which may not have ended yet; "" without a line."""
         tail = self._tail
         if self._found[0] is not tail:
             # Another thread may add meanwhile.
@@ -332,7 +332,7 @@ def read_last_log_line(run: RunDir, environ: Mapping[str, str]) -> str | None:
 
 
 def stamp_logs(run: RunDir) -> tuple[tuple[int, int], ...]:
-    """Return what changes when the agent of a run, or a check of it, logs something."""
+    """Return what changes when the agent of a run, or a check of the run, logs something."""
     stamps: list[tuple[int, int]] = []
     for each in (run, *run.list_checks()):
         with suppress(OSError):

@@ -63,7 +63,6 @@ class _Kept(NamedTuple):
     """None: a branch, which the row of its trunk includes."""
 
     changes: bool
-    """It depends on other threads, or on what runs."""
 
 
 class Overview:

@@ -78,7 +78,7 @@ def find_role(snapshot: Snapshot, workflow: Workflow, name: str) -> Role | None:
 
 
 def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the newest step in one line; `thread show` has all of it."""
+    """Return the newest step in one line; `thread show` has the whole step."""
     if not snapshot.record.depth:
         return None
     payload = snapshot.get_head_node().payload

@@ -27,12 +27,10 @@ from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 class SearchRequest(NamedTuple):
     pattern: re.Pattern[str]
     workflow: str | None = None
-    """Only in threads of the workflow of this name or hash."""
 
     role: str | None = None
 
     archived: bool = True
-    """Whether to search ended threads too."""
 
     secrets: tuple[str, ...] = ()
     """Texts to mask in the excerpts."""
@@ -45,7 +43,6 @@ def search_threads(store: Store, request: SearchRequest) -> Iterator[dict[str, A
 class _Stretch(NamedTuple):
     thread: ThreadId
     tip: Snapshot
-    """A snapshot of the thread with that step as its head."""
 
     is_joined: bool = False
     """The steps are of a branch that was joined: they all get the number of the join's step."""

@@ -134,7 +134,7 @@ def _view_moment(
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
-    """Return where the work of branches that work apart is: of its own branches, or its own."""
+    """Return where the work is: of branches that work apart, or of this branch."""
     thread, parent = snapshot.record.thread, snapshot.record.parent_thread
     own = None if parent is None else find_worktree(store, parent, thread)
     found = [*([] if own is None else [own]), *list_worktrees(store, thread)]

@@ -56,7 +56,6 @@ _COPIED = ("session", "rung", "exitCode")
 _PLAYED = {"step", "answer"}
 
 _PARTS = {"branches", "entries", "content", "prompt", "log"}
-"""The fields in which an entry may have problems."""
 
 
 class Telling(NamedTuple):
@@ -195,7 +194,7 @@ class StoryReader:
         return entry
 
     def _view_note(self, snapshot: Snapshot) -> dict[str, Any] | None:
-        # The body of an attempt is the end of its log, that of a split and a join its branches.
+        # The body of an attempt is the end of its log, the body of a split and a join its branches.
         if not snapshot.body or snapshot.record.event in {"attempt", "split", "join"}:
             return None
         if self._telling.is_whole:

@@ -1,7 +1,7 @@
 """Adopt a remote's history for a diverged thread, once a fork keeps the local one.
 
 The one move of a thread's ref that is not to a descendant: from a commit that another thread of
-this store has in its history, to one that was checked.
+this store has in its history, to a commit that was checked.
 """
 
 from collections.abc import Iterator

@@ -108,7 +108,7 @@ def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
 
 
 def _find_step_of(tip: Snapshot, role: str) -> tuple[Node | None, list[str]]:
-    """Return the newest step of *role*; if there is none, the roles that have taken steps."""
+    """Return the newest step of *role*; or else the roles that have taken steps."""
     acted: dict[str, None] = {}
     for node in tip.walk_chain():
         if node.type != STEP:
@@ -164,7 +164,7 @@ def _is_meant(snapshot: Snapshot, text: str) -> bool:
 
 class ForkRequest(NamedTuple):
     thread: str
-    """A thread id or a unique prefix of one."""
+    """A thread id or a unique prefix of an id."""
 
     at: str | None = None
     """A step's number or hash, or a commit; None: the thread's head."""
@@ -184,7 +184,6 @@ class Forked(NamedTuple):
     depth: int
     forked_from: ThreadId
     at: Oid
-    """The newest commit that both threads share."""
 
     follows: str | None = None
     """The remote whose history the forked thread adopted; None if it stays as it was."""

@@ -44,7 +44,7 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 # Which threads `uwf thread rm` removes: the named ones and their branches, all of them archived.
 #
-# A thread that names another one as its parent is its branch; a list in a parent alone proves
+# A thread that names another thread as its parent is its branch; a list in a parent alone proves
 # nothing. Branches come before their parents, so a removal that was cut short can be repeated.
 
 _SHOWN = 3

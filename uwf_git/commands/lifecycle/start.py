@@ -43,7 +43,6 @@ def empty_prompt() -> Refused:
 
 class StartRequest(NamedTuple):
     workflow: str
-    """A name or a hash."""
 
     prompt: str | None
     """What is to be done; None: a flow has its description."""
@@ -64,13 +63,13 @@ class StartRequest(NamedTuple):
     """A role that the workflow must have: where a run at once is to stop."""
 
     parent: str | None = None
-    """The thread whose agent starts it; None: that of $UWF_THREAD_ID, if this store has it."""
+    """The thread whose agent starts it; None: $UWF_THREAD_ID, if this store has that thread."""
 
     limits: Mapping[str, Any] = MappingProxyType({})
     """The thread's limits by their names in the StartNode, before ``config``; None: no limit."""
 
     state: Mapping[str, Any] | None = None
-    """Members of the state that the thread begins with, over those of the workflow."""
+    """Members of the state that the thread begins with, over the workflow's members."""
 
     found: FoundWorkflow | None = None
     """The workflow, if it is known already; None: it is looked for by its name or hash."""
@@ -154,7 +153,7 @@ def _read_more(request: StartRequest, workflow: Workflow) -> dict[str, Any]:
 
 
 def _choose_prompt(request: StartRequest, workflow: Workflow) -> str:
-    """Return the prompt; that of a flow is its description, unless another one is given."""
+    """Return the prompt that is given, or else the description of a flow."""
     if request.prompt is not None:
         return request.prompt
     if workflow.flow is None:

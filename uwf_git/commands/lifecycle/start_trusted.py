@@ -24,7 +24,6 @@ from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted
 from uwf_git.store.workflows.registry import list_names, list_shipped
 
 Agent = dict[str, Any]
-"""An AgentConfig payload."""
 
 PERSON_AGENT: Agent = {"command": PERSON}
 
@@ -61,7 +60,7 @@ def list_startable(store: Store) -> list[dict[str, Any]]:
 
 
 def find_startable(store: Store, name: str) -> FoundWorkflow:
-    """Find a registered workflow, else one that comes with uwf; never a file of the project."""
+    """Find a registered workflow, else a shipped workflow; never a file of the project."""
     if name not in list_names(store) and any(file.name == name for file in list_shipped()):
         return find_shipped_workflow(store, name)
     return find_workflow(store, name)

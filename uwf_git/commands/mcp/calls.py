@@ -140,7 +140,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def parse_or_keep(text: str) -> Any:
-    """Return the value that *text* is in JSON; itself if it is none."""
+    """Return the value that *text* is in JSON; *text* itself if it is no JSON."""
     try:
         return parse_strict_json(text)
     except BadJson:

@@ -115,7 +115,7 @@ class Tasks(NamedTuple):
 class Resources(NamedTuple):
     templates: Sequence[Reply]
     read: Callable[[str], tuple[str, str] | None]
-    """Returns the type and the text; None if there is none."""
+    """Returns the type and the text, or None."""
 
 
 class _Refused(Exception):

@@ -37,7 +37,6 @@ class Question(NamedTuple):
     role: str
     message: str
     schema: Any
-    """The JSON Schema of the meta."""
 
 
 def view_task(

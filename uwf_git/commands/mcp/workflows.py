@@ -179,7 +179,7 @@ def _steer_thread(place: ChatPlace, arguments: Mapping[str, Any]) -> str:
             case "pause":
                 pause_thread(store, place.caller, thread, reason=reason)
             case "resume":
-                # Of one that is not paused, only the driver is missing.
+                # A thread that is not paused lacks only the driver.
                 if status not in {"ready", "split"}:
                     resume_thread(store, place.caller, thread, reason=reason)
             case "retry":
@@ -312,7 +312,7 @@ def _read_question(snapshot: Snapshot) -> Question | None:
 
 
 def _read_resource(place: ChatPlace, uri: str) -> tuple[str, str] | None:
-    """Return the type and the text of a resource; None if there is none."""
+    """Return the type and the text of a resource, or None."""
     name, _, suffix = uri.removeprefix("uwf://thread/").partition(".")
     store = place.open_store()
     if not (uri.startswith("uwf://thread/") and is_thread_id(name) and suffix in _KINDS):

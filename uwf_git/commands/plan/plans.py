@@ -129,7 +129,7 @@ class Views:
         where: Mapping[str, Any],
         settings: PlanSettings = DEFAULTS,
     ) -> None:
-        """Keep views in *workdir*; *where* is that of the state file (phases.py)."""
+        """Keep views in *workdir*; *where* is for the state file (phases.py)."""
         self._store, self._workdir, self._settings = store, workdir, settings
         self.where = dict(where)
         """What the next update writes of who drives, and where that listens."""
@@ -216,7 +216,10 @@ def _read_state_of(store: Store, tip: Snapshot) -> PlanState:
 def prepare_plans(
     store: Store, workdir: str, settings: PlanSettings = DEFAULTS, *, has_plans: bool = False
 ) -> None:
-    """Check that plans may begin in *workdir*, *has_plans*: as they are; make folders."""
+    """Check that plans may begin in *workdir*, and make their folders.
+
+    With *has_plans* the plan files that lie there are to be carried out as they are.
+    """
     found = find_plan_thread(store, workdir, settings)
     if found is not None and found.record.status not in ENDED:
         thread = found.record.thread
@@ -307,7 +310,7 @@ def _check_no_link(workdir: str, folder: str) -> None:
 
 
 def _is_plain_file(workdir: str, path: str) -> bool:
-    """Check whether *path* is a regular file there; a link is none."""
+    """Check whether *path* is a regular file there, and no link."""
     _check_no_link(workdir, os.path.dirname(path))
     try:
         return stat.S_ISREG(os.lstat(os.path.join(workdir, path)).st_mode)

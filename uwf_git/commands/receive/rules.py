@@ -102,7 +102,7 @@ class BranchRules:
         self._lines: dict[Oid, _Line] = {}
 
     def find_bad_branch(self, update: RefUpdate, new: Oid) -> Refusal | None:
-        """Return why the sound thread at *new* may not be a branch; None if it may, or is none.
+        """Return why the sound thread at *new* may not be a branch; None if it may or is no branch.
 
         Where the thread around it is here, or comes in the same push, the branch begins in the
         history of that, and leads to the end that was joined there.

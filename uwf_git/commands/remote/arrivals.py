@@ -88,7 +88,7 @@ class Verdicts(NamedTuple):
 
 
 def judge_arrivals(store: Store, arrivals: Iterable[Arrival]) -> Verdicts:
-    """Check threads, many in one child; what they share with one that has passed is trusted."""
+    """Check threads, many in one child; what a passed thread shares is trusted."""
     tips: dict[ThreadId, Oid] = {}
     heads = heads_of_store(store, tips)
 

@@ -68,7 +68,6 @@ class FetchedRef(NamedTuple):
 class Judged(NamedTuple):
     passed: set[Arrival]
     workflows: set[tuple[str, Oid]]
-    """The workflows that passed, each with its commit."""
 
     refused: list[Reconciled]
 
@@ -478,7 +477,7 @@ def _arrivals(store: Store, moved: dict[ThreadId, Sides]) -> Iterator[Arrival]:
             yield Arrival(thread, known, tip, archived=sides.there_archived is not None)
 
 
-# `uwf clone`: make a new store with everything that another one shares.
+# `uwf clone`: make a new store with everything that another store shares.
 
 ORIGIN = "origin"
 
@@ -489,7 +488,10 @@ class Cloned(NamedTuple):
 
 
 def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
-    """Make a store at *path* with what *url* shares, its origin; beside *path*, then renamed."""
+    """Make a store at *path* with what *url* shares; *url* becomes the remote origin.
+
+    The clone is made beside *path* and renamed at the end: complete, or not there at all.
+    """
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)
     if os.path.lexists(target) and not _is_empty_folder(target):

@@ -216,7 +216,6 @@ class UnitResult(NamedTuple):
     """Why it was refused; None if it was done."""
 
     output: str
-    """What the remote's hooks printed."""
 
 
 class SendUnits(Protocol):

@@ -60,7 +60,6 @@ class Reconciled(NamedTuple):
     tracked: Oid | None = None
 
     finding: Finding | None = None
-    """Why it was refused."""
 
     joined_by: "Reconciled | None" = None
     """The outermost thread that has diverged as well, and has joined this one here."""

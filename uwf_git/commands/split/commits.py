@@ -98,7 +98,7 @@ def read_flow(snapshot: Snapshot, workflow: Workflow) -> Flow | None:
 
 
 def read_entry(snapshot: Snapshot) -> Position | None:
-    """Return where the thread begins in its flow, if it is a branch of one."""
+    """Return where the thread begins in its flow, if it is a branch of a flow."""
     entry = snapshot.get_start().payload.get("entry")
     return None if entry is None else parse_position(entry)
 
@@ -123,7 +123,7 @@ def find_container(snapshot: Snapshot, at: str) -> Container:
 
 
 def label_branch(container: Container, number: int) -> str:
-    """Return the name of a branch for people: that of its node, or of the container."""
+    """Return the name of a branch for people: its node's name, or the container's."""
     if container.kind == "parallel" and container.flow is not None:
         return container.flow.nodes[f"{container.place}/{number}"].label
     return container.label
@@ -147,10 +147,8 @@ def label_begun_branch(container: Container, number: int, tip: Snapshot) -> str:
 
 class Asked(NamedTuple):
     items: Sequence[Any] = ()
-    """Of a map: what its list holds."""
 
     prompt: str = ""
-    """Of a workflow: its prompt."""
 
     state: Mapping[str, Any] | None = None
     """Of a workflow: the state that it begins with; None: its own."""
@@ -353,7 +351,6 @@ class Ending(NamedTuple):
 
     meta: Any
     state: Mapping[str, Any]
-    """The thread's state after the merge."""
 
     is_role: bool = False
     """The container is a role of a graph, which took its step so."""

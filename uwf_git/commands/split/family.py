@@ -236,7 +236,7 @@ def find_isolation(snapshot: Snapshot) -> str | None:
 
 
 def find_owner(store: Store, snapshot: Snapshot) -> Snapshot | None:
-    """Return whose worktree the thread works in: its own tip, or that of a thread around it."""
+    """Return whose worktree the thread works in: its own tip, or the tip of a thread around it."""
     at: Snapshot | None = snapshot
     while at is not None and find_isolation(at) is None:
         at = read_trunk(store, at)

@@ -369,7 +369,10 @@ def end_by_kill(store: Store, caller: Caller, thread: ThreadId, *, reason: str) 
 
 
 def finish_kill(store: Store, caller: Caller, thread: ThreadId) -> bool:
-    """End *thread* if a kill was cut short, or wait for the killer; return whether. Takes locks."""
+    """End *thread* if a kill of it was cut short; return whether; a living killer goes first.
+
+    The caller does not hold the thread's lock.
+    """
     if find_kill_request(store, thread) is None:
         return False
     deadline = time.monotonic() + _PATIENCE_S

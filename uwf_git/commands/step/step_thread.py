@@ -67,7 +67,7 @@ __all__ = ["StepRequest", "TriesUsedUp", "TurnFailed", "TurnInterrupted", "WorkK
 
 class StepRequest(NamedTuple):
     thread: str
-    """A thread id or a unique prefix of one."""
+    """A thread id or a unique prefix of an id."""
 
     play: Player
     choice: Choice = Choice()

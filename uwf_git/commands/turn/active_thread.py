@@ -1,4 +1,4 @@
-"""Read an active thread, and the errors for one that cannot be stepped or steered."""
+"""Read an active thread, and the errors if it cannot be stepped or steered."""
 
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise, find_steered

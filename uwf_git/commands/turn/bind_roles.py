@@ -171,7 +171,6 @@ def _split_role(text: str, workflow: Workflow) -> tuple[str | None, str]:
 
 class Bound(NamedTuple):
     agents: dict[str, dict[str, Any]]
-    """The AgentConfig payload of each role that has one."""
 
     typed: list[dict[str, Any]]
     """The agents that the user typed or configured, so that they may run here."""

@@ -107,7 +107,7 @@ def begin_in(store: Store, found: ReadSplit, number: int) -> ThreadId:
 
 
 def share_workdir(store: Store, trunk: ThreadId, branch: ThreadId) -> None:
-    """Let the agents of *branch* run where those of *trunk* do, unless it has its own place."""
+    """Let the agents of *branch* run where *trunk*'s agents do, unless it has its own place."""
     workdir = find_workdir(store, trunk)
     if workdir is not None and find_workdir(store, branch) is None:
         set_workdir(store, branch, workdir)

@@ -71,7 +71,6 @@ class Untrusted(NamedTuple):
     """An agent that may not run."""
 
     agent: dict[str, Any]
-    """Its AgentConfig payload."""
 
     files: tuple[str, ...]
     """What its relative paths mean in its work directory."""

@@ -40,10 +40,8 @@ class FlowPlace(NamedTuple):
     """Where the thread begins, if it is a branch."""
 
     snapshot: Snapshot
-    """The commit whose state its templates read."""
 
     present: ThreadState
-    """The thread's state there."""
 
     @property
     def node(self) -> FlowNode:
@@ -86,7 +84,7 @@ class FlowPlace(NamedTuple):
         return "accepted" if is_accepted else "rejected"
 
     def takes_anything(self, snapshot: Snapshot) -> bool:
-        """Return whether the role of this agent asks for nothing, as one that no file describes."""
+        """Return whether the role of this agent asks for nothing, as without a description."""
         workflow = get_workflow(snapshot, snapshot.record.workflow)
         role = get_role(snapshot, workflow.roles[self.role])
         return snapshot.get_node(role.output_schema).payload is True
@@ -126,7 +124,7 @@ class FlowPlace(NamedTuple):
             place = parent(place)
 
     def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
-        """Return *field* of the nearest node around that has it, other than null."""
+        """Return *field* of the nearest node around that has it; null counts as absent."""
         for node in self._around:
             found = node.fields.get(field)
             if isinstance(found, str):

@@ -87,14 +87,14 @@ def tell_cut_short(
 
 class Spending(NamedTuple):
     thread: ThreadId
-    """Whose limits they are: the thread's own, or those of the one that it is a branch of."""
+    """Whose limits they are: the thread's own, or its trunk's."""
 
     present: ThreadState
     """That thread's state, with what its branches spent; ``depth`` counts all steps."""
 
 
 def read_spending(store: Store, snapshot: Snapshot, present: ThreadState) -> Spending:
-    """Return the limits for a thread, and what it, also by branches joined or here, has spent."""
+    """Return the limits of the thread at *snapshot*, and what was spent of them here."""
     root = read_root(store, snapshot)
     at_root = present if root is snapshot else root.get_present()
     # Without limits nobody asks what the branches spent.

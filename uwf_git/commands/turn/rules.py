@@ -82,7 +82,7 @@ def _read(config: GitConfig, name: str, default: float) -> float:
 
 # What a step keeps besides its result: the end of its agent's log, and named variables.
 #
-# A value that may be a secret is masked, and a variable whose name is that of a secret always is.
+# A value that may be a secret is masked, and a variable with the name of a secret always is.
 # Source: seed 000, AgentExecContext: an environment can be recorded for an audit, not by default.
 
 KEEP_LOGS = "uwf.keepLogs"

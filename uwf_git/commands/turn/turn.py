@@ -98,10 +98,8 @@ class StepFiles(NamedTuple):
     """What an agent left in files beside its reply."""
 
     prompt: str = ""
-    """The prompt that it sent to its model."""
 
     trace: Mapping[str, Any] | None = None
-    """The payload of a Trace node."""
 
     kind: str | None = None
     """The kind of its failure, in its own word."""
@@ -148,7 +146,7 @@ class Played(NamedTuple):
 
 
 Player = Callable[[Turn], Played]
-"""Plays a turn, or runs the checks of one that was answered. If it raises, nothing is recorded."""
+"""Plays a turn, or runs the checks of an answered turn. If it raises, nothing is recorded."""
 
 
 class ThreadResult(NamedTuple):

@@ -52,7 +52,6 @@ class Point(NamedTuple):
     """The top of its tree: the 20 bytes of each id."""
 
     now: bytes | None
-    """The content of its now.json."""
 
     state: ThreadState | None
     """What that says; None if it is not read yet, or cannot be."""
@@ -80,7 +79,7 @@ class CommitChecks:
     def __init__(self, trees: TreeChecks, ref: str) -> None:
         self._trees, self._nodes, self._ref = trees, trees.nodes, ref
         self.before: Point | None = None
-        """The commit before; None if there is none or it cannot be read."""
+        """The commit before; None if it is missing or cannot be read."""
         self.is_sound = False
         """Whether that is a derived commit that follows from those before it."""
 

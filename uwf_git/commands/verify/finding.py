@@ -14,7 +14,6 @@ class Finding(NamedTuple):
     """One line, lower case, that says what is wrong with what."""
 
     hint: str
-    """What to type next."""
 
     ref: str | None = None
     """The ref below which it was found."""

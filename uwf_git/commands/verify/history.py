@@ -16,7 +16,7 @@ from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 from uwf_git.store.threads.message import parse_thread_message
 
 _FORK = b"\nUwf-Event: fork\n"
-# Of a branch, whose thread begins at a commit of another one.
+# Of a branch, whose thread begins at a commit of another thread.
 _START = b"\nUwf-Event: start\n"
 
 
@@ -25,13 +25,12 @@ class History(NamedTuple):
     """The newest first."""
 
     behind: Oid | None
-    """The trusted commit before the oldest of them; None if there is none."""
+    """The trusted commit before the oldest of them, or None."""
 
     damage: StoreDamaged | None
     """Why the walk stopped before the beginning; None if it did not."""
 
     forks: dict[Oid, ThreadId | None]
-    """The thread that each fork commit names."""
 
     beginnings: list[ThreadId | None]
     """The thread that the oldest commit of each thread on the way names, newest first."""
@@ -82,7 +81,7 @@ def check_end(
     known: Oid | None,
     hints: tuple[str, str],
 ) -> Iterator[Finding]:
-    """Check that *history* reaches its beginning or *known*; *hints*: it breaks off, is another."""
+    """Check that *history* reaches its start or *known*; *hints*: for a gap, for another."""
     (ref, tip), damage = target, history.damage
     if damage is not None:
         oid = damage.facts.get("commit") or damage.facts.get("object")

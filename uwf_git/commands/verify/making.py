@@ -1,6 +1,6 @@
 """Make a commit of a thread again: from the thread before, the event's own node, and what is free.
 
-Whoever asks is told why there can be no such commit, or gets the one that there must be.
+Whoever asks is told why there can be no such commit, or gets the commit that there must be.
 Format: FORMAT.md, "What is free".
 """
 
@@ -75,13 +75,12 @@ class Making(NamedTuple):
     view: CommitView
     record: TransitionRecord
     start: bytes
-    """The blob of its start.json."""
 
     before: Standing | None
     """Where the thread stood before; None if that cannot be read, or there is nothing before."""
 
     def make(self) -> Made | None:
-        """Return the commit; None if nothing can be said of it, which is told elsewhere."""
+        """Return the commit; None if another finding says why nothing can be said."""
         record = self.record
         node = self._read_cause()
         if record.event == "start":

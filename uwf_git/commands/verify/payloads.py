@@ -25,14 +25,12 @@ class PayloadCheck(NamedTuple):
     """A payload to be checked against a schema, and perhaps its references to be collected."""
 
     origin: Any
-    """What the check is about; its result names it."""
 
     schema: Node
     """If it is self-typed, the payload must be a JSON Schema too."""
 
     payload: Any
     size_bytes: int
-    """The approximate size of schema and payload."""
 
     wants_references: bool = False
 

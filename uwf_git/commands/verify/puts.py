@@ -53,7 +53,6 @@ class Put(NamedTuple):
     trailers: Mapping[str, str]
     files: Mapping[str, bytes]
     others: Mapping[bytes, TreeEntry]
-    """The other entries at the top of its tree."""
 
     view: CommitView
     added: Sequence[NodeHash]
@@ -192,7 +191,6 @@ class _Versions(_Puts):
         self._name = ref.removeprefix(WORKFLOWS)
         self._known = known
         self._passed: set[bytes] = set()
-        """The trees of the checked versions."""
 
     def check(self, tip: Oid, known: Oid | None) -> Iterator[Finding]:
         problem = check_workflow_name(self._name)

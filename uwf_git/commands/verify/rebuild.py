@@ -36,10 +36,9 @@ class Made(NamedTuple):
     standing: Standing
     words: Words
     author: bytes | None
-    """``name <email>``; None: that of the committer."""
+    """``name <email>``; None: the committer's."""
 
     now: bytes
-    """The content of now.json."""
 
 
 def make(standing: Standing, words: Words, author: bytes | None = None) -> Made:
@@ -62,7 +61,7 @@ def compare(site: Location, commit: StrictCommit, now: bytes, made: Made) -> Ite
 
 
 def list_wrong(message: bytes, expected: bytes) -> Iterator[str]:
-    """List how *message* differs from the one that it must be; nothing if it does not."""
+    """List how *message* differs from the message that it must be."""
     if message != expected:
         wrong = [*_list_trailers(message, expected), *_list_words(message, expected)]
         yield from wrong or ["its message is not written as uwf writes it"]
@@ -123,7 +122,10 @@ def _json(value: Any) -> str:
 
 
 def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> str | None:
-    """Return what is wrong with the author; *expected* acted, None: the committer. None: right."""
+    """Return what is wrong with the author, or None.
+
+    *expected* is the identity of the role and program that acted; None: the committer acted.
+    """
     author, committer = commit.author, commit.committer
     right = committer.identity if expected is None else expected
     if author.identity != right:

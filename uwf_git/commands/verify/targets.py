@@ -37,7 +37,6 @@ class Target(NamedTuple):
     kind: TargetKind
     ref: str
     name: str
-    """The id of a thread, or the name of a workflow."""
 
     tip: Oid | None
     """The commit; None if the ref holds no object id."""

@@ -53,7 +53,7 @@ class Claim(NamedTuple):
     """Of a branch that another thread joins: where it must have begun."""
 
     is_own: bool = True
-    """Of a branch: the thread of the ref joins it, and not one that it was forked from."""
+    """Of a branch: the thread of the ref joins the branch, not its fork's origin."""
 
 
 def check_thread(

@@ -39,7 +39,6 @@ class TreeChecks:
         self.folders = NodeFolders(self.recent)
         self.nodes = NodeChecks(self.recent, self.folders)
         self.rules: dict[NodeHash, Rules] = {}
-        """Of each workflow: what says who is next."""
         self.entries: dict[bytes, Position | None] = {}
         """Of each StartNode, by its blob: where its thread begins in a flow."""
         self.remaking = Remaking()

@@ -25,7 +25,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 MOST_TOLD = 10_000
-"""The most findings that are reported."""
 
 _OTHER_WAY = (
     "both are kept; `git log {here} ^{there}` shows what is only here; "
@@ -50,7 +49,6 @@ class VerifyResult(NamedTuple):
     """What is no damage: oddities, divergence from remotes, settings that let pushes pass."""
 
     targets: tuple[Target, ...]
-    """The refs that were checked."""
 
     unsigned: int = 0
     """How many of the checked commits have no signature: nothing proves who made them."""

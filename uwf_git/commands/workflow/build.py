@@ -61,7 +61,6 @@ _checked: ByteCache[str, list[Any]] = ByteCache(4 * 1024 * 1024)
 """What was found in the parts of the files that this process has checked, by these parts."""
 
 CheckText = Callable[[str | FlowText], str | None]
-"""Check a condition of a graph, or a text of a flow."""
 
 T = TypeVar("T")
 
@@ -173,7 +172,6 @@ class BuiltWorkflow(NamedTuple):
     """The included files, byte for byte, by their path from its folder."""
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file."""
 
 
 def read_workflow_source(
@@ -271,7 +269,6 @@ class WorkflowValidation(NamedTuple):
     """The workflow; None if it has a problem."""
 
     problems: tuple[Problem, ...]
-    """All problems, each with its file."""
 
     warnings: tuple[Problem, ...] = ()
     """What may be a mistake, each with its file; only of a workflow without problems."""
@@ -313,10 +310,9 @@ class PutWorkflow(NamedTuple):
     version: str
 
     changed: bool
-    """Whether this put added the version."""
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file, by line; *file* is that of an included file."""
+    """What may be a mistake in the file, by line; *file* names an included file."""
 
 
 def put_workflow(

@@ -98,7 +98,7 @@ def _no_folder(_path: str) -> bytes:
 
 # Project-local workflows: files in `.workflows/` folders that need no registration.
 #
-# Nothing above the root of the git repository is read, nor, outside of one, above the current
+# Nothing above the root of the git repository is read, nor, without a repository, above the current
 # directory, and no link leads out of it.
 
 FOLDER = ".workflows"
@@ -300,7 +300,7 @@ def find_shadowed(store: Store, name: str) -> NodeHash | None:
     try:
         version = find_version(store, name) if name in list_names(store) else None
     except StoreDamaged:
-        # A damaged registered workflow is not the one that was named.
+        # A damaged registered workflow is not the workflow that was named.
         return None
     return None if version is None or version.is_removed else version.workflow
 
@@ -385,7 +385,7 @@ def _of_version(store: Store, version: Version) -> FoundWorkflow:
 
 
 def _of_any_ref(store: Store, text: str, prefix: str) -> FoundWorkflow:
-    """Find a workflow under any ref: an old version, or that of a fetched thread."""
+    """Find a workflow under any ref: an old version, or a fetched thread's version."""
     lookup = NodeLookup(store)
     node = lookup.get(lookup.resolve(prefix))
     if node.type != WORKFLOW:

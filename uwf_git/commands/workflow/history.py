@@ -152,7 +152,6 @@ def _check_whole(store: Store, version: Version) -> None:
 class RemovedWorkflow(NamedTuple):
     name: str
     workflow: NodeHash
-    """The workflow that the name pointed at."""
 
     version: str
 

@@ -44,7 +44,7 @@ _LEFT_OUT = "    left out: "
 _HEAD = "Uwf-Head: "
 
 HasKey: TypeAlias = Callable[[bytes], bool] | None
-"""Whether the content of a file has a key of the agent's environment in it; None: there is none."""
+"""Whether the content of a file has a key of the agent's environment; None: there is no key."""
 
 _HIDDEN = "not told"
 _KEY = "it has a key of the environment in it"
@@ -66,14 +66,13 @@ class Tip(NamedTuple):
     commit: str
     tree: str
     head: str | None
-    """The commit of HEAD when it was made."""
 
     left_out: tuple[str, ...] = ()
     is_made: bool = True
 
 
 class Made(NamedTuple):
-    """A commit of a chain; that of a person has no thread and no turn."""
+    """A commit of a chain; a person's commit has no thread and no turn."""
 
     commit: str
     thread: str
@@ -276,7 +275,10 @@ def _stage(git: Git, word: str, paths: list[str], *words: str) -> None:
 def find_chain(
     store: Store, thread: ThreadId, environ: Mapping[str, str], *, is_reading: bool = False
 ) -> Chain | None:
-    """Return the chain of *thread* in its work directory, *is_reading* also the outermost's."""
+    """Return the chain of *thread* in its work directory; None outside of repositories.
+
+    *is_reading*: the outermost thread's directory will do where its own is gone.
+    """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
         head = find_head(store, thread)

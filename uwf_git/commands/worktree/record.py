@@ -26,7 +26,6 @@ class Inner(NamedTuple):
     ref: str
     commit: str
     repository: str
-    """The git directory that has the ref."""
 
 
 class Worktree(NamedTuple):
@@ -37,7 +36,6 @@ class Worktree(NamedTuple):
 
     repository: str
     base: str
-    """The commit at which the branch began."""
 
     path: str
     workdir: str
@@ -77,7 +75,10 @@ def find_worktree(store: Store, parent: ThreadId, thread: ThreadId) -> Worktree 
 
 
 def place_of(store: Store, thread: ThreadId) -> str | None:
-    """Return where a branch's worktree is, which is not below the deletable store; or None."""
+    """Return where the worktree of a branch is; None if the user has no home directory.
+
+    Not below the store, which may be the user's repository, and whose local files may be deleted.
+    """
     if store.trust_file is None:
         return None
     folder = os.path.join(os.path.dirname(store.trust_file), "worktrees")

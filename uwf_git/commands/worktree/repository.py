@@ -29,7 +29,7 @@ from uwf_git.store.git.fenced import (
 )
 from uwf_git.store.git.program import ProgramFailed, Ran
 
-# The user's repository, as git itself sees it: its state, a new worktree, a tree out of one.
+# The user's repository, as git itself sees it: its state, a new worktree, a tree out of a worktree.
 #
 # No hook of the repository runs either: it may refuse a commit, and then an edit would be lost.
 
@@ -143,7 +143,10 @@ def commit_tree(
 
 
 def move_ref(git: Git, ref: str, commit: str, *, old: str | None = None) -> None:
-    """Let *ref* name *commit* if it named *old* ("": nothing); never a branch that it leads to."""
+    """Let *ref* name *commit*; with *old* only if it named that, or if it is "" nothing.
+
+    An agent may have made the ref lead to a branch of the user, which stays where it is.
+    """
     git.ask("update-ref", "--no-deref", ref, commit, *([] if old is None else [old]))
 
 
@@ -217,7 +220,7 @@ def keep_state(
     else:
         commit = _unite(state, parents, to, ref, worktree)
     if not _fetch(to, state.git, commit, ref):
-        # A shallow repository gives its commits only to one that has the same ones.
+        # A shallow repository gives its commits only to a repository that has the same commits.
         parents = tuple(_cut(state.git, each) for each in parents)
         commit = _unite(state, parents, to, ref, worktree)
         if not _fetch(to, state.git, commit, ref):
@@ -256,7 +259,7 @@ def _choose_repository(worktree: Worktree, git_dir: str) -> str:
 
 
 def _unite(state: State, parents: tuple[str, ...], to: Git, ref: str, worktree: Worktree) -> str:
-    """Return a commit of everything in the work tree and *parents*; that of *ref*, if it is it."""
+    """Return a commit of everything in the work tree and *parents*, perhaps the commit of *ref*."""
     made = find_commit(to, ref)
     if made is not None:
         told = to.ask("rev-parse", f"{made}^{{tree}}", f"{made}^@")

@@ -74,7 +74,7 @@ def worktree_gone(worktree: Worktree) -> Refused:
 def note_origin(
     store: Store, environ: Mapping[str, str], thread: ThreadId, *, at: str, source: str
 ) -> SplitOrigin:
-    """Record the commit of *source* as that of all branches that *thread* has at *at*."""
+    """Record the commit of *source* as the origin of all branches that *thread* has at *at*."""
     kept = find_settings(store, thread)
     origin = SplitOrigin(at, source, *find_origin(environ, source, kept=kept))
     write_origin(store, thread, origin)
@@ -110,7 +110,7 @@ def make_worktree(
 
 @contextmanager
 def lock_worktrees(store: Store) -> Iterator[None]:
-    """Be the only one that makes or removes worktrees of this store."""
+    """Be the only process that makes or removes worktrees of this store."""
     with hold_lock(store.local_path("locks", "worktrees"), wait=True):
         yield
 
@@ -150,7 +150,7 @@ def _add(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str:
     """Make the worktree as `git worktree add` does, and return its git directory."""
     git = git_of(environ, worktree.repository)
     head = find_head_of(environ, worktree) or worktree.base
-    # Half of one may be there, of a process that was killed: no agent has run in it.
+    # Half of a worktree may be there, of a process that was killed: no agent has run in it.
     if os.path.lexists(worktree.path):
         git.run("worktree", "remove", "--force", "--force", worktree.path)
         shutil.rmtree(worktree.path, ignore_errors=True)
@@ -229,7 +229,7 @@ def sweep_worktrees(
 ) -> int:
     """Remove the worktrees of branches that have ended; return how many that were.
 
-    By default those of all threads. What cannot be removed now stays.
+    By default the worktrees of all threads. What cannot be removed now stays.
     """
     removed = 0
     for parent in list_parents(store) if parents is None else parents:
@@ -412,7 +412,7 @@ def forget_work(
     """Delete the refs of the work of *thread*, a branch of *parent*, and what is recorded of it.
 
     Returns:
-        What it was; None if there is none on this machine.
+        The worktree; None if this machine has no worktree of *thread*.
     """
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)

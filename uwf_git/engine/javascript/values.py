@@ -96,7 +96,7 @@ def to_units(text: str) -> str:
 
 
 def from_units(text: str) -> str:
-    """Return *text* with each pair of surrogates as one character; lone ones stay."""
+    """Return *text* with each pair of surrogates as one character; lone surrogates stay."""
     if not has_surrogate(text):
         return text
     return array("H", map(ord, to_units(text))).tobytes().decode(_UTF_16, "surrogatepass")
@@ -108,7 +108,7 @@ def has_surrogate(text: str) -> bool:
 
 
 def name_end(text: str, at: int) -> int:
-    """Return where the name that begins at *at* ends; *at* if none does."""
+    """Return where the name that begins at *at* ends; *at* if no name does."""
     if at == len(text) or not (text[at] in "$_" or text[at].isidentifier()):
         return at
     end = at + 1
@@ -403,7 +403,7 @@ TEXT_UNITS = 1 << 20
 _ELEMENTS = 500_000
 _CHARACTERS = 64 << 20
 
-# What handling a character costs: one that is made needs memory, pairs of surrogates need time.
+# What handling a character costs: a new character needs memory, pairs of surrogates need time.
 _MAKING = 4
 _PAIRING = 16
 

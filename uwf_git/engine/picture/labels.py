@@ -72,7 +72,7 @@ def cut(text: str, room: int, width: Callable[[str], int]) -> str:
 
 
 def wrap(text: str, room: int, indent: str = "") -> list[str]:
-    """Return *text* in lines of at most *room* columns, broken between words, then indented."""
+    """Return *text* in lines of at most *room* columns, all but the first after *indent*."""
     lines, line, used = [], "", 0
     for piece in _pieces(text, room - len(indent)):
         wide = columns(piece)
@@ -180,10 +180,8 @@ class Text(NamedTuple):
     key: str
     anchor: Anchor = "start"
     whole: str = ""
-    """The whole text where this is a part of it."""
 
     kind: str = ""
-    """More classes."""
 
     @property
     def width(self) -> int:
@@ -204,7 +202,6 @@ class Drawing(NamedTuple):
 
     title: str
     about: str
-    """All of it in words."""
 
     width: int
     height: int
@@ -305,7 +302,6 @@ class LabelLine(NamedTuple):
     text: str
     indent: int
     whole: str
-    """The whole label, if lines are missing."""
 
 
 class Label(NamedTuple):

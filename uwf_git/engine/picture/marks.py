@@ -35,7 +35,6 @@ class Progress(NamedTuple):
     """It waits for the end of a limit, not for a person."""
 
     last: str = START
-    """The role of the newest step."""
 
     tried: str = ""
     """Of a node that is verified: which try it is, and whose turn, after the first work."""

@@ -45,7 +45,7 @@ Member: TypeAlias = NetNode | Group
 
 
 class Net(NamedTuple):
-    """All of it; each name is one word of ASCII letters and digits."""
+    """The whole net; each name is one word of ASCII letters and digits."""
 
     members: tuple[Member, ...]
     edges: tuple[NetEdge, ...]

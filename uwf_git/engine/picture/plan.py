@@ -90,7 +90,6 @@ Marks: TypeAlias = Mapping[str, Mark]
 
 class ThreadMarks(NamedTuple):
     headline: str
-    """One line: which thread, and how it stands."""
 
     marks: Marks
 
@@ -294,7 +293,7 @@ class _Planner:
         )
 
     def _beside(self, node: FlowNode) -> Iterator[Block]:
-        """Yield the blocks of branches; many of one player are one block, where the first is."""
+        """Yield the blocks of branches; many of one player are one block."""
         places = self._flow.children(node.place)
         by_player: dict[str, list[str]] = {}
         for place in places:

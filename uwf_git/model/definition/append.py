@@ -40,7 +40,7 @@ from uwf_git.model.yaml.reader import YamlDocument
 __all__ = ["Addition", "InvalidWorkflow", "append_addition", "read_addition"]
 
 _KEYS = ("roles", "moderator", "graph", "agentOverrides")
-# Keys of a workflow file that a part of one cannot change.
+# Keys of a workflow file that an appended part cannot change.
 _WHOLE = ("name", "description", "defaultAgent", "initialState", "config")
 
 
@@ -61,7 +61,6 @@ class Addition(NamedTuple):
     """All nodes of the flow; None if the workflow is a graph."""
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake in the file."""
 
 
 def read_addition(
@@ -153,7 +152,7 @@ def _read_graph(
 
 
 def _merge(graph: Graph, appended: GraphReading) -> dict[str, list[Transition]]:
-    """Put the appended transitions before those of *graph* that can still be reached."""
+    """Put the appended transitions before the transitions of *graph* that can still be reached."""
     merged = {source: list(ways) for source, ways in graph.items()}
     for source, ways in appended.entries.items():
         ends = any(way.condition is None for way in ways)

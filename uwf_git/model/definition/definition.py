@@ -59,7 +59,6 @@ class RoleDefinition(NamedTuple):
     """How to get the meta out of the agent's answer; None: by the schema alone."""
 
     output_schema: dict[str, Any] | bool
-    """The JSON Schema of the role's meta."""
 
     workflow: NodeHash | None = None
     """The workflow that plays it; None: an agent does."""
@@ -111,7 +110,6 @@ class Definition(NamedTuple):
     """None: it is a graph."""
 
     warnings: tuple[Problem, ...] = ()
-    """What may be a mistake, by line."""
 
 
 # What the file of a flow needs from outside: its file's name, expressions, other workflows.

@@ -81,7 +81,7 @@ class Findings:
     def read_fields(
         self, path: DocumentPath, value: Any, known: Sequence[str]
     ) -> dict[str, Any] | None:
-        """Return the fields with *known* keys and a value; None, and a finding, if no mapping."""
+        """Return the fields with *known* keys and a value; None and a finding: no mapping."""
         if not isinstance(value, dict):
             self.add(path, f"must be a mapping with {_choices(known)}, not {yaml_kind(value)}")
             return None

@@ -44,7 +44,6 @@ _LISTS = ("nodes", "else")
 
 class FlowFile(NamedTuple):
     name: str
-    """The name of the workflow."""
 
     language: str | None
     roles: Mapping[str, RoleDefinition]
@@ -87,7 +86,6 @@ def read_flow(
 
 class AddedNodes(NamedTuple):
     nodes: Mapping[str, Mapping[str, Any]]
-    """The whole table."""
 
     used: Sequence[Node]
     """The workflows that the new nodes run, each with all nodes that it reaches."""

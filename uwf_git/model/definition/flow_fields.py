@@ -304,7 +304,7 @@ class FieldReader:
     def read(
         self, path: DocumentPath, kind: str, fields: Mapping[str, Any], *, names: tuple[str, ...]
     ) -> dict[str, Any]:
-        """Return those of *fields* that a node of *kind* keeps; others are findings.
+        """Return the *fields* that a node of *kind* keeps; other fields are findings.
 
         *names* are the items of the maps and loops around it.
         """

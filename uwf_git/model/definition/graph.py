@@ -26,7 +26,7 @@ CheckCondition = Callable[[str], str | None]
 
 _CONDITION_KEYS = ("condition", "when")
 _MEMBER = re.compile(r"(?<![\w.$\['\"])meta\.(\w+)")
-"""A member of the meta of the step just done; behind a bracket it may be another one's."""
+"""A member of the meta of the step just done; behind a bracket perhaps of another step."""
 
 _PLAIN_SCHEMA = {"$schema", "title", "description", "type", "properties", "required"}
 _EMPTY = "the condition is empty; leave it out if it always holds"
@@ -37,7 +37,6 @@ class GraphReading:
     """A graph as far as it could be read, with the places of its entries."""
 
     path: DocumentPath
-    """The place of the list of entries."""
 
     entries: dict[str, list[Transition]] = field(default_factory=dict)
     places: dict[str, DocumentPath] = field(default_factory=dict)
@@ -47,7 +46,6 @@ class GraphReading:
     """True if every name could be read, so that its routes can be checked."""
 
     ways: dict[str, list[DocumentPath]] = field(default_factory=dict)
-    """The places of the transitions of each name."""
 
 
 def read_graph(
@@ -177,7 +175,7 @@ class _GraphReader:
             self.reading.ways.setdefault(source, []).append(path)
 
     def _read_name(self, path: DocumentPath, fields: dict[str, Any], key: str) -> str | None:
-        """Return the role or sentinel under *key*, or the one that was probably meant."""
+        """Return the role or sentinel under *key*, or the name that was probably meant."""
         if key not in fields:
             self._findings.add(path, f"{key!r} is missing")
             self.reading.is_understood = False

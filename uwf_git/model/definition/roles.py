@@ -30,7 +30,7 @@ SENTINELS = {
     "__END__": END,
     "__end__": END,
 }
-"""Every spelling of the two ends of a graph (seeds 000, 001, 003), and the one that is stored."""
+"""Every spelling of the two ends of a graph (seeds 000, 001, 003), and the stored spelling."""
 
 _OF_AGENT = ("systemPrompt", "extractPrompt", "checks", "outputFile", "inputFiles")
 MOST_CHECKS = 20
@@ -40,7 +40,6 @@ ROLE_KEYS = ("name", "description", *_OF_AGENT, "outputSchema", "schema", "workf
 
 class RolesFile(NamedTuple):
     name: str = ""
-    """The name of its workflow."""
 
     find_used: FindUsed | None = None
     """Finds a workflow that plays a role; None: in a flow, a node does that."""

@@ -30,8 +30,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\\": "\\", '"': '"', "\n": ""}
 class ConfigItem(NamedTuple):
     kind: Literal["section", "setting", "comment"]
     name: str
-    """As from ``normal_name``; the name of a section has no last part, the name of a comment is "".
-    """
+    """As from ``normal_name``; a section's name has no last part, a comment's name is ""."""
 
     value: str | None
     """None: a setting without ``=``, which means true."""
@@ -69,7 +68,10 @@ def scan_config(text: str) -> Iterator[ConfigItem]:
 
 
 def edit_config(text: str, name: str, value: str, *, keep: bool) -> str:
-    """Return *text* with the setting in its last section or a new section; *keep* other values."""
+    """Return *text* with the setting in the last section of its name, or in a new section.
+
+    Unless *keep*, its other values are removed.
+    """
     if not keep:
         text = _without(text, normal_name(name))
     section, _dot, key = name.rpartition(".")

@@ -2,7 +2,7 @@
 
 What runs is in the config of a repository: filters, hooks, ssh, the transport of a missing object.
 The agent chooses the names, and may change the file after anybody has looked. So git gets a git
-directory of ours, where no agent writes: its config is that of the project at the beginning of the
+directory of ours, where no agent writes: its config is the project's config at the beginning of the
 thread, with harmless values of now, and objects, refs and what filters keep are links.
 
 git itself starts another git in each repository inside that it looks into, with the config there.

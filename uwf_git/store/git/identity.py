@@ -36,7 +36,6 @@ class NoIdentity(Refused):
 
 class Committer(NamedTuple):
     identity: bytes
-    """`name <email>`, as git accepts it."""
 
     is_guess: bool
     """The address is made of the account on this machine, as nothing else is set."""

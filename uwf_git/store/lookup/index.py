@@ -36,7 +36,7 @@ from uwf_git.store.store import Store
 # missing.) Format: FORMAT.md, "Local files".
 
 _OURS = (1970759288, 1)
-"""application_id of the file, which spells uwfx, and user_version, that of the tables."""
+"""application_id of the file, which spells uwfx, and user_version, the version of the tables."""
 
 _BUSY_S = 2.0
 _HASH_LENGTH = 13

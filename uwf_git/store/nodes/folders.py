@@ -62,7 +62,6 @@ class NodeFileChange(NamedTuple):
     """What is wrong with an ``odd`` or ``damaged`` entry."""
 
     hint: str = ""
-    """The hint of the error, if there was one."""
 
 
 class NodeFolders:

@@ -117,7 +117,7 @@ class PackLimits(NamedTuple):
             raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_CHAIN))
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
-        """Raise `Refused` if a pack unfolds to so many bytes, *again* if made several times."""
+        """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""
         most = self.most_bytes
         if most is None:
             most = max(_LEAST_UNFOLDED, _TIMES_A_PACK * pack_bytes)

@@ -150,7 +150,7 @@ def _oversized_object(kind: str, oid: str, *, size_bytes: int, most_bytes: int) 
 
 
 class LimitedObjects:
-    """The objects of a store; reading one that is too large raises `StoreDamaged`."""
+    """The objects of a store; reading an object that is too large raises `StoreDamaged`."""
 
     def __init__(self, objects: ObjectStore, *, most_blob_bytes: int) -> None:
         self._objects = objects

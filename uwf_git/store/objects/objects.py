@@ -125,7 +125,7 @@ class DurableObjects:
         # Stores are never closed explicitly; their packs stay open as long as the object lives.
         # An error about a damaged pack still holds a part of it.
         with suppress(BufferError):
-            # Ctrl-C may have come before all of it was there.
+            # Ctrl-C may have come before the whole pack was there.
             if "_kept" in vars(self):
                 self.close()
 

@@ -76,7 +76,6 @@ class Held(NamedTuple):
     """The objects read last, by pack and offset: often the base of the next delta."""
 
     contents: ByteCache[int, bytes]
-    """Small packs, whole."""
 
 
 class Stamp(NamedTuple):

@@ -138,7 +138,7 @@ class PackFolder:
             pack.unmap()
 
     def _ask(self, question: Callable[["Pack"], _Answer | None]) -> _Answer | None:
-        """Return the first answer of a pack; list the packs again before there is none."""
+        """Return the first answer of a pack; list the packs again before giving up."""
         for _listing in range(_MOST_LISTINGS):
             asked = self._packs
             found = self._ask_all(question)

@@ -54,7 +54,7 @@ def has_object(objects: ObjectStore, oid: Oid) -> bool:
 # Object walks: which objects a commit needs beyond those behind commits that are already there.
 #
 # A push asks what to send, a fetch whether everything came. Of each commit only the difference to
-# its first parent's tree is read, so the cost is that of what is new.
+# its first parent's tree is read, so the cost depends on what is new.
 
 Needed = ObjectID
 """The id of an object that a commit needs, for callers that do not import dulwich."""

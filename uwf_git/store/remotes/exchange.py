@@ -26,7 +26,6 @@ class PushReport(NamedTuple):
     """By ref: None if it was changed, else the remote's reason."""
 
     output: str
-    """What the remote's hooks printed."""
 
     is_atomic: bool = True
     """False if an atomic push was requested and the remote does not support it; nothing changed."""

@@ -117,7 +117,10 @@ def _read(config: GitConfig, name: str) -> Remote:
 
 
 def choose_remote(config: GitConfig, name: str | None) -> Remote:
-    """Return the remote *name*, or else the only remote or origin, first of `uwf remote add`."""
+    """Return the remote *name*; without a name the only remote, else origin.
+
+    A project's own remotes count only if `uwf remote add` has added no remote.
+    """
     remotes = {remote.name: remote for remote in list_remotes(config)}
     if name is not None:
         if name not in remotes:
@@ -216,7 +219,7 @@ _OTHERS = ("heads", "tags")
 
 
 def repair_remote(store: Store, name: str) -> None:
-    """Give the mirror *name* the settings of `uwf remote add`; branches and tags go on."""
+    """Give the remote *name*, a mirror, the settings that `uwf remote add` writes."""
     path = os.path.join(store.path, "config")
     own = read_config_file(path)
     section = f"remote.{name}"

@@ -75,7 +75,7 @@ class Credential(NamedTuple):
 def find_credential(
     url: RemoteUrl, git: str | None, environ: Mapping[str, str]
 ) -> Credential | None:
-    """Return the credential for *url* from git's helpers, or, if allowed, its prompt; or None."""
+    """Return the credential for *url* from git's helpers or its prompt, or None."""
     if git is None:
         return None
     ran = _run(git, "fill", environ, _describe(url))

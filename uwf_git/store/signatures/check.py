@@ -58,7 +58,6 @@ class GpgCheck(NamedTuple):
     """The least of the TRUST_LEVELS that a key needs to be trusted."""
 
     timeout_s: float | None = None
-    """How long the program may take."""
 
     def check(self, payload: bytes, signature: bytes) -> Verdict:
         words = ["--keyid-format=long"] if self.format == "openpgp" else []

@@ -23,7 +23,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
 SIGNATURE_FORMATS = {"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}
-"""The values of gpg.format, each with its default program."""
 
 _KEY_COMMAND = "gpg.ssh.defaultKeyCommand"
 _BEGINS = re.compile(rb"-----BEGIN [A-Z ]+-----\n")

@@ -21,7 +21,6 @@ class Verdict(NamedTuple):
     """The owner of the key: a principal of the allowed signers, or a gpg user id."""
 
     key: str | None = None
-    """The fingerprint of the key that made it."""
 
     problem: str | None = None
 

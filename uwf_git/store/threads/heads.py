@@ -187,7 +187,10 @@ def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:
 
 
 def advance_head(store: Store, head: Head, to: Oid) -> Head:
-    """Move an active thread's head to *to*, whose first parent the head was, or raise HeadMoved."""
+    """Move the head of an active thread to *to*; its first parent is the old head.
+
+    Raises HeadMoved if another process moved the head first; nothing has changed.
+    """
     # A crash can leave the active ref of an archived thread: no step may advance that.
     if store.refs.find(ARCHIVE + head.thread) is not None or not store.refs.advance(
         ACTIVE + head.thread, seen=head.commit, to=to

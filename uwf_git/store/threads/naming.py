@@ -17,7 +17,7 @@ _NEWEST = re.compile("@([1-9][0-9]{0,8})?")
 
 
 class ShortIds:
-    """The shortest unique beginning of each id, with the time's symbols: new threads leave it."""
+    """The shortest unique beginning of each id, at least its time: new threads change none."""
 
     def __init__(self, threads: Iterable[str]) -> None:
         self._all = sorted(threads)

@@ -27,7 +27,6 @@ class Tips(NamedTuple):
     """The thread refs that hold no object id."""
 
     ended: frozenset[ThreadId] = frozenset()
-    """The threads of *heads* that are archived."""
 
 
 class RefWatch:

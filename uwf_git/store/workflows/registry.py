@@ -284,7 +284,7 @@ def find_shipped(name: str) -> ShippedFile | None:
 
 
 def is_shipped_agent(name: str, agent: dict[str, Any]) -> bool:
-    """Check whether the installed file of the workflow *name* has this agent payload, or check."""
+    """Check whether the installed file of *name* names this agent, perhaps as a check."""
     file = find_shipped(name)
     if file is None:
         return False

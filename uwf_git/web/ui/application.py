@@ -73,7 +73,7 @@ class Application:
         )
 
     def list_endpoints(self) -> dict[str, dict[str, Endpoint]]:
-        """Return what answers, by path and method; all of it needs the token."""
+        """Return what answers, by path and method; every route needs the token."""
         paths: dict[str, dict[str, Endpoint]] = {
             STREAM: {"GET": self._stream},
             CHAT: {"POST": self._chat},

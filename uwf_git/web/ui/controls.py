@@ -1,6 +1,6 @@
 """The controls of a thread. Each records one event; with `go` a driver is started after it.
 
-Nothing here trusts a command: a driver that would run one that is not trusted is refused, as
+Nothing here trusts a command: a driver that would run an untrusted command is refused, as
 `uwf thread run` is, with what to type.
 """
 
@@ -62,7 +62,6 @@ def run(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
 
 
 def patch(_site: Site, task: TaskHandle, body: Body) -> TaskHandle:
-    """Change the state by a JSON merge patch."""
     check_names(body, "patch", "reason", "go")
     task.update_state(_take_object(body, "patch"), take_text(body, "reason"))
     return task
@@ -169,7 +168,7 @@ def check_go(body: Body) -> bool:
 
 
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
-    """Return what was recorded; start a driver first if *body* asks for it; a refusal is told."""
+    """Return what was recorded and, if *body* asks for a driver, whether it started."""
     if not check_go(body):
         return tell_drive(site, task)
     try:

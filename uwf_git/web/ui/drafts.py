@@ -32,7 +32,7 @@ _NOTHING_YET: dict[str, Any] = {
 
 
 class DraftChanged(Conflict):
-    """The draft is not the one that was shown."""
+    """Another draft was shown."""
 
     code = "draft-changed"
 

@@ -38,7 +38,6 @@ class Route(NamedTuple):
 
     answer: Callable[[Site, Asked], Answer]
     query: Sequence[str] = ()
-    """The names that may stand in the query."""
 
 
 def view_about(site: Site, _asked: Asked) -> dict[str, Any]:

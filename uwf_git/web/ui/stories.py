@@ -19,7 +19,6 @@ Entries = list[dict[str, Any]]
 class _Kept(NamedTuple):
     entries: Entries
     tips: dict[ThreadId, Oid | None]
-    """The tips of the thread and its branches when it was read."""
 
 
 class Stories:
