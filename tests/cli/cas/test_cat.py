@@ -1,4 +1,3 @@
-import json
 import os
 import subprocess
 import sys
@@ -6,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cas_nodes import NOWHERE, new_caller, put_person
+from cas_nodes import new_caller, put_person
 from cli.ran import Ran
 
 from uwf_git.cli.app.boundary import run
@@ -35,12 +34,6 @@ def test_text_comes_out_byte_for_byte_in_every_locale_and_format(
     ran = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True)
 
     assert (ran.stdout, ran.stderr) == (TEXT.encode(), b"")
-
-
-def test_bytes_come_out_as_they_were(cas: Cas, store: Store) -> None:
-    name = put_payload(store, new_caller(), "Bytes", "AP+ACg==").hash
-
-    assert cas("cat", name).out.encode(errors="surrogateescape") == b"\x00\xff\x80\n"
 
 
 def test_put_and_cat_give_the_file_back(cas: Cas, tmp_path: Path) -> None:
@@ -85,10 +78,3 @@ def test_reader_that_leaves_is_no_error(store: Store) -> None:
         told = process.communicate()[1]
 
     assert (process.returncode, told) == (141, b"")
-
-
-def test_missing_node_is_refused(cas: Cas) -> None:
-    ran = cas("cat", NOWHERE, "--format", "json")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert json.loads(ran.err)["error"]["code"] == "no-such-node"

@@ -2,7 +2,6 @@ import json
 import time
 from collections.abc import Callable
 
-import pytest
 import seal
 from cas_nodes import NOWHERE, keep_alone, new_caller, put_person
 from cli.ran import Ran
@@ -55,31 +54,6 @@ def test_time_beyond_all_calendars_is_a_number(cas: Cas, store: Store) -> None:
     assert "written: 9999999999999999 ms after 1970\n" in (
         cas("get", node.hash, "--format", "text").out
     )
-
-
-@pytest.mark.parametrize(
-    ("word", "status", "told"),
-    [
-        (NOWHERE, 1, f"there is no node {NOWHERE} in this store"),
-        ("zzz", 2, "'zzz' is not a node hash"),
-        ("", 2, "'' is not a node hash"),
-    ],
-)
-def test_missing_node_is_refused(word: str, status: int, told: str, cas: Cas) -> None:
-    ran = cas("get", word)
-
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith(f"error: {told}\nhint: ")
-
-
-def test_beginning_of_several_names_is_refused_with_the_names(cas: Cas, store: Store) -> None:
-    names = [put_payload(store, new_caller(), "Text", f"{number}").hash for number in range(17)]
-    first = next(name[0] for name in names if sum(each[0] == name[0] for each in names) > 1)
-
-    ran = cas("get", first)
-
-    assert ran.status == 1
-    assert f"nodes begin with {first}: " in ran.err
 
 
 def test_many_threads_cost_little(cas: Cas, store: Store) -> None:

@@ -29,7 +29,3 @@ def test_damaged_node_is_neither(cas: Cas, store: Store) -> None:
     add_misnamed(store, NOWHERE, TEXT, "wrong")
 
     assert cas("has", NOWHERE).status == 5
-
-
-def test_word_that_can_be_no_name_is_refused(cas: Cas) -> None:
-    assert cas("has", "zzz").status == 2

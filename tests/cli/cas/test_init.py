@@ -23,12 +23,3 @@ def test_store_that_repo_names_is_used_without_a_path(cas: Cas, tmp_path: Path) 
     path = str(tmp_path / "named.git")
 
     assert cas("init", "--format", "text", repo=path).out == f"repo: {path}\ncreated: yes\n"
-
-
-def test_place_where_none_can_be_made_is_refused(cas: Cas, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-
-    ran = cas("init", str(tmp_path / "file" / "below"))
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith("error: ")

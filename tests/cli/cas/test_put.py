@@ -47,6 +47,7 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
         (["Text", "-"], b"[" * 450 + b"]" * 450, 1, "the payload breaks schema"),
         (["Text", "-"], b"[" * 600 + b"]" * 600, 1, "the value at $… is nested more than 500"),
         (["Text", "-"], b"\xff\x00", 1, "standard input is not UTF-8 text (byte 0)"),
+        (["Text", "--text", "-"], b"a\xff", 1, "standard input is not UTF-8 text (byte 1)"),
         (["Text", "-"], b" " * 50_000_000, 1, "standard input is larger than 16777216 bytes"),
         (["Text", "-"], b"", 2, "standard input is not JSON"),
         (
@@ -66,14 +67,3 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
         assert ran.err.startswith(f"error: {told}")
         assert ran.err.splitlines()[1].startswith("hint: ")
         assert len(ran.err.splitlines()) == 2
-
-
-def test_reference_to_what_is_not_there_is_refused_with_its_name(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
-    payload = json.dumps({"name": "Ada", "friend": NOWHERE}).encode()
-
-    ran = cas("put", schema, "-", "--format", "json", fed=payload)
-
-    assert ran.status == 1
-    error = json.loads(ran.err)["error"]
-    assert (error["code"], error["missing"]) == ("dangling-references", [NOWHERE])

@@ -1,7 +1,7 @@
 import json
 from collections.abc import Callable
 
-from cas_nodes import PERSON, new_caller, put_person
+from cas_nodes import PERSON, new_caller
 from cli.ran import Ran
 
 from uwf_git.commands.cas.schema import put_schema
@@ -18,12 +18,3 @@ def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:
     assert cas("schema", "get", "Text", "--format", "text").out == (
         '{\n  "title": "Text",\n  "type": "string"\n}\n'
     )
-
-
-def test_node_of_another_kind_is_refused(cas: Cas, store: Store) -> None:
-    ada = put_person(store, name="Ada")
-
-    ran = cas("schema", "get", ada)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith(f"error: node {ada} is not a schema: it is of type ")

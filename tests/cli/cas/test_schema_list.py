@@ -1,7 +1,6 @@
 import json
 from collections.abc import Callable
 
-import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, new_caller
 from cli.ran import Ran
 
@@ -36,8 +35,3 @@ def test_text_is_a_table(cas: Cas, store: Store) -> None:
 
 def test_limit_is_kept(cas: Cas) -> None:
     assert len(json.loads(cas("schema", "list", "--limit", "3").out)) == 3
-
-
-@pytest.mark.parametrize("limit", ["0", "-1", "x"])
-def test_invalid_limit_is_refused(limit: str, cas: Cas) -> None:
-    assert cas("schema", "list", "--limit", limit).status == 2

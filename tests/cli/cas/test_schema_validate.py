@@ -48,10 +48,3 @@ def test_value_from_a_file(cas: Cas, store: Store, tmp_path: Path) -> None:
         "name: 2 is not of type 'string'\n"
         "the top: Additional properties are not allowed ('a' was unexpected)\n"
     )
-
-
-def test_value_that_is_not_json_is_refused(cas: Cas) -> None:
-    ran = cas("schema", "validate", "Text", "-", fed=b"hello")
-
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith("error: standard input is not JSON: ")
