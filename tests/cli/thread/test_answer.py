@@ -180,16 +180,6 @@ def test_programs_get_the_schema_with_the_refusal(uwf: Uwf) -> None:
     assert error["outputSchema"]["required"] == ["ok"]
 
 
-def test_human_can_be_the_default_agent(uwf: Uwf) -> None:
-    uwf.json("config", "set", "agent", "human")
-    uwf.json("workflow", "put", uwf.file())
-    thread = uwf.json("thread", "start", "demo", "-p", "Do it.")["thread"]
-
-    assert uwf.json("thread", "step", thread)["status"] == "waiting"
-    row = next(row for row in uwf.json("agent", "list") if row["agent"] == "human")
-    assert (row["default"], row["installed"]) == (True, True)
-
-
 def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -> None:
     thread = waiting(uwf)
     me = person("thread", "answer", thread)

@@ -1,8 +1,6 @@
 """The task and the state that a thread begins with, from the options of start and run."""
 
 import click
-import pytest
-from cli.program import Uwf
 from click.testing import CliRunner
 
 from uwf_git.cli.thread.start import Task, task_options
@@ -25,13 +23,3 @@ def test_prompt_and_state_become_one_value() -> None:
     assert read() == Task(None, None)
     assert read("-p", "Do it.") == Task("Do it.", None)
     assert read("--state", '{"n": [1]}', "-p", "x") == Task("x", {"n": [1]})
-
-
-@pytest.mark.parametrize("state", ["[1]", "1", "{", "null"])
-def test_a_state_that_is_no_object_is_refused(uwf: Uwf, state: str) -> None:
-    uwf.begun()
-
-    ran = uwf("thread", "start", "demo", "-p", "x", "--state", state)
-
-    assert ran.status == 2
-    assert "the state" in ran.err

@@ -38,13 +38,6 @@ def test_context_has_the_agents_own_role(uwf: Uwf) -> None:
     assert role(elsewhere) == "writer"
 
 
-def test_ended_thread_has_no_context(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
-
-    assert uwf("thread", "context", thread).status == 1
-
-
 def test_only_the_last_steps_are_printed(uwf: Uwf) -> None:
     refused = """
         case "$UWF_ROLE" in

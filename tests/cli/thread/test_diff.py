@@ -113,11 +113,6 @@ def test_strangers_and_twins_are_distinguished(uwf: Uwf) -> None:
     assert "\nprompt\n   @@ -1 +1 @@\n   -Do it.\n" in strangers
 
 
-def test_missing_thread_is_reported(uwf: Uwf) -> None:
-    assert uwf("thread", "diff", uwf.begun(), "01ARZ3NDEKTSV4RRFFQ69G5FAV").status == 1
-    assert uwf("thread", "diff", "01J").status == 2
-
-
 def test_damaged_thread_is_reported(uwf: Uwf, both: tuple[str, str]) -> None:
     Path(f"{uwf.session.repo}/refs/threads/{both[1]}").write_text("garbage\n")
 

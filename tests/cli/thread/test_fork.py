@@ -23,16 +23,6 @@ def test_fork_prints_the_new_thread_and_where_it_begins(uwf: Uwf, git: Callable[
     assert f"\nUwf-Forked-From: {thread}\n" in log
 
 
-def test_missing_step_is_reported(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "fork", thread, "--at", "7")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert f"error: thread {thread} has no step '7'" in ran.err
-    assert "hint: name a step by its number or its hash" in ran.err
-
-
 def test_fork_from_a_role_is_its_turn_again(uwf: Uwf) -> None:
     thread = uwf.begun()
     for _ in range(2):
@@ -42,19 +32,6 @@ def test_fork_from_a_role_is_its_turn_again(uwf: Uwf) -> None:
 
     assert forked["depth"] == 1
     assert uwf.json("thread", "step", forked["thread"])["role"] == "checker"
-
-
-def test_role_without_a_step_and_missing_role_are_reported(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-
-    never, unknown = (
-        uwf("thread", "fork", thread, "--from-role", role) for role in ("checker", "boss")
-    )
-
-    assert (never.status, unknown.status) == (1, 1)
-    assert "role checker has taken no step in thread" in never.err
-    assert "hint: its roles are writer, checker" in unknown.err
 
 
 def test_fork_begins_at_one_place(uwf: Uwf) -> None:

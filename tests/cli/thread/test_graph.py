@@ -20,8 +20,3 @@ def test_it_is_written_to_a_file(uwf: Uwf) -> None:
     assert "<title>demo: thread" in drawn
     assert 'class="role is-now"' in drawn
     assert "writer: is next." in drawn
-
-
-def test_a_thread_that_is_not_there_is_an_error(uwf: Uwf) -> None:
-    ran = uwf("thread", "graph", "01J00000000000000000000009")
-    assert (ran.status, ran.out) == (1, "")

@@ -29,16 +29,6 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert "no workflow other" in uwf("thread", "list", "--workflow", "other").err
 
 
-def test_rows_beyond_the_limit_are_reported(uwf: Uwf) -> None:
-    for _ in range(2):
-        uwf.begun()
-
-    cut, whole = (uwf("thread", "list", "--limit", limit) for limit in ("1", "2"))
-
-    assert "more than 1" in cut.err
-    assert whole.err == ""
-
-
 def test_table_is_for_people(uwf: Uwf) -> None:
     thread = uwf.begun()
 
@@ -81,8 +71,13 @@ def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
 
     assert listed("--status", "killed", "--status", "ready") == threads[::-1]
     assert listed("--offset", "1") == [threads[1], threads[0]]
+    # A status of ended threads asks for them; an active thread's does not.
+    (ended,) = uwf.json("thread", "list", "--status", "killed")
+    assert ended["thread"] == threads[1]
+    assert len(uwf.json("thread", "list", "--status", "ready")) == 2
     told = uwf("thread", "list", "--all", "--offset", "1", "--limit", "1")
     assert "more than 2; print them with --limit N, or the next ones with --offset 2" in told.err
+    assert uwf("thread", "list", "--limit", "2").err == ""
 
 
 def test_times_go_by_the_last_event(uwf: Uwf) -> None:
@@ -110,15 +105,6 @@ def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     assert uwf("thread", "list", "--offset", "-1").status == 2
 
 
-def test_text_shows_the_question_and_its_role(uwf: Uwf) -> None:
-    thread = uwf.begun("human")
-    uwf.json("thread", "step", thread)
-
-    told = uwf("thread", "list", "--status", "waiting", "--format", "text").out
-
-    assert "  writer: Writes.  " in told.splitlines()[1]
-
-
 def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
     threads = [uwf.begun() for _ in range(2)]
     with lock_thread(open_store(str(uwf.session.repo)), ThreadId(threads[0]), since_ms=1):
@@ -130,19 +116,6 @@ def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
     assert f"{threads[1]}  ○ ready" in told
 
 
-def test_status_of_ended_threads_asks_for_them(uwf: Uwf) -> None:
-    active, ended = uwf.begun(), uwf.begun()
-    uwf.json("thread", "kill", ended)
-
-    def listed(*words: str) -> list[str]:
-        return [row["thread"] for row in uwf.json("thread", "list", *words)]
-
-    assert listed("--status", "killed") == [ended]
-    assert listed("--status", "completed") == []
-    assert listed("--status", "ready") == [active]
-    assert listed("--status", "ready", "--status", "killed") == [ended, active]
-
-
 def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
     thread = uwf.begun()
     many = "9" * 30
@@ -152,14 +125,6 @@ def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
     assert uwf("search", "Do", "--limit", many).status == 0
     assert uwf("events", "--limit", many).status == 0
     assert uwf("thread", "read", thread, "--last", many).status == 0
-
-
-def test_words_of_tasks_name_a_status_too(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    [row] = uwf.json("thread", "list", "--status", "pending")
-    assert (row["thread"], row["status"], row["taskStatus"]) == (thread, "ready", "pending")
-    assert uwf.json("thread", "list", "--status", "cancelled") == []
 
 
 SCREEN = {"stdout_is_tty": True, "output_format": "text"}

@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -96,13 +95,6 @@ def test_ctrl_c_ends_following_quietly(uwf: Uwf) -> None:
         out, err = process.communicate()
 
     assert (process.returncode, out, err) == (130, b"", b"-- background driver\n")
-
-
-def test_unknown_thread_is_an_error(uwf: Uwf) -> None:
-    ran = uwf("thread", "logs", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "--format", "json")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert json.loads(ran.err)["error"]["code"] == "no-such-thread"
 
 
 @pytest.mark.parametrize("format_", ["json", "yaml", "text"])

@@ -132,7 +132,7 @@ def told(uwf: Uwf, thread: str, stop: Stop) -> str:
 
 
 @pytest.mark.parametrize("name", STOPS)
-def test_stop_says_the_next_command(name: str, uwf: Uwf) -> None:
+def test_stop_says_the_next_command_and_that_command_fits(name: str, uwf: Uwf) -> None:
     stop = STOPS[name]
     thread = begin(uwf, stop.agents)
 
@@ -140,13 +140,6 @@ def test_stop_says_the_next_command(name: str, uwf: Uwf) -> None:
 
     word = "hint" if stop.status == 1 else "next"
     assert f"{word}: {stop.advice}".replace(" T", f" {thread}") in lines
-
-
-@pytest.mark.parametrize("name", STOPS)
-def test_command_that_a_stop_advises_fits(name: str, uwf: Uwf) -> None:
-    stop = STOPS[name]
-    thread = begin(uwf, stop.agents)
-    told(uwf, thread, stop)
     [command, *_others] = re.findall("`uwf ([^`]*)`", stop.advice)
     command = re.sub(r"\bT\b", thread, command)
     command = command.replace("=CMD", f"={uwf.agent()}").replace("-steps N", "-steps 9")

@@ -30,29 +30,6 @@ def test_pause_prints_the_thread_as_it_is_then(uwf: Uwf) -> None:
     assert "wait for Ann" in uwf("thread", "read", thread).out
 
 
-def test_stepping_a_paused_thread_says_what_to_type(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "pause", thread)
-
-    ran = uwf("thread", "step", thread)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err == (
-        f"error: thread {thread} is paused, by C O Mitter <committer@example.com>\n"
-        f"hint: `uwf thread resume {thread}` lets it go on, then `uwf thread run {thread}`\n"
-    )
-
-
-def test_thread_is_paused_once(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "pause", thread)
-
-    for words in ([], ["--now"]):
-        ran = uwf("thread", "pause", thread, *words)
-        assert (ran.status, ran.out) == (1, "")
-        assert "is paused already" in ran.err
-
-
 def test_pause_as_text(uwf: Uwf) -> None:
     thread = uwf.begun()
 

@@ -26,11 +26,6 @@ def test_a_file_that_cannot_be_written_is_an_error(uwf: Uwf) -> None:
     assert "nowhere/report.html cannot be written" in ran.err
 
 
-def test_a_thread_that_is_not_there_is_an_error(uwf: Uwf) -> None:
-    ran = uwf("thread", "report", "01J00000000000000000000009")
-    assert (ran.status, ran.out) == (1, "")
-
-
 def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
     thread = uwf.begun()
     commit = uwf.json("thread", "show", thread)["commit"]

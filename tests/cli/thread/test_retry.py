@@ -21,12 +21,3 @@ def test_hint_reaches_the_agent_and_the_log(uwf: Uwf) -> None:
     uwf.agent()
     assert uwf.json("thread", "step", thread)["status"] == "ready"
     assert uwf.json("thread", "context", thread)["hint"] is None
-
-
-def test_thread_that_has_not_failed_is_not_retried(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "retry", thread)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "has not failed" in ran.err

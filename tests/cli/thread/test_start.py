@@ -52,7 +52,7 @@ def test_state_is_given_as_json(uwf: Uwf) -> None:
     thread = uwf.json(*words, "--state", '{"a": {"b": [1]}}')["thread"]
 
     assert uwf.json("thread", "show", thread)["state"] == {"a": {"b": [1]}}
-    for wrong in ("[1]", "x", '{"a": 1, "a": 2}', '{"a": NaN}'):
+    for wrong in ("[1]", "null", "x"):
         ran = uwf(*words, "--state", wrong)
         assert (ran.status, ran.out) == (2, "")
         assert ran.err.startswith("error: the state is not JSON: ")

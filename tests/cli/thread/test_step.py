@@ -58,15 +58,6 @@ def test_unknown_thread_is_refused(uwf: Uwf) -> None:
         assert ran.err.startswith("error: ")
 
 
-def test_beginning_of_several_threads_is_refused_with_all_of_them(uwf: Uwf) -> None:
-    threads = [uwf.begun(), uwf.begun()]
-
-    ran = uwf("thread", "step", "01J")
-
-    assert ran.status == 1
-    assert all(thread in ran.err for thread in threads)
-
-
 def test_agent_of_the_step_beats_the_binding(uwf: Uwf) -> None:
     thread = uwf.begun("no-such-agent")
 
@@ -101,14 +92,6 @@ def test_failure_is_one_object_with_format_json(uwf: Uwf) -> None:
     told = json.loads(ran.err)["error"]
     assert (told["code"], told["kind"], told["role"]) == ("turn-failed", "no-json", "writer")
     assert (told["thread"], told["attempt"], told["agent"]) == (thread, 1, "agent")
-
-
-def test_log_of_the_agent_comes_on_standard_error(uwf: Uwf) -> None:
-    script = "echo thinking >&2; " + """echo '{"meta": {"text": "x"}}'"""
-
-    ran = uwf("thread", "step", uwf.begun(uwf.agent(script)))
-
-    assert (ran.status, ran.err) == (0, "thinking\n")
 
 
 def test_work_directory_can_be_changed(uwf: Uwf) -> None:

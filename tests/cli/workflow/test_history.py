@@ -53,11 +53,3 @@ def test_only_a_comment_changed_is_reported_as_the_file(uwf: Uwf) -> None:
 
     out = uwf("workflow", "history", "demo", "--format", "text").out
     assert "~ file workflow.yaml" in out
-
-
-@pytest.mark.parametrize("name", ["other", "", "a/b", "--"])
-def test_unknown_name_is_refused(name: str, uwf: Uwf, versions: list[str]) -> None:
-    ran = uwf("workflow", "history", "--", name)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith("error: there is no workflow")

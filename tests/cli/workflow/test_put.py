@@ -43,24 +43,6 @@ def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
     assert all(each["path"] and each["message"] for each in problems)
 
 
-def test_file_that_is_no_workflow_is_reported_in_one_line(uwf: Uwf) -> None:
-    for content, said in [
-        (b"", "the file is empty"),
-        (b"\x7fELF\x02\x01\x01\0", "U+007F is not allowed in a file"),
-        (b"\xff\xd8\xff", "not UTF-8 text"),
-        (b"[" * 100_000, "nested more than 100 levels deep"),
-        (b"x" * 3_000_000, "larger than 1 MiB"),
-        (b"name: x\nname: y\n", "line 2: the key 'name' is duplicated"),
-    ]:
-        (uwf.place / "bad.yaml").write_bytes(content)
-
-        ran = uwf("workflow", "put", str(uwf.place / "bad.yaml"))
-
-        assert (ran.status, ran.out) == (1, "")
-        assert said in ran.err
-        assert len(ran.err.splitlines()) <= 2
-
-
 def test_file_that_cannot_be_read_is_named(uwf: Uwf) -> None:
     for words, status in [
         (["nowhere.yaml"], 1),
@@ -74,15 +56,6 @@ def test_file_that_cannot_be_read_is_named(uwf: Uwf) -> None:
 
         assert (ran.status, ran.out) == (status, "")
         assert ran.err.startswith("error: ")
-
-
-def test_case_twin_is_refused(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-
-    ran = uwf("workflow", "put", uwf.file(DEMO.replace("name: demo", "name: Demo")))
-
-    assert ran.status == 1
-    assert "workflow Demo differs from demo only by case" in ran.err
 
 
 LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"

@@ -20,14 +20,3 @@ def test_people_get_it_as_they_like_it(form: str, uwf: Uwf) -> None:
 
     assert (ran.status, ran.err) == (0, "")
     assert "Write until somebody is content." in ran.out
-
-
-@pytest.mark.parametrize("name", ["demoo", "", "..", "a/b", "a\nb", "\udcff", "--", "0" * 13])
-def test_unknown_workflow_is_refused_in_one_line_and_a_hint(name: str, uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-
-    ran = uwf("workflow", "show", "--", name)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith("error: there is no workflow")
-    assert "hint: " in ran.err

@@ -1,7 +1,6 @@
 import json
 import os
 
-import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
@@ -71,17 +70,6 @@ def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
         ran = uwf("workflow", "validate", uwf.file(), repo=repo, environ=environ)
         assert (ran.status, ran.err) == (0, "")
     assert not (uwf.place / "home").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [(["nowhere.yaml"], 1), (["."], 1), ([""], 2), ([], 2), (["a\0b"], 1)],
-)
-def test_file_that_cannot_be_read_is_named(words: list[str], status: int, uwf: Uwf) -> None:
-    ran = uwf("workflow", "validate", *words)
-
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith("error: ")
 
 
 def test_warnings_leave_a_file_valid(uwf: Uwf) -> None:
