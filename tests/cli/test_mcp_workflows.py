@@ -201,7 +201,6 @@ def test_failed_thread_is_steered(uwf: Uwf, server: Server) -> None:
         {"workflow": "asking; rm -rf /"},
         {"workflow": ASKING},
         {"workflow": "asking", "agent": "sh -c id"},
-        {"workflow": "asking", "limits": {"maxSteps": 1000}},
         {"workflow": "asking", "workdir": "/"},
         {"workflow": "asking", "trust": True},
         {"workflow": "asking", "state": []},

@@ -1,8 +1,8 @@
 """The events of a thread: what each may follow, leads to, carries and changes.
 
 The table that the writers of commits and `uwf verify` share. To add an event: its name in
-thread.py, a row here, and a function in event_folds.py. Format: FORMAT.md, "The trailers of a
-thread commit" and "What events do".
+thread.py, a row here, and a function in event_folds.py.
+Format: FORMAT.md, "The trailers of a thread commit" and "What events do".
 """
 
 from collections.abc import Callable, Mapping

@@ -100,7 +100,7 @@ def _text(
         "head": document["head"],
         "parent": _parent(document),
         "prompt": document["prompt"],
-        "steps": document["count"],
+        "steps": document.get("count", document["depth"]),
         "newest": document["said"],
         "visits": document["visits"] or None,
         "spent": _describe_spent(document),
