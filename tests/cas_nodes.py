@@ -10,12 +10,11 @@ import seal
 from dulwich.objects import Tree
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
+from uwf_git.store.lookup.lookup import NODES_REF, put_nodes
 from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
 from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.store import Store

@@ -24,7 +24,7 @@ MAX_MODULE_LINES = 700
 MAX_FUNCTION_LINES = 70
 # Lines of code, without docstrings, comments and blanks. A change may lower these; one that raises
 # them says why in its commit.
-CODE_LINES = {PACKAGE: 64_500, TESTS: 101_700}
+CODE_LINES = {PACKAGE: 63_800, TESTS: 96_850}
 # How far a number may be above what is there.
 _SLACK = 100
 MAX_SLEEP_S = 0.05
@@ -48,7 +48,7 @@ WIDE_DOORS = {
     "click": (f"{PACKAGE}/cli/",),
     "dulwich": (f"{PACKAGE}/store/",),
     "jsonata": (f"{PACKAGE}/engine/expression.py", f"{PACKAGE}/engine/jsonata_functions.py"),
-    "markdown_it": (f"{PACKAGE}/web/markdown.py", f"{PACKAGE}/cli/output/markdown_screen.py"),
+    "markdown_it": (f"{PACKAGE}/web/entries.py", f"{PACKAGE}/cli/output/markdown_screen.py"),
     "rich": (f"{PACKAGE}/cli/output/markdown_screen.py",),
     "subprocess": (
         f"{PACKAGE}/agents/",
@@ -77,8 +77,6 @@ PARTS_OF = {
 
 WITHOUT_TESTS = {
     f"{PACKAGE}/model/meta_schema.py": "one constant, whose name test_builtin.py holds",
-    f"{PACKAGE}/commands/verify/finding.py": "six fields and no behaviour",
-    f"{PACKAGE}/store/signatures/verdict.py": "six fields and no behaviour",
 }
 
 # Places that only one machine has; written so that this line does not match itself.

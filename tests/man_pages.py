@@ -12,9 +12,7 @@ import click
 from cli.tables import entries, load
 from reference import entry_is_hidden
 
-from uwf_git.cli.app.help_page import EXIT_STATUS
-from uwf_git.cli.app.lazy_group import LazyGroup
-from uwf_git.cli.app.options import is_shared
+from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared
 from uwf_git.cli.app.verb import Verb
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.uwf import UWF

@@ -18,13 +18,11 @@ import click
 from cli.tables import entries, load
 from error_codes import list_codes
 
-from uwf_git.cli.app.help_page import EXIT_STATUS
-from uwf_git.cli.app.lazy_group import LazyGroup
-from uwf_git.cli.app.options import is_shared
+from uwf_git.cli.app.lazy_group import EXIT_STATUS, LazyGroup, is_shared
 from uwf_git.cli.app.verb import Verb
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.uwf import UWF
-from uwf_git.commands.admin.config import SETTINGS
+from uwf_git.commands.admin.upkeep import SETTINGS
 
 HEAD = """# Reference of all commands
 

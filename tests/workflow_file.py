@@ -6,8 +6,8 @@ The checks are the real ones, of JSONata and of JSON Schema.
 import pytest
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.model.definition.definition import Definition, Surroundings
-from uwf_git.model.definition.source import InvalidWorkflow, read_definition
+from uwf_git.model.definition.definition import Definition, InvalidWorkflow, Surroundings
+from uwf_git.model.definition.source import read_definition
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.yaml.reader import parse_yaml
 

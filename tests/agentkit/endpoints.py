@@ -13,7 +13,7 @@ from realcli.fake_model_server import Server, Wire
 
 from uwf_git.agentkit.llm.call import Model
 from uwf_git.agentkit.llm.endpoint import Api, Endpoint
-from uwf_git.agentkit.llm.retries import RetryPolicy
+from uwf_git.agentkit.llm.http_client import RetryPolicy
 
 
 class Odd(NamedTuple):

@@ -11,7 +11,7 @@ from agentkit.traces import find_odd
 
 from uwf_git.agentkit import AgentContext, AgentResult, build_prompt, record_prompt, trace
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.extract import NoMeta
+from uwf_git.agentkit.extraction.ladder import NoMeta
 from uwf_git.agentkit.running import complete
 from uwf_git.agentkit.step_files import (
     FAILURE,

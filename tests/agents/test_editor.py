@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.editor import edit_text
-from uwf_git.agents.terminal import Terminal
+from uwf_git.agents.terminal import Terminal, edit_text
 
 
 @pytest.fixture

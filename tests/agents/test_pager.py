@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.pager import choose_pager, run_pager
+from uwf_git.agents.terminal import choose_pager, run_pager
 
 
 @pytest.mark.parametrize(

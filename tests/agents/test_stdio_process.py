@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agents.stdio_process import (
-    StdioEnded,
-    StdioProcess,
-    StdioRequest,
-)
+from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest
 
 Start = Callable[..., StdioProcess]
 
@@ -165,7 +161,7 @@ def test_error_of_the_spawn_is_passed_on(tmp_path: Path) -> None:
 def test_program_dies_with_us() -> None:
     program = (
         "import os, sys, time\n"
-        "from uwf_git.agents.stdio_process import *\n"
+        "from uwf_git.agents.nested import *\n"
         "script = 'setsid sleep 79 & echo $!; echo $$; exec sleep 79'\n"
         "c = StdioProcess(StdioRequest(('/bin/sh', '-c', script), dict(os.environ), '/'))\n"
         "found = []\n"

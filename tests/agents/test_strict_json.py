@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agents.reply import BadJson, parse_strict_json, parse_strict_json_at
-from uwf_git.model.canonical import canonical
+from uwf_git.model.node import canonical
 
 VALUES = st.recursive(
     st.none()

@@ -14,23 +14,21 @@ from typing import NamedTuple, Self
 
 from dulwich.pack import write_pack_index
 
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, START, reference
 from uwf_git.model.definition.definition import Definition, RoleDefinition
-from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_folds import Cause, describe_event, describe_start
 from uwf_git.model.event_rules import apply_event, begin_thread
-from uwf_git.model.event_words import describe_event, describe_start
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
 from uwf_git.model.workflow import END as END_OF_GRAPH
 from uwf_git.model.workflow import START as START_OF_GRAPH
 from uwf_git.model.workflow import Transition, build_workflow
-from uwf_git.store.nodes.blob import encode_node
-from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.objects.pack_writer import format_entry_head
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.message import build_thread_message
+from uwf_git.store.threads.snapshot import build_thread_message
 
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _BEGIN_S = 1_700_000_000

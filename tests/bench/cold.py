@@ -9,8 +9,7 @@ from bench.timing import Case, Sample, Series, ratio, take_turns, time_process
 from bench.world import Thread, World, begin_thread, find_program
 
 from uwf_git.commands.workflow.build import put_workflow
-from uwf_git.store.discover import default_path
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store, create_store, default_path
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.snapshot import read_snapshot
 

@@ -11,11 +11,11 @@ from bench.report import Limit, Row, Table
 from bench.timing import ratio, take_turns, time_call
 from bench.world import Thread, make_store, reopen_store
 
+from uwf_git.commands.inspect.graph import view_report
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows, summarize_thread
+from uwf_git.commands.inspect.overview import ThreadWatch, WatchRequest
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.thread_report import view_report
-from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
-from uwf_git.commands.workflow.graph import picture_source
+from uwf_git.commands.workflow.build import picture_source
 from uwf_git.engine.picture.draw import FORMS, draw
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head, list_threads

@@ -22,7 +22,7 @@ from commands.world import read_thread
 from uwf_git.agents.limited_fork import run_limited
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.workflow import parse_workflow

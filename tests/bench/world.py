@@ -21,12 +21,12 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.definition.definition import Definition, RoleDefinition
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import START, Transition, build_workflow
-from uwf_git.store.gc.small_packs import has_many_packs
-from uwf_git.store.gc.unite import unite_packs
+from uwf_git.store.gc.packing import has_many_packs
+from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 ENDLESS = "endless"
 """A workflow that never ends and asks no condition, so that a thread of any depth is built fast."""

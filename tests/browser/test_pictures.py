@@ -8,10 +8,9 @@ import pytest
 from engine.picture.geometry import Rect, find_faults
 from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjects
 
-from uwf_git.engine.picture.draw import draw, lay_out, make_plan
+from uwf_git.engine.picture.draw import STYLE_SHEET, draw, lay_out, make_plan, render_svg
 from uwf_git.engine.picture.labels import Drawing
 from uwf_git.engine.picture.plan import GraphPlan, Subject
-from uwf_git.engine.picture.svg import STYLE_SHEET, render_svg
 from uwf_git.model.workflow import END, START, Transition
 
 _PICTURES = 300

@@ -12,7 +12,7 @@ from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, find_foreign
 from web.stories import SECRET, tell_hostile, tell_long, tell_waiting, tell_work
 
-from uwf_git.commands.inspect.thread_report import view_report
+from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 from uwf_git.web.report import render_report
 

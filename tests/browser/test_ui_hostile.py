@@ -7,8 +7,7 @@ from browser.ui import Tab, expect
 from commands.world import World
 from web.stories import ATTACK, SECRET, tell_hostile
 
-from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.commands.inspect.story import StoryReader, Telling
+from uwf_git.commands.inspect.story import StoryReader, Telling, make_mask
 from uwf_git.model.names import ThreadId
 
 _HOSTILE_SCHEMA = {

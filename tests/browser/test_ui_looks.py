@@ -12,7 +12,7 @@ from commands.world import World, says
 from store.loose import lose
 from web.stories import tell_hostile, tell_work
 
-from uwf_git.commands.inspect.thread_report import view_report
+from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 
 _AXE = """async () => {

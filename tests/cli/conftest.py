@@ -13,7 +13,7 @@ from cli.program import Uwf, make_uwf
 from cli.ran import Ran
 from store.signing_keys import key
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session.settings import Session
 from uwf_git.model.names import ThreadId
 

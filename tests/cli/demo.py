@@ -3,9 +3,7 @@
 import os
 import sys
 
-from uwf_git.cli.app.boundary import run
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
-from uwf_git.cli.app.options import version_option
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run, version_option
 
 DEEP = LazyGroup(
     "deep",

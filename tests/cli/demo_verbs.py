@@ -11,7 +11,7 @@ import click
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, prompt_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.settings import Session
 from uwf_git.errors import AgentFailed, Conflict, Refused, StoreDamaged
 

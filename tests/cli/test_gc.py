@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 
-from uwf_git.store.gc.lock import hold_gc_lock
-from uwf_git.store.gc.packing import write_gc_log
+from uwf_git.store.gc.packing import hold_gc_lock, write_gc_log
 from uwf_git.store.store import open_store
 
 

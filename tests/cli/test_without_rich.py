@@ -102,7 +102,7 @@ json-cas schema validate HASH
 
 SCRIPT = """
 import json, os, sys
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.session.settings import read_session
 from uwf_git.cli.uwf import UWF

@@ -15,7 +15,7 @@ from commands.world import World
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.stream import EventsRequest, EventStream
+from uwf_git.commands.events.journal import EventsRequest, EventStream
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import ARCHIVE
 from uwf_git.store.threads.history import walk_history

@@ -9,10 +9,9 @@ from commands.forging import add
 from commands.world import World, replied
 from dulwich.objects import Commit, ObjectID, ShaFile
 
-from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.commands.receive.rules import check_received
-from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.commands.step.branches import list_leaves
+from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.remote.push_plan import with_branches
+from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId

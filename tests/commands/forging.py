@@ -9,7 +9,7 @@ from collections.abc import Callable
 from commands.world import World
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

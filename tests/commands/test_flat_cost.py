@@ -12,8 +12,7 @@ from uwf_git.agentkit import build_prompt, load_context
 from uwf_git.agentkit.react.tools import ToolArguments, fetch_thread
 from uwf_git.commands.control.answer import build_page
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
@@ -25,7 +24,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import START, Transition, build_workflow
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 # A prompt shows fifty steps before the newest.
 SHALLOW, MIDDLE, DEEP = 10, 60, 300

@@ -14,14 +14,17 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive.ref_update import RefUpdate
-from uwf_git.commands.receive.rules import check_received
+from uwf_git.commands.receive import RefUpdate, check_received
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify

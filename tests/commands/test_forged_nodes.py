@@ -10,16 +10,14 @@ from commands.world import World, fails, read_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
-from uwf_git.model.builtin import START, STEP
-from uwf_git.model.event_words import Words
+from uwf_git.model.builtin import START, STEP, reference
+from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.references import reference
-from uwf_git.store.nodes.blob import DamagedNode
-from uwf_git.store.threads.record import NewCommit, record_next
-from uwf_git.store.threads.snapshot import check_type, get_typed
+from uwf_git.store.nodes.tree import DamagedNode
+from uwf_git.store.threads.snapshot import NewCommit, check_type, get_typed, record_next
 
 Forge = Callable[[World, ThreadId], None]
 

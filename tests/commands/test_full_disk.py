@@ -17,8 +17,7 @@ from conftest import Draws
 from store.killing import in_child
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

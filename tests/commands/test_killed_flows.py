@@ -11,8 +11,13 @@ from commands.killed import kill_everywhere, make_folders
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.step.branches import join_branches, list_leaves, settle_branches
-from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.step.step_thread import (
+    StepRequest,
+    join_branches,
+    list_leaves,
+    settle_branches,
+    step_thread,
+)
 from uwf_git.commands.turn.turn import Player
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

@@ -12,10 +12,8 @@ import pytest
 from commands.world import World, content_player, read_thread, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.read import get_node
-from uwf_git.commands.cas.schema import put_schema
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.cas import get_node, put_payload, put_schema
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread

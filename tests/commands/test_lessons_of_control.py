@@ -15,12 +15,11 @@ from commands.at_work import BEGUN, HANG, RESULT, begin, end_all, is_alive, newe
 from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import find_holder
+from uwf_git.store.threads.run_dir import find_holder
 
 LONGEST_S = 60
 

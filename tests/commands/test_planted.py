@@ -13,7 +13,7 @@ from planting import ATTRIBUTES, WAYS, Planted
 from refusing import refuses
 
 from uwf_git.agentkit.adapters.check import list_changed
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.worktree.record import Worktree
@@ -22,7 +22,7 @@ from uwf_git.commands.worktree.worktrees import make_worktree
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.threads.local_files import settings_file
+from uwf_git.store.threads.history import settings_file
 
 FILES = ("-c", "protocol.file.allow=always")
 

@@ -12,14 +12,14 @@ import pytest
 from commands.crowd import at_once
 from commands.world import World, fails, replied
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import WorkKept
+from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import list_preserved, walk_history
-from uwf_git.store.threads.lock import ThreadBusy
+from uwf_git.store.threads.run_dir import ThreadBusy
 
 ENDLESS = """\
 name: count

@@ -8,10 +8,9 @@ from commands.world import World, content_player, fails
 from seal import START_MS
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.uwf import UWF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store

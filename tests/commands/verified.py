@@ -4,7 +4,7 @@ from typing import Any
 
 from commands.world import World, replied
 
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.flow_merge import (
+from uwf_git.engine.flow_state import (
     Join,
     Merged,
     Side,
@@ -15,8 +15,8 @@ from uwf_git.engine.flow_merge import (
     merge_nothing,
     merge_parallel,
 )
+from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.flow import FlowNode
-from uwf_git.model.merge_patch import merge_patch
 
 State = dict[str, Any]
 BRANCH = "parallel_"

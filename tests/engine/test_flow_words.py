@@ -6,8 +6,7 @@ import pytest
 from flow_trees import Tree, as_flow
 from refusing import refuses
 
-from uwf_git.engine.flow_move import next_move
-from uwf_git.engine.flow_words import FlowWords
+from uwf_git.engine.flow_move import FlowWords, next_move
 from uwf_git.errors import Refused
 from uwf_git.model.flow import FlowNode, parse_position
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.role_object import find_misfit
+from uwf_git.agentkit.extraction.ladder import find_misfit
 from uwf_git.engine.form import fill_form, list_questions
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from uwf_git.engine.expression import check_condition
-from uwf_git.engine.jsonata_template import Piece, split_template
+from uwf_git.engine.expression import Piece, check_condition, split_template
 
 
 @pytest.mark.parametrize(

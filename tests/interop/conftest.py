@@ -15,9 +15,9 @@ from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.cas_nodes import put_nodes
+from uwf_git.store.lookup.lookup import put_nodes
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 __all__ = ["empty", "hub", "shared", "sites", "store", "told", "world"]
 

@@ -9,7 +9,7 @@ from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 
 from uwf_git.model.node import Node
-from uwf_git.store.nodes.blob import encode_node
+from uwf_git.store.nodes.tree import encode_node
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid

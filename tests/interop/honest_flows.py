@@ -13,8 +13,8 @@ from commands.flows import CHECKS
 from commands.world import World, fails, make_world, replied
 from seal import START_MS
 
-from uwf_git.commands.step.branches import list_leaves
 from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

@@ -12,16 +12,15 @@ from store.loose import loosen
 from store.story import THREAD, WORKFLOW, Story
 
 from uwf_git.commands.verify.verify import verify
-from uwf_git.model.references import walk_closure
-from uwf_git.store.lookup.cas_nodes import list_nodes
-from uwf_git.store.lookup.lookup import NodeLookup
+from uwf_git.model.builtin import walk_closure
+from uwf_git.store.lookup.lookup import NodeLookup, list_nodes
 from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head, list_threads
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.store.workflows.registry import SOURCE_FILE, list_versions
+from uwf_git.store.workflows import SOURCE_FILE, list_versions
 
 Git = Callable[..., str]
 

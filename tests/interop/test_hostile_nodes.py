@@ -9,10 +9,9 @@ from interop.forge import Forge, path_of, take_apart
 from interop.scene import Scene, assert_refused, make_scene, node_of
 from store.test_chain_cycles import forged
 
-from uwf_git.model.builtin import META, STEP, TEXT
+from uwf_git.model.builtin import META, STEP, TEXT, reference
 from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
 
 Git = Callable[..., str]
 

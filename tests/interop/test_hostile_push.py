@@ -9,7 +9,7 @@ from interop.hub import make_hub, push
 from interop.scene import Scene, assert_refused, make_scene
 
 from uwf_git.model.builtin import STEP
-from uwf_git.store.objects.message import build_message
+from uwf_git.store.objects.commit import build_message
 
 Git = Callable[..., str]
 

@@ -7,7 +7,7 @@ import pytest
 from commands.sharing import Site
 
 from uwf_git.agents.limited_fork import run_limited
-from uwf_git.commands.remote.arrivals import MOST_FAILED
+from uwf_git.commands.remote.reconcile import MOST_FAILED
 from uwf_git.model.names import ThreadId
 
 _MANY = 50_000
@@ -28,7 +28,7 @@ def test_a_fetch_of_refs_that_are_all_wrong_ends(
         started.append(args)
         return run_limited(*args, **options)
 
-    monkeypatch.setattr("uwf_git.commands.remote.arrivals.run_limited", run_and_count)
+    monkeypatch.setattr("uwf_git.commands.remote.reconcile.run_limited", run_and_count)
 
     fetched = site.fetch()
 

@@ -9,7 +9,7 @@ from interop.commits import REF, chain_commits
 from interop.hostile import forged
 from store.story import COMMITTER
 
-from uwf_git.store.objects.message import build_message, parse_trailers
+from uwf_git.store.objects.commit import build_message, parse_trailers
 
 Git = Callable[..., str]
 

@@ -10,7 +10,7 @@ from refusing import refuses
 
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
-from uwf_git.commands.remote.remotes import repair_remotes
+from uwf_git.commands.remote.push_plan import repair_remotes
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 

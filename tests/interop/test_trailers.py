@@ -11,12 +11,12 @@ from interop.commits import REF, chain_commits
 from interop.hostile import FORGERIES, Words, forged, fuzzed
 from store.story import COMMITTER, THREAD
 
-from uwf_git.model.event_words import Words as Subject
+from uwf_git.model.event_folds import Words as Subject
 from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import TransitionRecord
-from uwf_git.store.objects.message import BadMessage, parse_trailers, subject_of
+from uwf_git.store.objects.commit import BadMessage, parse_trailers, subject_of
 from uwf_git.store.store import Store
-from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+from uwf_git.store.threads.snapshot import build_thread_message, parse_thread_message
 
 Git = Callable[..., str]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 from commands.world import DEMO, World, fails, says
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.cas import put_payload
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 

@@ -21,9 +21,8 @@ from uwf_git import (
 from uwf_git.commands.inspect.list import ListRequest
 from uwf_git.debug_log import switch_off
 from uwf_git.library.runtime import build_list_request
-from uwf_git.store.discover import default_path
 from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store, open_store
+from uwf_git.store.store import create_store, default_path, open_store
 
 SPLITS = """\
 name: splits

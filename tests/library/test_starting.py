@@ -9,9 +9,9 @@ from seal import START_MS
 from ulid import ULID
 
 from uwf_git import Refused, TaskRuntime
-from uwf_git.library.place import KeptStore, Place
 from uwf_git.library.players import StepMemory
 from uwf_git.library.starting import new_task_id
+from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import is_thread_id
 
 

@@ -5,10 +5,16 @@ from typing import Any
 import pytest
 
 from uwf_git.model import builtin
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE
+from uwf_git.model.builtin import (
+    BUILTIN,
+    BUILTIN_NODES,
+    META,
+    META_NODE,
+    collect_references,
+    reference,
+)
 from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node
-from uwf_git.model.references import collect_references, reference
 from uwf_git.model.schema_check import check_schema, check_value
 
 # Existing threads refer to these names: a schema that changes gets another name, and the old one

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.canonical import (
-    MAX_NESTING,
-    MAX_SAFE_INTEGER,
-    NotCanonical,
-    canonical,
-    encode,
-)
+from uwf_git.model.node import MAX_NESTING, MAX_SAFE_INTEGER, NotCanonical, canonical, encode
 
 json_scalars = (
     st.none()

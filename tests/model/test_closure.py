@@ -1,9 +1,16 @@
 import pytest
 
-from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
+from uwf_git.model.builtin import (
+    BUILTIN,
+    META,
+    META_NODE,
+    TEXT,
+    direct_references,
+    reference,
+    walk_closure,
+)
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import direct_references, reference, walk_closure
 
 REF = {"format": "cas_ref"}
 PAIR = build_node(META, {"properties": {"left": REF, "right": REF}}, timestamp=0)

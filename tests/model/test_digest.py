@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.canonical import NotCanonical, encode
-from uwf_git.model.digest import self_typed_hash, typed_hash
 from uwf_git.model.names import NodeHash, is_node_hash
+from uwf_git.model.node import NotCanonical, encode, self_typed_hash, typed_hash
 
 # Made with json-cas itself: nodes keep their names when they move between the two.
 VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "cas.json").read_bytes())

@@ -8,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.builtin import ATTEMPT, SIGNAL, START, STEP
-from uwf_git.model.event_folds import Cause, Standing, begin_state, counts_as_failure, find_wait_end
+from uwf_git.model.event_folds import (
+    Cause,
+    Standing,
+    begin_state,
+    counts_as_failure,
+    find_wait_end,
+    merge_patch,
+)
 from uwf_git.model.event_rules import apply_event
-from uwf_git.model.merge_patch import merge_patch
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import (

@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.model.event_words import count_steps, describe_step, first_line
+from uwf_git.model.event_folds import count_steps, describe_step, first_line
 
 
 def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:

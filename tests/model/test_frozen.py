@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.canonical import canonical
-from uwf_git.model.frozen import FrozenDict, FrozenList, freeze
+from uwf_git.model.node import canonical
+from uwf_git.model.workflow import FrozenDict, FrozenList, freeze
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.event_folds import merge_patch
 
 values = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=3),

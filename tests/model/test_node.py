@@ -3,9 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.canonical import NotCanonical
-from uwf_git.model.digest import self_typed_hash, typed_hash
-from uwf_git.model.node import build_node, build_self_typed_node, content_hash
+from uwf_git.model.node import (
+    NotCanonical,
+    build_node,
+    build_self_typed_node,
+    content_hash,
+    self_typed_hash,
+    typed_hash,
+)
 
 
 def test_a_node_carries_the_name_of_its_content() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.model.path_below import check_path_below
+from uwf_git.model.names import check_path_below
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, STEP
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, STEP, collect_references, plan_references
 from uwf_git.model.node import Node
-from uwf_git.model.references import collect_references, plan_references
 
 A, B, C = "8FWKR3TN5V1QA", "7BQST3VW9F2MA", "4KNM2PXR3B1QW"
 

@@ -4,9 +4,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.builtin import META
+from uwf_git.model.builtin import META, collect_references, find_reference, reference
 from uwf_git.model.names import NodeHash
-from uwf_git.model.references import collect_references, find_reference, reference
 
 A, B, C = NodeHash("AAAAAAAAAAAAA"), NodeHash("BBBBBBBBBBBBB"), NodeHash("CCCCCCCCCCCCC")
 REF = {"format": "cas_ref"}

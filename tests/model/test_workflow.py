@@ -4,10 +4,20 @@ import pytest
 from refusing import refuses
 from workflow_file import SOUND, read
 
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN, FLOW, META, MODERATOR, ROLE, TEXT, WORKFLOW
+from uwf_git.model.builtin import (
+    AGENT_CONFIG,
+    BUILTIN,
+    FLOW,
+    META,
+    MODERATOR,
+    ROLE,
+    TEXT,
+    WORKFLOW,
+    reference,
+    walk_closure,
+)
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference, walk_closure
 from uwf_git.model.schema_check import check_value
 from uwf_git.model.workflow import (
     NotAWorkflow,

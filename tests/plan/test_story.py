@@ -6,8 +6,7 @@ import pytest
 from plan.played import start_task
 
 from uwf_git import TaskHandle
-from uwf_git.plan.phases import fold_story, write_session_log
-from uwf_git.plan.story import read_story
+from uwf_git.plan.phases import fold_story, read_story, write_session_log
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head

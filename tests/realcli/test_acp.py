@@ -15,8 +15,7 @@ from realcli.vendors import COPILOT, GEMINI, OPENCODE, QWEN, Vendor, require
 
 from uwf_git.agentkit.adapters.acp import AcpAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
+from uwf_git.agentkit.extraction.ladder import Fallbacks, NoMeta, extract_with_fallbacks
 from uwf_git.agentkit.step_files import read_submitted
 
 COMMANDS = {

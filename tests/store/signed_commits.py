@@ -18,9 +18,7 @@ from uwf_git.store.objects.commit import (
     write_commit,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.signatures.check import SignatureChecker
-from uwf_git.store.signatures.sign import build_signer
-from uwf_git.store.signatures.verdict import Verdict
+from uwf_git.store.signatures import SignatureChecker, Verdict, build_signer
 from uwf_git.store.store import Store
 
 

@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 from git_settings import remove_config
 
-from uwf_git.store.config_watch import (
+from uwf_git.store.git.config import add_config, set_config
+from uwf_git.store.store import (
+    Store,
     accept_config,
+    create_store,
     list_changed_settings,
     own_change,
     watch_config,
 )
-from uwf_git.store.git.config import add_config, set_config
-from uwf_git.store.store import Store, create_store
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, list_tree, sign
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.cas_nodes import list_nodes, put_nodes
-from uwf_git.store.lookup.lookup import NodeLookup
+from uwf_git.store.lookup.lookup import NodeLookup, list_nodes, put_nodes
 from uwf_git.store.nodes.tree import MissingNode
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import (
@@ -30,7 +29,7 @@ from uwf_git.store.threads.heads import (
 )
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     SourceFiles,
     WorkflowMoved,
     add_version,

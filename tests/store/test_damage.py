@@ -11,16 +11,18 @@ from store.loose import loose_file, loosen
 from store.story import THREAD, WORKFLOW, Story, signed, tell_small_story
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import STEP, TEXT
+from uwf_git.model.builtin import STEP, TEXT, reference
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
-from uwf_git.store.nodes.blob import DamagedNode, encode_node
-from uwf_git.store.nodes.tree import MissingNode, add_nodes
-from uwf_git.store.objects.commit import CommitDraft, read_commit, write_commit
-from uwf_git.store.objects.json_file import encode_json
-from uwf_git.store.objects.message import BadMessage
+from uwf_git.store.nodes.tree import DamagedNode, MissingNode, add_nodes, encode_node
+from uwf_git.store.objects.commit import (
+    BadMessage,
+    CommitDraft,
+    encode_json,
+    read_commit,
+    write_commit,
+)
 from uwf_git.store.objects.objects import get_tree
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef

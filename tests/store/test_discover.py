@@ -5,8 +5,7 @@ import pytest
 from refusing import refuses
 from store.conftest import Git
 
-from uwf_git.store.discover import default_path, find_bare_around, find_store
-from uwf_git.store.store import NotAStore, create_store
+from uwf_git.store.store import NotAStore, create_store, default_path, find_bare_around, find_store
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ import pytest
 from store.format_page import PACKAGE, PAGE, section, table
 from store.story import THREAD
 
-from uwf_git.commands.admin.config import SETTINGS
+from uwf_git.commands.admin.upkeep import SETTINGS
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
-from uwf_git.model.canonical import encode
-from uwf_git.model.digest import typed_hash
+from uwf_git.model.event_folds import Words
 from uwf_git.model.event_rules import RULES
-from uwf_git.model.event_words import Words
 from uwf_git.model.names import NodeHash
+from uwf_git.model.node import encode, typed_hash
 from uwf_git.model.thread import (
     EVENTS,
     FORMAT,
@@ -25,17 +24,18 @@ from uwf_git.model.thread import (
     Try,
     Waiting,
 )
-from uwf_git.store import discover, trust
+from uwf_git.store import store as discover
+from uwf_git.store import trust
+from uwf_git.store.disk.durable import find_user_file
 from uwf_git.store.git.identity import agent_identity
-from uwf_git.store.lookup.cas_nodes import NODES_REF
-from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
-from uwf_git.store.objects.message import parse_trailers
+from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.nodes.tree import JSON_SUFFIX, TEXT_SUFFIX, decode_node, encode_node
+from uwf_git.store.objects.commit import parse_trailers
 from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import KEPT
-from uwf_git.store.threads.message import build_thread_message, parse_thread_message
-from uwf_git.store.user_files import find_user_file
-from uwf_git.store.workflows.registry import WORKFLOWS
+from uwf_git.store.threads.snapshot import build_thread_message, parse_thread_message
+from uwf_git.store.workflows import WORKFLOWS
 
 SOURCES = {
     str(path.relative_to(PACKAGE)): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")

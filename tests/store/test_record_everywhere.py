@@ -7,8 +7,7 @@ from fresh_store import fresh_store
 from seal import START_MS
 from store.story import Story, tell_small_story
 
-from uwf_git.model.builtin import ATTEMPT
-from uwf_git.model.references import walk_closure
+from uwf_git.model.builtin import ATTEMPT, walk_closure
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
 

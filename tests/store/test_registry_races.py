@@ -16,7 +16,7 @@ from store.story import CLOSURE, WORKFLOW, put_raw, signed
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     SourceFiles,
     Version,
     WorkflowMoved,
@@ -31,9 +31,9 @@ PUT = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from store.story import CLOSURE, WORKFLOW, signed
-from uwf_git.store.workflows.registry import WorkflowMoved, add_version, find_version
+from uwf_git.store.workflows import WorkflowMoved, add_version, find_version
 from uwf_git.store.store import open_store
-from uwf_git.store.workflows.registry import SourceFiles
+from uwf_git.store.workflows import SourceFiles
 store = open_store(sys.argv[1])
 for number in range(5):
     source = f"{sys.argv[2]} {number}".encode()

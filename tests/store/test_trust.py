@@ -28,7 +28,7 @@ from uwf_git.store.trust import (
     trust_agents,
     untrust_agents,
 )
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 AGENT_CONFIG: dict[str, Any] = {
     "command": "uwf-cursor --model x",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.user_files import find_user_file
+from uwf_git.store.disk.durable import find_user_file
 
 
 def test_each_store_has_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BUILT, MARKDOWN_ATTACK
 
-from uwf_git.web import markdown
+from uwf_git.web import entries as markdown
 
 
 def render_markdown(text: str) -> str:

@@ -12,9 +12,10 @@ from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
 from web.stories import BIDI, KEY, SECRET, tell_hostile, tell_long, tell_waiting, tell_work
 
-from uwf_git.commands.inspect.thread_report import view_report
+from uwf_git.commands.inspect.graph import view_report
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
+from uwf_git.web.elements import REPORT_SHEET
 from uwf_git.web.entries import (
     render_command,
     render_cost,
@@ -23,7 +24,6 @@ from uwf_git.web.entries import (
     render_tokens,
 )
 from uwf_git.web.report import render_check, render_report, tell_account
-from uwf_git.web.style import REPORT_SHEET
 
 
 def report(world: World, thread: ThreadId) -> str:

@@ -34,12 +34,12 @@ from uwf_git.agentkit.context import (
     build_extract_context,
     parse_context,
 )
-from uwf_git.agentkit.extraction.extract import Extracted, NoMeta, extract_meta
-from uwf_git.agentkit.llm.extractor_settings import extract
+from uwf_git.agentkit.extraction.ladder import Extracted, NoMeta, extract_meta
+from uwf_git.agentkit.llm.endpoint import extract
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.spawn_cli import spawn_cli
-from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent
+from uwf_git.agentkit.settings import AgentResult, print_result
 from uwf_git.agentkit.step_files import build_prompt, record_prompt, trace
 
 __all__ = [

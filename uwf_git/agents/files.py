@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from uwf_git.errors import AgentFailed
-from uwf_git.model.path_below import check_path_below
+from uwf_git.model.names import check_path_below
 
 # Output files: what a program writes into a file, read while the file grows.
 

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import Protocol
 from uwf_git.errors import AgentFailed
-from uwf_git.model.canonical import NotCanonical, canonical
-from uwf_git.model.yaml.plain import read_plain
+from uwf_git.model.node import NotCanonical, canonical
+from uwf_git.model.yaml.render import read_plain
 
 # JSON that agents print, read strictly: no duplicate keys, nothing that a node could not hold.
 #

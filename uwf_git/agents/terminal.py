@@ -9,7 +9,12 @@ asking at once.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from uwf_git.errors import Refused
 
@@ -100,3 +105,74 @@ class Terminal:
             raise _terminal_closed()
         self.say("\n")
         return None
+
+
+# Edit a longer text in the user's editor.
+
+
+def edit_text(terminal: Terminal, text: str, *, environ: Mapping[str, str]) -> str | None:
+    """Return *text* as edited in $VISUAL, $EDITOR or vi; None if that failed, which is shown."""
+    editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="uwf-answer-") as folder:
+        path = os.path.join(folder, "answer.md")
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        # Through a shell, as git does: the variable may hold options.
+        ran = subprocess.run(
+            ["/bin/sh", "-c", f"{editor} {shlex.quote(path)}"],
+            stdin=terminal.descriptor,
+            stdout=terminal.descriptor,
+            stderr=terminal.descriptor,
+            env=environ,
+            check=False,
+        )
+        if ran.returncode == 0:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+    terminal.say(f"the editor ({editor}) failed with exit status {ran.returncode}\n")
+    return None
+
+
+# Show long text in the user's pager, as git does: a program that reads our standard output.
+
+_DEFAULT = "less"
+# As git: end if it fits one screen, keep colours, do not clear the screen.
+_OPTIONS = {"LESS": "FRX", "LV": "-c"}
+
+
+def choose_pager(environ: Mapping[str, str], setting: str | None) -> str | None:
+    """Return the pager: $GIT_PAGER, core.pager, $PAGER, less; None to print directly."""
+    if environ.get("TERM", "dumb") == "dumb":
+        return None
+    for command in (environ.get("GIT_PAGER"), setting, environ.get("PAGER")):
+        if command is not None:
+            return None if command.strip() in {"", "cat"} else command
+    return _DEFAULT if shutil.which(_DEFAULT, path=environ.get("PATH")) else None
+
+
+@contextmanager
+def run_pager(command: str, environ: Mapping[str, str]) -> Iterator[int]:
+    """Run *command* in a shell, yield its input's descriptor, close it, wait for the end."""
+    read_end, into = os.pipe()
+    try:
+        # Through a shell, as git does: the command may have options.
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command], stdin=read_end, env={**_OPTIONS, **environ}
+        )
+    finally:
+        os.close(read_end)
+    try:
+        yield into
+    finally:
+        os.close(into)
+        _wait(process)
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> None:
+    while True:
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            # It is for the pager, which has the terminal.
+            continue
+        return

@@ -6,14 +6,12 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.agent_options import read_agent_option
-from uwf_git.cli.app.parameters import read_prompt
+from uwf_git.cli.app.follow_up import stop_after, tell_stop
+from uwf_git.cli.app.parameters import read_agent_option, read_prompt
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stderr
-from uwf_git.cli.thread.next_line import stop_after, tell_stop
+from uwf_git.cli.session.settings import Session, write_stderr
 from uwf_git.cli.thread.run import (
     DriveOptions,
     Driving,
@@ -21,15 +19,15 @@ from uwf_git.cli.thread.run import (
     drive_shown,
     raise_if_failed,
 )
-from uwf_git.commands.draft.draft import (
+from uwf_git.commands.draft import (
     DRAFTER,
     Draft,
     DraftRequest,
+    describe_problem,
     draft_stopped,
     read_draft,
     start_draft,
 )
-from uwf_git.commands.draft.judge import describe_problem
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.bind_roles import find_played
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.run import Driving
@@ -17,7 +17,7 @@ from uwf_git.commands.fleet.executors import open_executor
 from uwf_git.commands.fleet.work import Done, Job
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.errors import Refused
-from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.text import visible_line
 from uwf_git.store.remotes.remotes import choose_remote, remote_url
 from uwf_git.store.remotes.url import shown_url

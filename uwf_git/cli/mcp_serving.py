@@ -9,8 +9,7 @@ import sys
 from typing import IO, NoReturn
 
 from uwf_git.cli.app.guard import run_guarded
-from uwf_git.cli.session.settings import Session, read_session
-from uwf_git.cli.session.streams import leave, write_stdout
+from uwf_git.cli.session.settings import Session, leave, read_session, write_stdout
 from uwf_git.commands.mcp.server import McpPlace, McpServer, build_server
 
 # More than any client sends in one message.
@@ -58,7 +57,7 @@ def serve_chat(session: Session) -> None:
 
 def _tell_terminal(session: Session) -> None:
     if session.stdin_is_tty:
-        from uwf_git.cli.output.render import note  # noqa: PLC0415 (agents are no terminals)
+        from uwf_git.cli.output.screen import note  # noqa: PLC0415 (agents are no terminals)
 
         note("this is a server for agents, which send it JSON; Ctrl-D ends it")
 

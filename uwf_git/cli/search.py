@@ -8,17 +8,15 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.json_text import render_json
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note, render_json
 from uwf_git.cli.output.table import limit_option, shorten
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
+from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.list import check_workflow_known
-from uwf_git.commands.inspect.search import SearchRequest, search_threads
+from uwf_git.commands.inspect.read import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
 from uwf_git.model.text import visible_line
-from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.history import read_short_ids
 
 _DEFAULT_LIMIT = 100
 

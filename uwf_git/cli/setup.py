@@ -8,14 +8,13 @@ import click
 from uwf_git.cli.agent.check import run_check, timeout_option
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stderr
-from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.known_agents import FoundAgent, find_agents, name_agent
+from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.turn.bind_roles import FoundAgent, find_agents, name_agent
+from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.git.user_config import set_user_config
+from uwf_git.store.git.program import set_user_config
 from uwf_git.store.store import NotAStore
 
 

@@ -14,7 +14,7 @@ import click
 
 from uwf_git.cli.app.failure import describe_failure
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session

@@ -4,10 +4,8 @@ import os
 import sys
 from typing import NoReturn
 
-from uwf_git.cli.app.boundary import run
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
-from uwf_git.cli.app.options import version_option
-from uwf_git.cli.session.streams import leave
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run, version_option
+from uwf_git.cli.session.settings import leave
 
 THREAD = LazyGroup(
     "thread",
@@ -24,7 +22,7 @@ THREAD = LazyGroup(
         ),
         "show": LazyCommand("uwf_git.cli.thread.show:command", "Show the state of a thread"),
         "graph": LazyCommand(
-            "uwf_git.cli.thread.graph:command",
+            "uwf_git.cli.thread.report:graph_command",
             "Draw the workflow of a thread, and where the thread is in it",
         ),
         "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
@@ -39,23 +37,23 @@ THREAD = LazyGroup(
             "uwf_git.cli.thread.logs:command", "Show what was logged while a thread was at work"
         ),
         "diff": LazyCommand(
-            "uwf_git.cli.thread.diff:command", "Compare two threads from their common step on"
+            "uwf_git.cli.thread.read:diff_command", "Compare two threads from their common step on"
         ),
         "context": LazyCommand(
-            "uwf_git.cli.thread.context:command",
+            "uwf_git.cli.thread.logs:context_command",
             "Print the context of the agent whose turn it is, or was",
         ),
         "answer": LazyCommand(
             "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"
         ),
         "pause": LazyCommand(
-            "uwf_git.cli.thread.stop:pause_command",
+            "uwf_git.cli.thread.steer:pause_command",
             "Pause a thread: no further step until it is resumed",
         ),
         "resume": LazyCommand("uwf_git.cli.thread.steer:resume_command", "Resume a paused thread"),
         "retry": LazyCommand("uwf_git.cli.thread.steer:retry_command", "Retry a failed thread"),
         "poke": LazyCommand(
-            "uwf_git.cli.thread.poke:poke_command", "Redo the newest step of a thread"
+            "uwf_git.cli.thread.amend:poke_command", "Redo the newest step of a thread"
         ),
         "restore": LazyCommand(
             "uwf_git.cli.thread.files:restore_command",
@@ -73,16 +71,16 @@ THREAD = LazyGroup(
             "Change the workflow, the agents or the limits of a thread",
         ),
         "append": LazyCommand(
-            "uwf_git.cli.thread.append:command",
+            "uwf_git.cli.thread.amend:append_command",
             "Add roles and transitions, or nodes, to one thread",
         ),
         "fork": LazyCommand(
             "uwf_git.cli.thread.fork:fork_command",
             "Fork a thread: start a new one at a step of another",
         ),
-        "kill": LazyCommand("uwf_git.cli.thread.stop:kill_command", "End a thread and archive it"),
+        "kill": LazyCommand("uwf_git.cli.thread.steer:kill_command", "End a thread and archive it"),
         "rm": LazyCommand(
-            "uwf_git.cli.thread.rm:command",
+            "uwf_git.cli.thread.fork:rm_command",
             "Remove archived threads from this store, and their branches",
         ),
     },
@@ -117,19 +115,19 @@ WORKFLOW = LazyGroup(
             "uwf_git.cli.workflow.put:put_command", "Register a workflow from a YAML file"
         ),
         "show": LazyCommand("uwf_git.cli.workflow.show:show_command", "Show a workflow"),
-        "graph": LazyCommand("uwf_git.cli.workflow.graph:graph_command", "Draw a workflow"),
+        "graph": LazyCommand("uwf_git.cli.workflow.put:graph_command", "Draw a workflow"),
         "list": LazyCommand(
             "uwf_git.cli.workflow.show:list_command", "List the workflows that can be started here"
         ),
         "history": LazyCommand(
-            "uwf_git.cli.workflow.versions:history_command", "List the versions of a workflow"
+            "uwf_git.cli.workflow.show:history_command", "List the versions of a workflow"
         ),
         "rollback": LazyCommand(
-            "uwf_git.cli.workflow.versions:rollback_command",
+            "uwf_git.cli.workflow.show:rollback_command",
             "Restore an older version of a workflow",
         ),
         "remove": LazyCommand(
-            "uwf_git.cli.workflow.versions:remove_command", "Remove a workflow from the registry"
+            "uwf_git.cli.workflow.show:remove_command", "Remove a workflow from the registry"
         ),
         "validate": LazyCommand(
             "uwf_git.cli.workflow.put:validate_command", "Check a workflow file"
@@ -160,14 +158,14 @@ PLAN = LazyGroup(
             "Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries",
         ),
         "status": LazyCommand(
-            "uwf_git.cli.plan.look:status_command", "Show where the plans of a directory stand"
+            "uwf_git.cli.plan.directory:status_command", "Show where the plans of a directory stand"
         ),
         "plans": LazyCommand(
-            "uwf_git.cli.plan.look:plans_command",
+            "uwf_git.cli.plan.directory:plans_command",
             "List the plan files of a directory, with their status",
         ),
         "clean": LazyCommand(
-            "uwf_git.cli.plan.look:clean_command",
+            "uwf_git.cli.plan.directory:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
         "plugin": LazyCommand(
@@ -243,11 +241,11 @@ UWF = LazyGroup(
         "work": LazyCommand(
             "uwf_git.cli.work:command", "Run one thread of a hub on this machine, until it stops"
         ),
-        "ps": LazyCommand("uwf_git.cli.ps:command", "List what runs now"),
+        "ps": LazyCommand("uwf_git.cli.watch:ps_command", "List what runs now"),
         "ui": LazyCommand("uwf_git.cli.ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,
         "events": LazyCommand(
-            "uwf_git.cli.events:command", "Print the events of threads, one per line"
+            "uwf_git.cli.watch:events_command", "Print the events of threads, one per line"
         ),
         "search": LazyCommand(
             "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"
@@ -255,12 +253,14 @@ UWF = LazyGroup(
         "watch": LazyCommand("uwf_git.cli.watch:command", "Show the threads live"),
         "verify": LazyCommand("uwf_git.cli.verify:command", "Check the integrity of the store"),
         "gc": LazyCommand("uwf_git.cli.gc:command", "Pack the store"),
-        "push": LazyCommand("uwf_git.cli.push:command", "Push threads and workflows to a remote"),
+        "push": LazyCommand(
+            "uwf_git.cli.remote:push_command", "Push threads and workflows to a remote"
+        ),
         "fetch": LazyCommand(
-            "uwf_git.cli.fetch:fetch_command", "Fetch threads and workflows from a remote"
+            "uwf_git.cli.remote:fetch_command", "Fetch threads and workflows from a remote"
         ),
         "clone": LazyCommand(
-            "uwf_git.cli.fetch:clone_command", "Clone the threads and workflows of another store"
+            "uwf_git.cli.remote:clone_command", "Clone the threads and workflows of another store"
         ),
         "remote": REMOTE,
         "setup": LazyCommand(

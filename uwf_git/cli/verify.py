@@ -5,12 +5,15 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.verify.files import note_changed_settings
-from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
+from uwf_git.commands.verify.history import (
+    Finding,
+    SignedCommit,
+    note_changed_settings,
+    verify_signatures,
+)
 from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line
@@ -74,7 +77,7 @@ def command(
     verified = verify(store, list(refs))
     verified = verified._replace(notes=verified.notes + note_changed_settings(store))
     if with_files:
-        from uwf_git.commands.verify.ranges import check_ranges  # noqa: PLC0415 (start-up time)
+        from uwf_git.commands.verify.verify import check_ranges  # noqa: PLC0415 (start-up time)
 
         found = [*check_ranges(store, verified.targets)]
         verified = verified._replace(

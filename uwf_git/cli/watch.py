@@ -1,34 +1,179 @@
 """`uwf watch`."""
 
 import time
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.json_text import render_json
 from uwf_git.cli.output.live import full_screen
-from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.screen import screen_of
-from uwf_git.cli.output.spending import describe_usage
-from uwf_git.cli.output.table import Cell, Column, describe_split, render_columns, shorten
-from uwf_git.cli.output.times import tell_silence
-from uwf_git.cli.session.caller import sigterm_as_interrupt
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import stdout_is_utf8, stdout_size, wait_for_reader, write_stdout
-from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
+from uwf_git.cli.output.screen import (
+    Painted,
+    describe_usage,
+    emit,
+    note,
+    render_json,
+    screen_of,
+    tell_seconds,
+    tell_silence,
+)
+from uwf_git.cli.output.step_lines import EventLines
+from uwf_git.cli.output.table import (
+    Cell,
+    Column,
+    describe_split,
+    limit_option,
+    render_columns,
+    shorten,
+    wide_option,
+)
+from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
+from uwf_git.cli.session.settings import (
+    Session,
+    stdout_is_utf8,
+    stdout_size,
+    wait_for_reader,
+    write_stdout,
+)
+from uwf_git.commands.agent_run.running import running_rows
+from uwf_git.commands.events.commit_events import EventOptions
+from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.inspect.logs import find_last_log_line
+from uwf_git.commands.inspect.overview import ThreadWatch, WatchRequest
+from uwf_git.commands.split.family import Family
+from uwf_git.engine.events import parse_event_id
+from uwf_git.engine.masking import find_secrets
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import visible_line
+from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import resolve_thread
-from uwf_git.store.threads.naming import ShortIds, read_short_ids
+from uwf_git.store.threads.history import ShortIds, read_short_ids
+
+# `uwf ps`.
 
 _MS = 1000
+
+_COLUMNS = (
+    Column("mark", " "),
+    Column("thread", "THREAD"),
+    Column("status", "STATUS", 9),
+    Column("workflow", "WORKFLOW", 6, least=8),
+    Column("role", "ROLE", 1, least=8),
+    Column("agent", "AGENT", 5, least=8),
+    Column("pid", "PID", 8),
+    Column("group", "GROUP", 8),
+    Column("since", "SINCE", 7),
+    Column("elapsed", "FOR", 2),
+    Column("doing", "LAST LOGGED", 4, least=12),
+)
+_AT_LENGTH = {"status", "pid", "group", "since"}
+
+
+_CLAIMED = (
+    Column("thread", "THREAD"),
+    Column("host", "MACHINE", 2),
+    Column("role", "ROLE", 1, least=8),
+)
+
+
+@verb("uwf ps", "uwf ps --long", "uwf ps 01J7K9M2", "uwf ps --remote")
+@click.argument("thread", required=False)
+@click.option(
+    "--remote",
+    is_flag=True,
+    help="List what has been claimed at the remote instead: by which machine, for which role.",
+)
+@wide_option
+def ps_command(session: Session, *, thread: str | None, remote: bool, wide: bool) -> None:
+    """List what runs now.
+
+    One row for each thread of this store that a process works on; with THREAD, only for that one
+    and its branches. pid is the engine's, group the
+    process group of the agent. A row without a pid is an agent whose engine was killed: `uwf thread
+    step` waits for it and takes its result. A row without a role is a driver between two steps, or
+    asleep; with the status "left" a process that an agent left running when it had answered.
+    """
+    store = session.open_store(create=True)
+    root = None if thread is None else resolve_thread(store, thread)
+    if remote:
+        _tell_claims(session, store, root)
+        return
+    rows = running_rows(store, now_ms=session.now_ms(), root=root)
+    emit(
+        session,
+        rows,
+        text=lambda rows: _table(session, store, rows, wide=wide),
+        none="nothing runs; uwf thread list shows the threads",
+    )
+
+
+def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
+    from uwf_git.commands.fleet.claims import Hub  # noqa: PLC0415 (network code: 70 ms)
+
+    hub = Hub(store, without_password_prompt(session), choose_remote(store.config, None))
+    family = None if root is None else Family(store, root)
+    rows = [
+        {"thread": each, "host": claim.said.get("host"), "role": claim.said.get("role") or None}
+        for each, claim in hub.read_claims().items()
+        if family is None or each in family
+    ]
+    screen = screen_of(session)
+    emit(
+        session,
+        rows,
+        text=lambda rows: (
+            Painted("\n".join(render_columns(rows, _CLAIMED, screen, wide=False))) if rows else ""
+        ),
+        none=f"no machine has claimed a thread at {hub.remote.name}",
+    )
+
+
+def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
+    if not rows:
+        return ""
+    screen = screen_of(session)
+    ids = read_short_ids(store) if session.is_screen else None
+    columns = [each for each in _COLUMNS if wide or screen.width is None or _is_brief(each)]
+    cells: list[dict[str, Cell]] = []
+    for row in rows:
+        thread, elapsed_ms = row["thread"], row["elapsedMs"]
+        silence = tell_silence(row["lastOutput"], session.now_ms())
+        said = find_last_log_line(store, ThreadId(thread), session.environ)
+        cells.append(
+            {
+                "mark": screen.mark(row["status"] or ""),
+                "thread": thread if ids is None else ids.shorten(thread),
+                "status": row["status"],
+                "workflow": row["workflowName"],
+                "role": row["role"],
+                "agent": row["agent"],
+                "pid": _number(row["pid"]),
+                "group": _number(row["group"]),
+                "since": screen.tell_when(row["since"]),
+                "elapsed": None if elapsed_ms is None else tell_seconds(elapsed_ms // _MS),
+                "doing": ": ".join(filter(None, (silence, said))) or None,
+            }
+        )
+    return Painted("\n".join(render_columns(cells, columns, screen, wide=wide)))
+
+
+def _is_brief(column: Column) -> bool:
+    return column.key not in _AT_LENGTH
+
+
+def _number(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
 # How often the store is looked at; times are told anew each second.
 _PAUSE_S = 0.25
 
-_COLUMNS = (
+_WATCH_COLUMNS = (
     Column("thread", "THREAD"),
     Column("status", "STATUS", least=11),
     Column("workflow", "WORKFLOW", 5, least=8),
@@ -138,7 +283,7 @@ class _View:
         rows = self._watch.list_rows()
         shown = rows[: max(size.lines - 2, 0)]
         cells = [self._cells(row, is_live=True) for row in shown]
-        table = render_columns(cells, _COLUMNS, screen) if shown else []
+        table = render_columns(cells, _WATCH_COLUMNS, screen) if shown else []
         last = shorten(self._count(len(rows), len(shown)), size.columns - 1, end=screen.ellipsis)
         return [*table, last]
 
@@ -183,3 +328,99 @@ class _View:
         parts += [silence] if silence else []
         said = work.read_log()
         return ", ".join(parts) + (f": {said}" if said else "")
+
+
+# `uwf events`.
+
+_EVENTS_PAUSE_S = 0.2
+
+
+@verb(
+    "uwf events 01J7K9M2 --format text",
+    "uwf events --follow | jq -r 'select(.type == \"workflow:error\").taskId'",
+    "uwf events --since 4f2a…-progress --follow",
+    exits={1: "there is no such thread, or no such event", 130: "a follower was interrupted"},
+)
+@click.argument("thread", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Continue with new events.")
+@click.option("--since", metavar="EVENT", help="Start after this event (its id, or a commit).")
+@limit_option("Stop after this many events.")
+@click.option("--state", is_flag=True, help="Print the thread's state with each event.")
+def events_command(session: Session, thread: str | None, **asked: Any) -> None:
+    """Print the events of threads, one per line.
+
+    The oldest comes first. The types are workflow:start, workflow:progress, workflow:complete,
+    workflow:error, node:enter and node:exit; of a workflow of containers also loop:iteration,
+    parallel:start and parallel:complete. Without THREAD the events of all threads are printed, in
+    the order in which this machine has seen them; with it, those of the thread and its branches,
+    whose parentTaskId names the thread that split. An event's id is the same everywhere; --since
+    prints what comes after it, without gaps or duplicates. As text, what happens to a thread is one
+    line, whose event is the last of it.
+
+    --follow alone begins with the turns that are under way, and with a THREAD it stops when the
+    thread and its branches have ended. What looks like a key is masked.
+
+    `uwf config set onEvent CMD` makes CMD run for each later event that is recorded here, with the
+    event on its standard input. No shell reads CMD; `sh -c '…'` is one.
+    """
+    events = _Events(session, thread, asked)
+    try:
+        _print_all(session, events, asked["limit"])
+    except KeyboardInterrupt:
+        if not asked["follow"]:
+            raise
+        # A follower ends this way; it needs no message.
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    if events.damage is not None:
+        raise events.damage
+
+
+class _Events:
+    """The events of one call."""
+
+    def __init__(self, session: Session, thread: str | None, asked: dict[str, Any]) -> None:
+        self.damage: StoreDamaged | None = None
+        """The first error of reading; reported when no more events come."""
+
+        self._follow: bool = asked["follow"]
+        self.store = store = session.open_store()
+        since = None if asked["since"] is None else parse_event_id(asked["since"])
+        from_now = self._follow and since is None
+        options = EventOptions(with_state=asked["state"], secrets=find_secrets(session.environ))
+        wanted = None if thread is None else resolve_thread(store, thread)
+        request = EventsRequest(wanted, since, from_now)
+        self._stream = EventStream(store, request, options, self._keep)
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Yield the recorded events and, with --follow, those that come."""
+        yield from self._stream.read()
+        while self._follow and not self._stream.is_over:
+            wait_for_reader(_EVENTS_PAUSE_S)
+            yield from self._stream.read()
+
+    def _keep(self, damage: StoreDamaged) -> None:
+        if self._follow:
+            note(f"error: {damage.message}")
+            return
+        if self.damage is not None:
+            note(f"error: {self.damage.message}")
+        self.damage = damage
+
+
+def _print_all(session: Session, events: _Events, limit: int | None) -> None:
+    """Print the events; as text a happening is one line, and counts as one."""
+    if session.output_format == "text":
+        lines = EventLines(session, screen_of(session), events.store)
+        told = (found for event in events.all() if (found := list(lines.add(event))))
+        each = None
+        for each in islice(told, limit):
+            write_stdout("".join(f"{line}\n" for line in each))
+        if each is None:
+            note("no events")
+        return
+    for event in islice(events.all(), limit):
+        if session.output_format == "json":
+            write_stdout(render_json(event, ascii_only=not stdout_is_utf8()))
+        else:
+            write_stdout("---\n")
+            emit(session, event)

@@ -9,12 +9,7 @@ from contextlib import suppress
 
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import (
-    SLOW_TO_RECORD,
-    STAYS,
-    UNRECORDED,
-    take_notes,
-)
+from uwf_git.store.threads.history import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
 
 _WARNED = "guessed-committers"
 
@@ -28,9 +23,7 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
     """
     problem = None
     if store.config.get("uwf.onEvent"):
-        from uwf_git.commands.events.on_event import (  # noqa: PLC0415 (few stores have a listener)
-            announce_events,
-        )
+        from uwf_git.commands.events.commit_events import announce_events  # noqa: PLC0415 (few stores have a listener)
 
         problem = announce_events(store, environ)
     if store.refs.has_changed:
@@ -39,13 +32,12 @@ def follow_up(store: Store, environ: Mapping[str, str]) -> str | None:
 
 
 def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
-    from uwf_git.store.gc.packing import find_due  # noqa: PLC0415 (commands that read need no policy)
-    from uwf_git.store.gc.small_packs import has_many_packs  # noqa: PLC0415 (as above)
+    from uwf_git.store.gc.packing import find_due, has_many_packs  # noqa: PLC0415 (commands that read need no policy)
 
     # On an OSError the next command tries again.
     with suppress(OSError):
         if has_many_packs(store.path) or find_due(store):
-            from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
+            from uwf_git.commands.admin.upkeep import tidy  # noqa: PLC0415 (once in some steps)
 
             return tidy(store, environ)
     return None

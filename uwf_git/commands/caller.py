@@ -7,7 +7,7 @@ from uwf_git.store.git.identity import find_committer
 from uwf_git.store.objects.commit import Signing
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.store import Store
-from uwf_git.store.threads.lock import say_signing
+from uwf_git.store.threads.run_dir import say_signing
 
 
 class Caller(NamedTuple):
@@ -36,9 +36,7 @@ class Caller(NamedTuple):
     def _sign(self, store: Store, committer: bytes) -> Callable[[bytes], bytes] | None:
         if not store.config.get_flag("commit.gpgsign", default=False):
             return None
-        from uwf_git.store.signatures.sign import (  # noqa: PLC0415 (costs 5 ms, and few commits are signed)
-            build_signer,
-        )
+        from uwf_git.store.signatures import build_signer  # noqa: PLC0415 (costs 5 ms, and few commits are signed)
 
         sign = build_signer(store, self.environ, committer=committer)
         name = store.config.get("gpg.format") or "openpgp"

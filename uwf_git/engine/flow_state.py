@@ -1,13 +1,14 @@
 """The state of a flow: what results and tries write into it."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from uwf_git.model.canonical import NotCanonical, canonical
-from uwf_git.model.event_folds import Verdict
+from uwf_git.errors import Refused
+from uwf_git.model.event_folds import Verdict, merge_patch
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, parse_position
-from uwf_git.model.merge_patch import merge_patch
+from uwf_git.model.node import NotCanonical, canonical
 from uwf_git.model.thread import Try
 
 # The state of a flow: what results write into it, and what may not be in it.
@@ -189,3 +190,329 @@ def judge_again(flow: Flow, node: FlowNode, meta: Any) -> Verdict:
     except ExpressionFailed:
         return "unknown"
     return "accepted" if is_accepted else "rejected"
+
+
+# Join states: a three-way merge, by key, of what branches made of the state (FORMAT.md).
+
+Policy = str
+"""``error``, ``first``, ``last``, ``collect`` or ``append``."""
+
+Policies = Policy | Mapping[str, Policy]
+"""One for every key, or by top-level key, ``*`` for all others."""
+
+_ALWAYS: Mapping[str, Policy] = {"error": "last", "outputs": "append", "errors": "append"}
+_BRANCH = "parallel_"
+_LONGEST_SHOWN = 120
+
+
+class _Missing:
+    """The value of a key that is not there."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+
+
+class Side(NamedTuple):
+    number: int
+    """Of its branch or item, from 0."""
+
+    label: str
+    state: Mapping[str, Any]
+    """At its end."""
+
+
+class Join(NamedTuple):
+    base: Mapping[str, Any]
+    """The state at the split."""
+
+    ours: Mapping[str, Any]
+    """The parent's state now."""
+
+    sides: Sequence[Side]
+
+    errors: Sequence[str] = ()
+    """The last errors of the children that were given up, which go to ``errors``."""
+
+
+class Conflict(NamedTuple):
+    path: tuple[str, ...]
+    base: Any
+    values: tuple[tuple[Side, Any], ...]
+    """What the sides made of it, ``MISSING`` where they removed it; empty: an append to no list."""
+
+    def as_document(self) -> dict[str, Any]:
+        """Return it as JSON; what is missing has no member."""
+        return {
+            "key": ".".join(self.path),
+            **_member("base", self.base),
+            "branches": [
+                {"number": side.number, "label": side.label, **_member("value", value)}
+                for side, value in self.values
+            ],
+            "patch": self.patch(),
+        }
+
+    def patch(self) -> dict[str, Any]:
+        """Return a merge patch of the parent that settles it: the first side's value that can."""
+        for _side, value in self.values:
+            if value is MISSING or value is None:
+                if self.base is not MISSING:
+                    break
+            else:
+                base = None if self.base is MISSING else self.base
+                if self.base is MISSING or not _same(merge_patch(base, value), base):
+                    return self._nested(value)
+        return self._nested(None)
+
+    def _nested(self, value: Any) -> dict[str, Any]:
+        for key in reversed(self.path):
+            value = {key: value}
+        return dict(value)
+
+
+class Merged(NamedTuple):
+    state: dict[str, Any]
+    conflicts: tuple[Conflict, ...]
+    """If there are any, *state* is of no use."""
+
+
+def merge_conflict(thread: str, label: str, conflicts: Sequence[Conflict]) -> Refused:
+    """Return the error for keys that branches set differently, and that no policy settles."""
+    told = "; ".join(_describe(each) for each in conflicts)
+    patch = build_patch(conflicts)
+    key = conflicts[0].path[0]
+    return Refused(
+        f"the branches of {label} disagree about {told}",
+        code="merge-conflict",
+        hint=f"`uwf thread patch {thread} {shlex.quote(_shown(patch, None))}` settles it, with "
+        f"the value that you want; for new threads, write `merge: {{{key}: last}}` in the file",
+        thread=thread,
+        conflicts=[each.as_document() for each in conflicts],
+    )
+
+
+def build_patch(conflicts: Sequence[Conflict]) -> dict[str, Any]:
+    """Return a merge patch of the state that settles *conflicts*."""
+    patch: dict[str, Any] = {}
+    for each in conflicts:
+        patch = _united(patch, each.patch())
+    return patch
+
+
+def merge_parallel(join: Join, node: FlowNode) -> Merged:
+    """Join the branches of the parallel *node*.
+
+    ``parallel_<i>`` becomes what branch i changed, and a new ``output`` of a branch that is true in
+    JavaScript is appended to ``outputs``.
+    """
+    merger = _Merger(join, node.fields.get("merge", {}))
+    state = merger.merge(_keys(join))
+    for side in join.sides:
+        changed = _changed(join.base, side.state)
+        state[f"{_BRANCH}{side.number}"] = {
+            key: value
+            for key, value in changed.items()
+            if key not in _ALWAYS and not key.startswith(_BRANCH)
+        }
+        if _is_true(changed.get("output")):
+            merger.append(state, "outputs", changed["output"])
+    return merger.finish(without_iteration(state))
+
+
+def merge_map(join: Join, node: FlowNode, results: Sequence[Any]) -> Merged:
+    """Join the items of the map *node*; *results* go to its ``output``, null for a failed item.
+
+    Of the sides' states only the keys that ``merge`` names count (all, if it is a single policy or
+    has ``*``), and never the item and its index.
+    """
+    policies: Policies = node.fields.get("merge", {})
+    merger = _Merger(join, policies)
+    is_whole = isinstance(policies, str) or "*" in policies
+    own = (node.item, f"{node.item}Index")
+    named = [key for key in _keys(join) if is_whole or key in policies]
+    state = merger.merge([key for key in named if key not in own])
+    state[node.output] = list(results)
+    return merger.finish(without_iteration(state))
+
+
+def merge_nothing(join: Join) -> Merged:
+    """Join branches of which none counts: only their errors are told."""
+    # A graph may have a key of its own that is called iteration.
+    return _Merger(join, {}).finish(dict(join.ours))
+
+
+class _Merger:
+    def __init__(self, join: Join, policies: Policies) -> None:
+        self._join = join
+        self._policies = policies
+        self._conflicts: list[Conflict] = []
+
+    def merge(self, keys: Sequence[str]) -> dict[str, Any]:
+        base, ours, sides, _errors = self._join
+        merged: dict[str, Any] = dict(ours)
+        for key in keys:
+            values = [(side, side.state.get(key, MISSING)) for side in sides]
+            value = self._value(
+                (key,), base.get(key, MISSING), ours.get(key, MISSING), values, self._policy(key)
+            )
+            merged[key] = value
+        return {key: value for key, value in merged.items() if value is not MISSING}
+
+    def append(self, state: dict[str, Any], key: str, value: Any) -> None:
+        present = state.get(key, [])
+        if isinstance(present, list):
+            state[key] = [*present, value]
+        elif not any(each.path == (key,) for each in self._conflicts):
+            # Removing it settles that.
+            self._conflicts.append(Conflict((key,), present, ()))
+
+    def finish(self, state: dict[str, Any]) -> Merged:
+        """Return the outcome: *state*, and in it the errors of what was given up."""
+        for message in self._join.errors:
+            self.append(state, "errors", message)
+        return Merged(state, tuple(self._conflicts))
+
+    def _policy(self, key: str) -> Policy:
+        if key in _ALWAYS:
+            return _ALWAYS[key]
+        if isinstance(self._policies, str):
+            return self._policies
+        return self._policies.get(key, self._policies.get("*", "error"))
+
+    def _value(
+        self,
+        path: tuple[str, ...],
+        base: Any,
+        ours: Any,
+        values: list[tuple[Side, Any]],
+        policy: Policy,
+    ) -> Any:
+        changed = [(side, value) for side, value in values if not _same(value, base)]
+        if not changed:
+            return ours
+        if all(isinstance(each, dict) for each in (base, ours, *(value for _, value in changed))):
+            return self._object(path, base, ours, changed, policy)
+        if not _same(ours, base):
+            return ours
+        settled = _settle(policy, base, changed)
+        if settled is None:
+            self._conflicts.append(Conflict(path, base, tuple(changed)))
+            return ours
+        return settled[0]
+
+    def _object(
+        self,
+        path: tuple[str, ...],
+        base: Any,
+        ours: Any,
+        changed: list[tuple[Side, Any]],
+        policy: Policy,
+    ) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for key in dict.fromkeys([*ours, *(key for _, value in changed for key in value)]):
+            value = self._value(
+                (*path, key),
+                base.get(key, MISSING),
+                ours.get(key, MISSING),
+                [(side, value.get(key, MISSING)) for side, value in changed],
+                policy,
+            )
+            if value is not MISSING:
+                merged[key] = value
+        return merged
+
+
+def _settle(policy: Policy, base: Any, changed: list[tuple[Side, Any]]) -> tuple[Any] | None:
+    """Return the value that *policy* gives, in a tuple; None is a conflict."""
+    values = [value for _side, value in changed]
+    present = [value for value in values if value is not MISSING]
+    if policy == "collect" and present:
+        return (present,)
+    if policy == "append":
+        rests = _rests([] if base is MISSING else base, values)
+        if rests is not None:
+            return (rests,)
+    if all(_same(value, values[0]) for value in values):
+        return (values[0],)
+    if policy in ("first", "last"):
+        return (values[0 if policy == "first" else -1],)
+    return None
+
+
+def _rests(base: Any, values: list[Any]) -> list[Any] | None:
+    """Return *base* and what each of *values* has after it; None if one does not begin with it."""
+    if not isinstance(base, list):
+        return None
+    united = list(base)
+    for value in values:
+        if not isinstance(value, list) or not _same(value[: len(base)], base):
+            return None
+        united += value[len(base) :]
+    return united
+
+
+def _keys(join: Join) -> list[str]:
+    known = dict.fromkeys([*join.ours, *(key for side in join.sides for key in side.state)])
+    return [key for key in known if not key.startswith(_BRANCH)]
+
+
+def _changed(base: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in state.items() if not _same(value, base.get(key, MISSING))}
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Check that two values are the same JSON; in Python 1 equals true."""
+    return one is other or (one == other and _have_same_booleans(one, other))
+
+
+def _have_same_booleans(one: Any, other: Any) -> bool:
+    """Check that two values that Python takes for equal have booleans in the same places."""
+    waiting = [([one], [other])]
+    while waiting:
+        here, there = waiting.pop()
+        for mine, yours in zip(here, there, strict=True):
+            kind = type(mine)
+            if kind is dict:
+                waiting.append((list(mine.values()), [yours[key] for key in mine]))
+            elif kind is list:
+                waiting.append((mine, yours))
+            elif (kind is bool) != (type(yours) is bool):
+                return False
+    return True
+
+
+def _is_true(value: Any) -> bool:
+    """Check that *value* is true in JavaScript, where empty lists and objects are."""
+    return isinstance(value, dict | list) or bool(value)
+
+
+def _united(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return one merge patch of two about different keys."""
+    united = dict(one)
+    for key, value in other.items():
+        both = isinstance(value, dict) and isinstance(united.get(key), dict)
+        united[key] = _united(united[key], value) if both else value
+    return united
+
+
+def _member(name: str, value: Any) -> dict[str, Any]:
+    return {} if value is MISSING else {name: value}
+
+
+def _describe(conflict: Conflict) -> str:
+    if not conflict.values:
+        return f"{'.'.join(conflict.path)}: {_shown(conflict.base)}, which is no list to append to"
+    sides = ", ".join(
+        f"{side.label} ({side.number}) {_shown(value)}" for side, value in conflict.values
+    )
+    return f"{'.'.join(conflict.path)}: {_shown(conflict.base)} at the split, {sides}"
+
+
+def _shown(value: Any, longest: int | None = _LONGEST_SHOWN) -> str:
+    if value is MISSING:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"

@@ -2,7 +2,7 @@
 
 import re
 
-from uwf_git.model.event_words import first_line
+from uwf_git.model.event_folds import first_line
 
 # The output of checks in the log of a turn: a heading with the command, then what it printed.
 

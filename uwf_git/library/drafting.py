@@ -2,19 +2,18 @@
 
 from dataclasses import dataclass
 
-from uwf_git.commands.draft.draft import (
+from uwf_git.commands.draft import (
     DRAFTER,
     DraftRequest,
+    describe_problem,
     draft_stopped,
     read_draft,
     start_draft,
 )
-from uwf_git.commands.draft.judge import describe_problem
-from uwf_git.commands.turn.agent_words import FUNCTION
+from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.library.handle import TaskHandle
-from uwf_git.library.place import Place
 from uwf_git.library.starting import new_task_id
-from uwf_git.library.values import OnStep
+from uwf_git.library.values import OnStep, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,18 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
+from uwf_git.commands.drive.background import WaitRequest, wait_for_threads
 from uwf_git.commands.drive.drive_thread import DriveRequest, drive_thread
-from uwf_git.commands.drive.wait import WaitRequest, wait_for_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.branches import check_branches
-from uwf_git.commands.step.step_thread import StepRequest, TurnInterrupted, step_thread
+from uwf_git.commands.step.record_turn import TurnInterrupted
+from uwf_git.commands.step.step_thread import StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.library.arguments import check_arguments, check_number
-from uwf_git.library.place import Place, to_path
 from uwf_git.library.players import RolePlayer
 from uwf_git.library.starting import (
     AgentsByRole,
@@ -38,6 +41,7 @@ from uwf_git.library.starting import (
 from uwf_git.library.values import (
     BackgroundRun,
     OnStep,
+    Place,
     TaskEvent,
     TaskFiles,
     TaskRun,
@@ -49,6 +53,7 @@ from uwf_git.library.values import (
     build_task_step,
     build_watcher,
     query_task,
+    to_path,
     walk_events,
 )
 from uwf_git.store.store import Store

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.agent_run.mask import Secrets, mask_played
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.run_checks import Secrets, mask_played
 from uwf_git.commands.inspect.context import build_context
-from uwf_git.commands.turn.agent_words import FUNCTION
+from uwf_git.commands.turn.next_move import FUNCTION
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.turn_context import AgentContext, Step, parse_context
 from uwf_git.errors import Refused, StoreDamaged, UwfError
-from uwf_git.model.frozen import freeze
+from uwf_git.model.workflow import freeze
 
 MOST_BYTES = 64 * 1024 * 1024
 """How much is remembered; beyond it all is forgotten, and read again."""

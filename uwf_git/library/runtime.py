@@ -18,14 +18,6 @@ from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.library.arguments import WrongArgument, check_arguments, check_number
 from uwf_git.library.handle import TaskHandle
-from uwf_git.library.place import (
-    KeptStore,
-    Place,
-    checked_clock,
-    read_environ,
-    read_system_clock_ms,
-    to_path,
-)
 from uwf_git.library.players import PlayerFunction, StepMemory
 from uwf_git.library.starting import (
     AgentsByRole,
@@ -39,9 +31,22 @@ from uwf_git.library.starting import (
     to_agent_words,
     to_limit_names,
 )
-from uwf_git.library.values import OnStep, TaskEvent, TaskRun, TaskStatus, TaskStep, walk_events
+from uwf_git.library.values import (
+    KeptStore,
+    OnStep,
+    Place,
+    TaskEvent,
+    TaskRun,
+    TaskStatus,
+    TaskStep,
+    checked_clock,
+    read_environ,
+    read_system_clock_ms,
+    to_path,
+    walk_events,
+)
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
-from uwf_git.store.discover import find_store
+from uwf_git.store.store import find_store
 
 if TYPE_CHECKING:
     # YAML and schemas take 100 ms to import.
@@ -129,9 +134,7 @@ class TaskRuntime:
         given = read_environ() if environ is None else dict(environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)
         if given.get("UWF_DEBUG"):
-            from uwf_git.commands.admin.debug_output import (  # noqa: PLC0415 (few set UWF_DEBUG)
-                switch_on_debug_log,
-            )
+            from uwf_git.commands.admin.upkeep import switch_on_debug_log  # noqa: PLC0415 (few set UWF_DEBUG)
 
             given = switch_on_debug_log(given, cwd=here)
         named = given.get("UWF_REPO") if repo is None else os.fspath(repo)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
+from uwf_git.model.builtin import find_reference
 from uwf_git.model.names import NodeHash
-from uwf_git.model.references import find_reference
 
 # Flows as values: the containers and agents of a Flow node, by their places.
 #

@@ -6,10 +6,9 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeGuard, get_args
 
-from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.builtin import SIGNAL, find_reference, reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import find_reference, reference
 from uwf_git.model.workflow import START
 
 # Usage reports of agents, and how they add up.

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
 from uwf_git.model.limits import LONGEST_MS
-from uwf_git.model.path_below import check_path_below
+from uwf_git.model.names import check_path_below
 from uwf_git.model.text import parse_duration_ms
 from uwf_git.plan.phases import MAX_RETRIES, MEMORY_DIR, STATE_FILE
 from uwf_git.plan.project_files import PLAN_DIR

@@ -4,30 +4,33 @@ No work tree, index, HEAD or branch of an existing repository is touched.
 Format: FORMAT.md, "Where things are".
 """
 
+import hashlib
+import json
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
-from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.errors import BadUsage, Refused, StoreDamaged
+from uwf_git.project_paths import folders_around
 from uwf_git.store.disk.durable import (
+    FileMemory,
+    find_user_file,
     make_folder,
     read_if_there,
     replace_file,
     sync_directories,
 )
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.disk.file_memory import FileMemory
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import BadConfig, GitConfig, read_config_file
-from uwf_git.store.git.scopes import add_user_config, read_user_config
-from uwf_git.store.git.shared_mode import is_shared
+from uwf_git.store.git.scopes import add_user_config, is_shared, read_user_config
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
-from uwf_git.store.user_files import find_user_file
 
 
 class OwnTransitions:
@@ -252,3 +255,179 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
     ref_storage = config.get("extensions.refstorage")
     if ref_storage not in {None, "files"}:
         raise _unsupported_repository(git_dir, f"ref storage {ref_storage}")
+
+
+# Notice that settings of a store changed after an agent was started, but not by uwf.
+#
+# An agent that may write files may write the store's config. What that could run needs trust
+# (trust.py); this says that it happened. What was known is in the user's own file `known-config`
+# (user_files.py), a JSON object of the settings, each with the SHA-256 of its values.
+
+# What runs, and where things are sent. People set the others too often to be asked each time.
+_WATCHED = (
+    r"uwf\.(agent|onevent|onreceive|trustedagent|store)"
+    r"|uwf\..+\.(args|command|env|key-?env|permission|program|provider|shell|url)"
+    r"|core\.(alternaterefscommand|askpass|attributesfile|editor|fsmonitor|gitproxy|hookspath|pager"
+    r"|sshcommand|worktree)"
+    r"|gpg\.(.+\.)?(program|defaultkeycommand)|gc\.recentobjectshook"
+    r"|(alias|credential|diff|extensions|filter|http|include|includeif|merge|protocol|receive|remote"
+    r"|transfer|uploadpack|url)\..+"
+)
+
+
+def watch_config(store: Store) -> None:
+    """Record the settings of *store* as known, unless some are already; call it before an agent."""
+    path = _known_path(store)
+    if path is not None and not os.path.exists(path):
+        _write(path, _read_settings(store))
+
+
+def list_changed_settings(store: Store) -> list[str]:
+    """List the watched settings of *store* that are other than known; none if no agent ran."""
+    known = _read_known(store)
+    return [] if known is None else _differ(known, _read_settings(store))
+
+
+def accept_config(store: Store) -> list[str]:
+    """Record the settings of *store* as known; return those that were other."""
+    changed = list_changed_settings(store)
+    path = _known_path(store)
+    if changed and path is not None:
+        _write(path, _read_settings(store))
+    return changed
+
+
+@contextmanager
+def own_change(store: Store) -> Iterator[None]:
+    """Record the settings that this process changes meanwhile as known."""
+    before = _read_settings(store)
+    yield
+    known, path = _read_known(store), _known_path(store)
+    if known is None or path is None:
+        return
+    after = _read_settings(store)
+    for name in _differ(before, after):
+        known.pop(name, None)
+        known |= {name: after[name]} if name in after else {}
+    _write(path, known)
+
+
+def _known_path(store: Store) -> str | None:
+    if store.trust_file is None:
+        return None
+    return os.path.join(os.path.dirname(store.trust_file), "known-config")
+
+
+def _read_known(store: Store) -> dict[str, str] | None:
+    path = _known_path(store)
+    content = b"" if path is None else read_if_there(path)
+    with suppress(ValueError):
+        value = json.loads(content or b"null")
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def _read_settings(store: Store) -> dict[str, str]:
+    config = read_config_file(os.path.join(store.path, "config"))
+    return {
+        name: hashlib.sha256(json.dumps(values).encode()).hexdigest()
+        for name, values in config.values.items()
+        if re.fullmatch(_WATCHED, name)
+    }
+
+
+def _differ(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+def _write(path: str, settings: dict[str, str]) -> None:
+    # A warning is not worth a failed step.
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, json.dumps(settings, sort_keys=True).encode(), durable=False)
+
+
+# Find the store: the named one, else the enclosing one, else the default one.
+#
+# Named: --repo or $UWF_REPO. Enclosing: the nearest work tree whose repository's config has
+# ``uwf.store = true``. Default: the path in the user's own git config, ``uwf.repo``, else
+# `~/.uwf/store.git`; the first use creates it.
+#
+# A bare repository encloses nothing: its files can be part of any checkout (git-config(1),
+# safe.bareRepository). It must be named.
+
+DEFAULT_NAME = "uwf.repo"
+
+
+def find_store(repo: str | None, cwd: str, environ: Mapping[str, str], *, create: bool) -> Store:
+    """Open the store: *repo* if given, else the enclosing store, else the default store.
+
+    With *create* a missing default store is created; a missing *repo* never is (NotAStore).
+    """
+    if repo:
+        return open_store(os.path.join(cwd, os.path.expanduser(repo)), environ=environ)
+    found = _find_tree(cwd)
+    if found is not None:
+        folder, git_dir = found
+        check_owner(folder, git_dir, environ)
+        return open_store(git_dir, environ=environ)
+    path = default_path(environ)
+    if find_git_dir(path) is not None:
+        return open_store(path, environ=environ)
+    if not create:
+        raise NotAStore(path, "does not exist yet")
+    return create_store(path, environ=environ)
+
+
+def check_owner(folder: str, git_dir: str, environ: Mapping[str, str]) -> None:
+    """Refuse the repository *git_dir* of the work tree at *folder* if another user made it.
+
+    As git does: its config names programs. Source: git-config(1), safe.directory.
+    """
+    places = (git_dir, os.path.join(folder, ".git"))
+    if all(os.lstat(place).st_uid == os.geteuid() for place in places):
+        return
+    safe = read_user_config(environ).get_all("safe.directory")
+    if not {"*", git_dir, os.path.dirname(git_dir)} & set(safe):
+        raise Refused(
+            f"{git_dir}, which encloses this directory, belongs to another user",
+            code="foreign-repository",
+            hint=f"if you trust its agents: `uwf --repo {git_dir} …`, or git's safe.directory",
+            path=git_dir,
+        )
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Return the path of the default store; one in the user's config begins in their home."""
+    home = environ.get("HOME")
+    named = read_user_config(environ).get(DEFAULT_NAME)
+    if named and os.path.isabs(named):
+        return named
+    if not home:
+        raise BadUsage(
+            "there is no $HOME to keep the default store in",
+            code="no-home",
+            hint="name a store: `uwf --repo PATH …` or $UWF_REPO",
+        )
+    return os.path.join(home, (named or ".uwf/store.git").removeprefix("~/"))
+
+
+def find_bare_around(cwd: str) -> str | None:
+    """Return the nearest bare repository that *cwd* lies in, without reading from it, or None."""
+    for folder in folders_around(cwd):
+        if os.path.basename(folder) == ".git" or os.path.lexists(os.path.join(folder, ".git")):
+            return None
+        if is_git_dir(folder):
+            return folder
+    return None
+
+
+def _find_tree(cwd: str) -> tuple[str, str] | None:
+    for folder in folders_around(cwd):
+        git_dir = find_tree_git_dir(folder)
+        if git_dir is not None:
+            config = read_config_file(os.path.join(git_dir, "config"))
+            if config.get_flag("uwf.store", default=False):
+                return folder, git_dir
+    return None

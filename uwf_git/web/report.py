@@ -6,15 +6,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.commands.inspect.graph import ThreadReport
 from uwf_git.commands.inspect.story import walk_entries
-from uwf_git.commands.inspect.thread_report import ThreadReport
-from uwf_git.engine.picture.draw import lay_out, make_plan
-from uwf_git.engine.picture.svg import render_svg
+from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
+from uwf_git.model.event_folds import count_attempts
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_attempts
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.text import render_time
-from uwf_git.web.elements import WIDE, code, escape_line, fields, json_value, line, table
+from uwf_git.web.elements import (
+    REPORT_SHEET,
+    WIDE,
+    code,
+    escape_line,
+    fields,
+    json_value,
+    line,
+    table,
+)
 from uwf_git.web.entries import (
     badge,
     facts,
@@ -23,12 +31,11 @@ from uwf_git.web.entries import (
     render_cost,
     render_entries,
     render_excerpt,
+    render_markdown,
     render_ms,
     render_tokens,
     render_value,
 )
-from uwf_git.web.markdown import render_markdown
-from uwf_git.web.style import REPORT_SHEET
 
 
 def render_report(report: ThreadReport) -> str:

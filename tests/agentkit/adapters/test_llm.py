@@ -10,9 +10,7 @@ from agentkit.traces import find_odd
 
 from uwf_git.agentkit.adapters.llm import LlmAdapter, main
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
-from uwf_git.agentkit.extraction.role_object import GUIDE
+from uwf_git.agentkit.extraction.ladder import GUIDE, Fallbacks, NoMeta, extract_with_fallbacks
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 SCHEMA: dict[str, Any] = {

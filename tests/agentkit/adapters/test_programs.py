@@ -35,7 +35,7 @@ from uwf_git.agentkit.adapters import (
     qwen,
 )
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.role_object import GUIDE
+from uwf_git.agentkit.extraction.ladder import GUIDE
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
 from uwf_git.agentkit.step_files import PROMPT, write_prompt
 from uwf_git.agents.nested import allowed_environment

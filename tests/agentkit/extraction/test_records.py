@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.records import (
+from uwf_git.agentkit.extraction.adapter import (
     build_usage,
     find,
     parse_last,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.agentkit.extraction.role_object import (
+from uwf_git.agentkit.extraction.ladder import (
     RoleAnswer,
     WantedObject,
     add_guide,

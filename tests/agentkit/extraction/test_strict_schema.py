@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.extraction.role_object import move_schema
+from uwf_git.agentkit.extraction.ladder import move_schema
 from uwf_git.agentkit.extraction.strict_schema import derive_strict, follow_ref, restore
 from uwf_git.model.schema_check import check_schema, check_value
 

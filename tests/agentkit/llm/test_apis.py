@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.llm import anthropic, openai
+from uwf_git.agentkit.llm.call import explain_no_reply, read_document, refuse_shape
 from uwf_git.agentkit.llm.endpoint import Api
-from uwf_git.agentkit.llm.errors import (
-    explain_no_reply,
-    read_document,
-    refuse_shape,
-)
 from uwf_git.agentkit.llm.http_client import HttpReply, NoReply
 from uwf_git.agentkit.llm.messages import (
     ModelMessage,

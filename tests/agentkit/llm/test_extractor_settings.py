@@ -10,7 +10,7 @@ from agentkit.endpoints import scripted
 
 from uwf_git.agentkit.context import build_extract_context
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.llm.extractor_settings import extract, find_extractor
+from uwf_git.agentkit.llm.endpoint import extract, find_extractor
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"approved": {"type": "boolean"}}}
 TEXT = "I looked at it. I approve of this change."
@@ -57,7 +57,7 @@ def test_an_agent_may_extract_something_before_it_runs() -> None:
 def test_lookup_without_an_extractor_loads_no_http(turn: Turn) -> None:
     ran = turn.python(
         "-c",
-        "import os, sys; from uwf_git.agentkit.llm.extractor_settings import find_extractor; "
+        "import os, sys; from uwf_git.agentkit.llm.endpoint import find_extractor; "
         "print(find_extractor(os.environ, 'counter'), 'http.client' in sys.modules)",
     )
     assert ran.out == "None False\n"

@@ -9,8 +9,11 @@ from agentkit.endpoints import Odd, Served, odd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.agentkit.llm.http_client import HttpClient, HttpReply, HttpRequest, NoReply
-from uwf_git.agentkit.llm.retries import (
+from uwf_git.agentkit.llm.http_client import (
+    HttpClient,
+    HttpReply,
+    HttpRequest,
+    NoReply,
     RetryPolicy,
     find_quota_wait_s,
     find_wait_s,

@@ -17,7 +17,7 @@ from uwf_git.agentkit.programs.acp_client import (
     WaitingEnded,
     WaitLimits,
 )
-from uwf_git.agents.stdio_process import StdioEnded, StdioProcess, StdioRequest
+from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest
 
 Talk = Callable[..., AcpClient]
 

@@ -2,11 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agentkit.programs.deciding_files import (
-    find_store_pattern,
-    is_below,
-    list_deciding_files,
-)
+from uwf_git.agentkit.programs.playing import find_store_pattern, is_below, list_deciding_files
 
 
 def test_files_that_decide_what_runs_are_listed() -> None:

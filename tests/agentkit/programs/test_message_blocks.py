@@ -3,8 +3,8 @@ from typing import Any
 from agentkit.adapters.reading import NOWHERE
 from agentkit.adapters.replay import SCHEMA, end, replay
 
-from uwf_git.agentkit.extraction.records import parse_lines
-from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
+from uwf_git.agentkit.extraction.adapter import parse_lines
+from uwf_git.agentkit.programs.failures import find_last_text, read_result, read_trace
 
 
 def said(text: str, **more: Any) -> dict[str, Any]:

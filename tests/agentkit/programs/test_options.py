@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
-from uwf_git.agentkit.programs.options import (
+from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
     clean_argument,
     find_mcp_entry,

@@ -7,8 +7,7 @@ import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.extract import NoMeta
-from uwf_git.agentkit.extraction.ladder import describe_failure
+from uwf_git.agentkit.extraction.ladder import NoMeta, describe_failure
 from uwf_git.agentkit.programs.playing import build_question
 from uwf_git.engine.lazy_list import lazy_list
 from uwf_git.errors import BadUsage

@@ -13,8 +13,7 @@ from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.messages import ToolCall, ToolResult, ToolResults, UserMessage
 from uwf_git.agentkit.react.loop import Loop, LoopLimits, Repeats, make_room
-from uwf_git.agentkit.react.tools import build_toolbox
-from uwf_git.agentkit.react.work_folder import open_work_folder
+from uwf_git.agentkit.react.tools import build_toolbox, open_work_folder
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

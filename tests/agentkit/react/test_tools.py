@@ -22,14 +22,16 @@ from uwf_git.agentkit.react.tools import (
     Surroundings,
     ToolArguments,
     Toolbox,
+    ToolFailed,
+    WorkFolder,
     build_toolbox,
     fetch_thread,
     list_files,
+    open_work_folder,
     patch_file,
     read_file,
     run_shell,
 )
-from uwf_git.agentkit.react.work_folder import ToolFailed, WorkFolder, open_work_folder
 from uwf_git.errors import StoreDamaged
 
 

@@ -6,7 +6,7 @@ import pytest
 from cli.program import Uwf
 from refusing import refuses
 
-from uwf_git.cli.app.agent_options import read_agent_option
+from uwf_git.cli.app.parameters import read_agent_option
 
 
 @pytest.mark.parametrize("text", ["a", "b=日本", '{"command": "@x"}', "env X=@file y", "a@b", "@"])

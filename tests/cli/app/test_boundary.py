@@ -12,7 +12,7 @@ import pytest
 from cli.demo import DEMO
 from cli.ran import Ran
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.session.settings import Session
 
 Demo = Callable[..., Ran]

@@ -1,13 +1,13 @@
 import click
 
 from uwf_git.cli import run
-from uwf_git.cli.app.help_page import (
+from uwf_git.cli.app.lazy_group import (
     EXIT_STATUS,
+    shared_options,
     write_all_exits,
     write_brief_ending,
     write_examples,
 )
-from uwf_git.cli.app.options import shared_options
 from uwf_git.cli.thread import amend, start
 from uwf_git.errors import (
     AgentFailed,

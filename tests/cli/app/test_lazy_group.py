@@ -7,8 +7,7 @@ import pytest
 from cli.demo import DEEP, DEMO
 from cli.ran import Ran
 
-from uwf_git.cli.app.boundary import run
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run
 from uwf_git.cli.session.settings import Session
 
 Demo = Callable[..., Ran]

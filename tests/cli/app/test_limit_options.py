@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.app.agent_options import LimitOption, LimitWords, limit_options
+from uwf_git.cli.app.parameters import LimitOption, LimitWords, limit_options
 
 
 @click.command()

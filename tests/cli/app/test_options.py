@@ -9,7 +9,7 @@ from cli.ran import Ran
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.app.options import explicit_format
+from uwf_git.cli.app.lazy_group import explicit_format
 from uwf_git.cli.session.settings import Session
 from uwf_git.debug_log import is_on
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.app.failure import Failure
-from uwf_git.cli.app.report import tell
+from uwf_git.cli.app.failure import Failure, tell
 from uwf_git.model.problem import Problem
 
 

@@ -1,8 +1,8 @@
 import pytest
 from cli.program import Uwf
 
+from uwf_git.cli.app.failure import _MEANT, find_meant
 from uwf_git.cli.app.lazy_group import LazyGroup
-from uwf_git.cli.app.spellings import _MEANT, find_meant
 from uwf_git.cli.uwf import UWF
 
 THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"

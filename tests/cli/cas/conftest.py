@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.ran import Ran
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.session.settings import Session
 from uwf_git.store.git.config import set_config

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from cli.ran import Ran
 
-from uwf_git.commands.cas.read import BUILTIN_TYPES
+from uwf_git.commands.cas import BUILTIN_TYPES
 from uwf_git.model.builtin import META, TEXT
 
 

@@ -8,10 +8,10 @@ import pytest
 from cas_nodes import new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas import put_payload
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

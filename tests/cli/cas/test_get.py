@@ -6,10 +6,10 @@ import seal
 from cas_nodes import NOWHERE, keep_alone, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas.put import put_payload
+from uwf_git.commands.cas import put_payload
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.cas_nodes import put_nodes
+from uwf_git.store.lookup.lookup import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

@@ -6,7 +6,7 @@ from cas_nodes import NOWHERE
 from cli.ran import Ran
 
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.digest import typed_hash
+from uwf_git.model.node import typed_hash
 
 Cas = Callable[..., Ran]
 

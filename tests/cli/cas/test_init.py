@@ -5,7 +5,7 @@ from pathlib import Path
 from cli.ran import Ran
 
 from uwf_git.model.builtin import TEXT
-from uwf_git.store.lookup.cas_nodes import list_nodes
+from uwf_git.store.lookup.lookup import list_nodes
 from uwf_git.store.store import open_store
 
 Cas = Callable[..., Ran]

@@ -5,9 +5,9 @@ from pathlib import Path
 from cas_nodes import NOWHERE, PERSON, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.model.builtin import TEXT
-from uwf_git.model.digest import self_typed_hash, typed_hash
+from uwf_git.model.node import self_typed_hash, typed_hash
 from uwf_git.store.lookup.lookup import NodeLookup
 from uwf_git.store.store import Store
 

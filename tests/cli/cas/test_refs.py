@@ -4,8 +4,7 @@ from collections.abc import Callable
 from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.store import Store
 

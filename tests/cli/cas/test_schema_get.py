@@ -4,7 +4,7 @@ from collections.abc import Callable
 from cas_nodes import PERSON, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from cas_nodes import NOWHERE, PERSON, add_misnamed, new_caller
 from cli.ran import Ran
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.model.builtin import BUILTIN_NODES, META
 from uwf_git.store.store import Store
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from cas_nodes import PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

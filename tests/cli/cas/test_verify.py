@@ -5,7 +5,7 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.store.store import Store
 

@@ -5,15 +5,14 @@ import pytest
 from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from cli.ran import Ran
 
-from uwf_git.cli.app.boundary import run
+from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.cas_nodes import put_nodes
+from uwf_git.store.lookup.lookup import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]

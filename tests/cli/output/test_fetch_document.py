@@ -1,7 +1,7 @@
-from uwf_git.cli.fetch import fetch_document, fetch_text
+from uwf_git.cli.remote import fetch_document, fetch_text
 from uwf_git.commands.remote.fetch import Fetched
 from uwf_git.commands.remote.reconcile import Reconciled
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.history import Finding
 from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

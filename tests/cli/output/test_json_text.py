@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.json_text import render_json
+from uwf_git.cli.output.screen import render_json
 
 TEXTS = st.text(st.characters())
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from uwf_git.cli.output.times import tell_local, tell_moment, tell_seconds, tell_when
+from uwf_git.cli.output.screen import tell_local, tell_moment, tell_seconds, tell_when
 
 NOW = 1_763_822_000_000  # 2025-11-22 14:33:20 UTC
 HOUR = 3_600_000

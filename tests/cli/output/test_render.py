@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.settings import Format, Session
 
 DOCUMENT = {"name": "é\x1b", "tags": ["a", "b"]}

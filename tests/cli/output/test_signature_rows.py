@@ -1,9 +1,9 @@
 import pytest
 
 from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
-from uwf_git.commands.verify.signatures import SignedCommit
+from uwf_git.commands.verify.history import SignedCommit
 from uwf_git.store.oid import Oid
-from uwf_git.store.signatures.verdict import Verdict
+from uwf_git.store.signatures import Verdict
 
 GOOD = Verdict("good", "ssh", "ada@example.com", "SHA256:abc")
 UNKNOWN = Verdict("untrusted", "ssh", None, "SHA256:def", "nobody knows it", "add `it` to them")

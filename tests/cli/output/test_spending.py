@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.output.screen import describe_usage
 
 
 @pytest.mark.parametrize(

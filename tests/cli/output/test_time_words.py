@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.times import MOMENT, Moment
+from uwf_git.cli.output.screen import MOMENT, Moment
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 24 * 3600 * 1000

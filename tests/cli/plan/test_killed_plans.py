@@ -18,8 +18,7 @@ from store.killing import in_child, watched
 from workflows.plan_agent import write_plan_agent
 
 from uwf_git.commands.verify.verify import verify
-from uwf_git.plan.phases import MEMORY_DIR, STATE_FILE
-from uwf_git.plan.story import read_story
+from uwf_git.plan.phases import MEMORY_DIR, STATE_FILE, read_story
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import resolve_head
 

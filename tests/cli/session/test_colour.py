@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.cli.session.streams import wants_colour
+from uwf_git.cli.session.settings import wants_colour
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.ran import Ran
 
-from uwf_git.cli.session.streams import (
+from uwf_git.cli.session.settings import (
     OutputFailed,
     ReaderGone,
     hold_standard_streams,
@@ -99,7 +99,7 @@ def test_text_that_the_encoding_lacks_is_written_as_escapes(
 
 def test_closed_descriptors_are_opened_before_anything_else_gets_their_numbers() -> None:
     script = (
-        "import os, uwf_git.cli.session.streams as s\n"
+        "import os, uwf_git.cli.session.settings as s\n"
         "os.closerange(0, 3)\n"
         "s.hold_standard_streams()\n"
         "os._exit(os.open(os.devnull, os.O_RDONLY))\n"

@@ -2,7 +2,7 @@
 
 from cli.program import Uwf
 
-from uwf_git.cli.workflow.argument import name_workflow
+from uwf_git.cli.workflow.show import name_workflow
 
 
 def test_file_is_registered_and_its_hash_is_meant(uwf: Uwf) -> None:

@@ -2,7 +2,7 @@ import pytest
 from cli.program import Uwf
 from commands.world import DEMO
 
-from uwf_git.cli.workflow.argument import note_local
+from uwf_git.cli.workflow.show import note_local
 
 
 def test_registered_workflow_is_not_worth_a_word(capsys: pytest.CaptureFixture[str]) -> None:

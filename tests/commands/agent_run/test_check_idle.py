@@ -12,7 +12,7 @@ from commands.at_work import BEGUN, HANG, begin, pids
 from commands.world import World
 
 from uwf_git.commands.agent_run.runs import AgentLeftRunning, check_nothing_runs
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 

@@ -5,7 +5,7 @@ from commands.killed import find_troubles
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.step.step_thread import TurnInterrupted
+from uwf_git.commands.step.record_turn import TurnInterrupted
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.run_dir import get_run_dir

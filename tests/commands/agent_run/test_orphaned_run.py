@@ -25,9 +25,9 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.running import find_running
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.plan.stop_watch import StopWatch
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.plan import StopWatch
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.plan.settings import DEFAULTS
 from uwf_git.store.threads.run_dir import get_run_dir

@@ -10,7 +10,8 @@ from commands.world import World
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId

@@ -16,11 +16,10 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.play_agent import OtherAgentRuns, agent_player
 from uwf_git.commands.agent_run.runs import forget_run
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.step_thread import TurnFailed, WorkKept
+from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import NodeHash, ThreadId

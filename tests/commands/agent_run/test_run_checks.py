@@ -11,7 +11,7 @@ from commands.world import World
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.inspect.logs import LogRequest, read_logs
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 
 CHECKED = """

@@ -19,16 +19,16 @@ from uwf_git.commands.agent_run.running import (
     running_rows,
     show_status,
 )
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_thread
+from uwf_git.store.threads.run_dir import ThreadBusy, find_holder, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
 SLOW = """

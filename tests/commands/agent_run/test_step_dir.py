@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.agent_run.step_dir import ReportedUsage, read_step_dir
+from uwf_git.commands.agent_run.runs import ReportedUsage, read_step_dir
 from uwf_git.commands.turn.turn import StepFiles
 
 MIB = 1024 * 1024

@@ -2,9 +2,7 @@ import pytest
 from cas_nodes import new_caller, put_person
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.read import cat_node
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import cat_node, put_payload, put_schema
 
 
 @pytest.mark.parametrize("payload", ["AP8", "no base64!", "é"])

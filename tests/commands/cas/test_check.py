@@ -5,7 +5,7 @@ import pytest
 from cas_nodes import ENDLESS, PERSON
 from refusing import refuses
 
-from uwf_git.commands.cas.put import check_payload, find_problems
+from uwf_git.commands.cas import check_payload, find_problems
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import META, META_NODE
 from uwf_git.model.node import Node, build_node, build_self_typed_node

@@ -3,7 +3,7 @@ from cas_nodes import NOWHERE, add_misnamed, put_person
 from commands.world import DEMO, World
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import get_node
+from uwf_git.commands.cas import get_node
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import TEXT
 

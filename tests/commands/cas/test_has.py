@@ -3,7 +3,7 @@ from cas_nodes import NOWHERE, add_notes
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.read import has_node
+from uwf_git.commands.cas import has_node
 
 
 @pytest.mark.parametrize(

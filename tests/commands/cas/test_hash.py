@@ -1,9 +1,8 @@
 from cas_nodes import PERSON, new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import hash_payload
-from uwf_git.commands.cas.schema import put_schema
-from uwf_git.model.digest import typed_hash
+from uwf_git.commands.cas import hash_payload, put_schema
+from uwf_git.model.node import typed_hash
 
 
 def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:

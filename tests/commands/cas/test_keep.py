@@ -5,13 +5,10 @@ from cas_nodes import NOWHERE, PERSON, add_unchecked, hand_over, new_caller, put
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.put import keep_node, put_payload
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import keep_node, put_payload, put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.lookup.roots import open_root
+from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, list_nodes, open_root
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import Store, create_store
 

@@ -5,15 +5,11 @@ from cas_nodes import NOWHERE, TWINS, add_misnamed, hand_over, new_caller
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_payload, put_schema
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.canonical import NotCanonical
-from uwf_git.model.digest import self_typed_hash, typed_hash
 from uwf_git.model.names import NodeHash, NotANodeHash
-from uwf_git.model.node import Node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, list_nodes
-from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
+from uwf_git.model.node import Node, NotCanonical, self_typed_hash, typed_hash
+from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes
 from uwf_git.store.store import Store
 
 THREAD = "refs/threads/01J00000000000000000000001"

@@ -2,7 +2,7 @@ import pytest
 from cas_nodes import NOWHERE, add_unchecked, put_person
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import list_references
+from uwf_git.commands.cas import list_references
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.lookup.lookup import NoSuchNode
 

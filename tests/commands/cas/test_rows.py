@@ -4,7 +4,7 @@ import pytest
 from cas_nodes import NOWHERE, add_misnamed, add_unchecked
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import find_title, find_type_name, summarize
+from uwf_git.commands.cas import find_title, find_type_name, summarize
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.lookup import NodeLookup

@@ -1,8 +1,7 @@
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.schema import list_schemas, put_schema
+from uwf_git.commands.cas import list_schemas, put_payload, put_schema
 from uwf_git.model.builtin import BUILTIN_NODES, META
 
 BUILTIN_COUNT = len(BUILTIN_NODES)

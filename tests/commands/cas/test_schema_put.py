@@ -2,7 +2,7 @@ import pytest
 from cas_nodes import new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 
 
 @pytest.mark.parametrize("schema", [True, False, {}])

@@ -3,7 +3,7 @@ from cas_nodes import NOWHERE, PERSON, add_unchecked, new_caller, put_person
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.schema import put_schema, validate_node
+from uwf_git.commands.cas import put_schema, validate_node
 from uwf_git.model.builtin import META
 from uwf_git.store.lookup.lookup import NoSuchNode
 

@@ -2,8 +2,13 @@ import pytest
 from cas_nodes import NOWHERE, add_notes, add_unchecked, new_caller
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.cas.read import BUILTIN_TYPES, find_plain_type, is_schema, resolve_type
+from uwf_git.commands.cas import (
+    BUILTIN_TYPES,
+    find_plain_type,
+    is_schema,
+    put_payload,
+    resolve_type,
+)
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import BUILTIN, META, TEXT
 from uwf_git.model.names import NotANodeHash

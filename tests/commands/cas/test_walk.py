@@ -1,8 +1,7 @@
 from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, put_person
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.read import walk_nodes
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema, walk_nodes
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NodeHash
 

@@ -15,23 +15,23 @@ from uwf_git.commands.control.answer import (
 )
 from uwf_git.commands.control.steer import (
     build_signalled,
+    kill_thread,
     patch_thread,
+    pause_thread,
     resume_thread,
     steer_thread,
 )
-from uwf_git.commands.control.stop import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.source import read_definition
-from uwf_git.model.event_folds import Cause
-from uwf_git.model.event_words import Words
+from uwf_git.model.event_folds import Cause, Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Amendment, build_signal
@@ -41,9 +41,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing, record_next
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.run_dir import ThreadBusy, find_holder, lock_stop, lock_thread
+from uwf_git.store.threads.snapshot import NewCommit, Snapshot, read_standing, record_next
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
 

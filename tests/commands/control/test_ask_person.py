@@ -3,7 +3,7 @@ from typing import Any
 
 from agentkit.conftest import DOCUMENT
 
-from uwf_git.agentkit.extraction.role_object import find_misfit
+from uwf_git.agentkit.extraction.ladder import find_misfit
 from uwf_git.commands.control.answer import FilledForm, ask_person, build_page
 from uwf_git.engine.turn_context import AgentContext, parse_context
 

@@ -11,16 +11,13 @@ from refusing import refuses
 
 from uwf_git.agents.run_files import find_group
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.model.names import ThreadId

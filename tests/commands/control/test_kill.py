@@ -5,13 +5,13 @@ from commands.forging import messages
 from commands.world import World, content_player, fails
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import NoSuchThread, list_threads
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, lock_stop
+from uwf_git.store.threads.run_dir import ThreadBusy, lock_stop
 
 
 def test_killed_thread_is_archived_with_its_history(world: World) -> None:

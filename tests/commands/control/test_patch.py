@@ -5,10 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.model.merge_patch import merge_patch
+from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.model.event_folds import merge_patch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),

@@ -2,10 +2,9 @@ import pytest
 from commands.forging import messages
 from commands.world import World, fails, replied
 
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.control.steer import pause_thread, resume_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import StepFiles
 
 FAR_MS = 4_000_000_000_000

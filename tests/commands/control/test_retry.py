@@ -2,11 +2,10 @@ import pytest
 from commands.forging import messages
 from commands.world import World, content_player, fails
 
-from uwf_git.commands.control.steer import retry_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread, retry_thread
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

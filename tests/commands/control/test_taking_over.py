@@ -6,9 +6,8 @@ import pytest
 from commands.sharing import Site, hub, sites
 from commands.world import World
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
 

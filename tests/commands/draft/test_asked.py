@@ -1,7 +1,7 @@
 import pytest
 from workflow_file import read_flow_file
 
-from uwf_git.commands.draft.judge import find_problems, find_unset
+from uwf_git.commands.draft import find_problems, find_unset
 from uwf_git.model.yaml.reader import parse_yaml
 
 FILE = """\

@@ -2,7 +2,7 @@ from commands.draft.test_judge import GOOD, HOSTILE, spoiled
 from commands.flow_runs import assert_sound, drive
 from commands.world import World, replied
 
-from uwf_git.commands.draft.draft import (
+from uwf_git.commands.draft import (
     DRAFTER,
     DraftRequest,
     answer_as_validator,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agents.limited_fork import RunLimits
-from uwf_git.commands.draft.judge import Around, Judgement, describe, find_source, judge
+from uwf_git.commands.draft import Around, Judgement, describe, find_source, judge
 
 WORKFLOWS = sorted((Path(__file__).parents[3] / "workflows").glob("*.yaml"))
 PATTERNS = [path for path in WORKFLOWS if "Use it where" in path.read_text()]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.draft.draft import PATTERNS, build_prompt, find_nearest, find_wish
+from uwf_git.commands.draft import PATTERNS, build_prompt, find_nearest, find_wish
 
 WORKFLOWS = Path(__file__).parents[3] / "uwf_git" / "workflows"
 DRAFT = WORKFLOWS / "draft.yaml"

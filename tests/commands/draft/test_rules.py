@@ -1,4 +1,4 @@
-from uwf_git.commands.draft.judge import check_rules, find_problems
+from uwf_git.commands.draft import check_rules, find_problems
 from uwf_git.model.yaml.reader import parse_yaml
 
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from commands.world import World
 
-from uwf_git.commands.control.stop import kill_thread, pause_thread
-from uwf_git.commands.drive.wait import wait_in_status
+from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.drive.background import wait_in_status
 from uwf_git.model.names import ThreadId
 
 NEVER = 0

@@ -6,13 +6,13 @@ import pytest
 from commands.at_work import BEGUN, RESULT, begin
 from commands.world import World, fails
 
-from uwf_git.commands.control.stop import kill_thread, pause_thread
-from uwf_git.commands.drive.wait import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.drive.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread import Waiting
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.run_dir import lock_drive, lock_thread
 
 
 class Waits:

@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 from commands.world import DEMO, World, fails, says
 
-from uwf_git.commands.control.steer import patch_thread, resume_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, read_events
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId

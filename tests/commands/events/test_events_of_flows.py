@@ -11,11 +11,10 @@ from commands.turns import begin_turn
 from commands.world import World, fails
 from store.loose import lose
 
-from uwf_git.commands.control.steer import retry_thread
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread, retry_thread
 from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.stream import EventsRequest, EventStream
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.events import parse_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId

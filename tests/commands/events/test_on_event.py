@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from commands.world import World, fails
 
-from uwf_git.commands.control.stop import kill_thread, pause_thread
-from uwf_git.commands.events.on_event import announce_events
+from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.events.commit_events import announce_events
 from uwf_git.errors import UwfError
 from uwf_git.store.git.config import set_config
 from uwf_git.store.trust import describe_command, trust_agents

@@ -6,11 +6,9 @@ from commands.turns import begin_turn
 from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import NoSuchEvent
-from uwf_git.commands.events.stream import EventsRequest, EventStream
+from uwf_git.commands.events.journal import EventsRequest, EventStream, NoSuchEvent
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId

@@ -9,8 +9,7 @@ from commands.world import World, fails, replied
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.turn.next_move import NextMove, advise

@@ -9,9 +9,8 @@ from commands.step.test_flows import CHECKS, ITEMS, drive, script
 from commands.step.test_played_roles import begun as begin_nested
 from commands.world import World
 
-from uwf_git.commands.inspect.all_steps import view_all_steps
-from uwf_git.commands.inspect.read import render_thread
-from uwf_git.commands.inspect.search import SearchRequest, search_threads
+from uwf_git.commands.inspect.graph import view_all_steps
+from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread

@@ -1,8 +1,8 @@
 from commands.world import DEMO, World
 from refusing import refuses
 
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.inspect.candidates import (
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.list import (
     MOST_THREADS,
     Candidate,
     offer_remotes,

@@ -4,11 +4,10 @@ import pytest
 from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
 from uwf_git.commands.lifecycle.fork import find_fork_point
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import get_head
 

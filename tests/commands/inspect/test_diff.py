@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from commands.world import DEMO, World, says
 
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.inspect.diff import diff_threads
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.read import diff_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread

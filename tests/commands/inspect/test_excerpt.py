@@ -6,7 +6,7 @@ from pathlib import Path
 from commands.world import World, says
 from web.stories import KEY, SECRET, played
 
-from uwf_git.commands.inspect.excerpt import (
+from uwf_git.commands.inspect.story import (
     ASIDE_BYTES,
     CONTENT_BYTES,
     cut_text,
@@ -16,7 +16,7 @@ from uwf_git.commands.inspect.excerpt import (
     make_mask,
     place_in_git,
 )
-from uwf_git.model.references import find_reference
+from uwf_git.model.builtin import find_reference
 
 MASK = make_mask({"DEPLOY_PASSWORD": SECRET})
 

@@ -6,7 +6,7 @@ from commands.world import World, fails
 from uwf_git.commands.inspect.read import render_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.inspect.story import count_failed
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.threads.history import walk_history
 

@@ -3,9 +3,9 @@
 import pytest
 from commands.world import World, fails, says
 
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.graph import picture_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
 

@@ -12,15 +12,15 @@ from commands.world import DEMO, World, fails
 from refusing import refuses
 from store.loose import loose_file, loosen
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.run_dir import lock_drive, lock_thread
 
 Git = Callable[..., str]
 

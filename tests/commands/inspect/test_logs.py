@@ -15,14 +15,14 @@ from commands.world import World
 from fresh_store import fresh_store
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, find_status, follow_logs, read_logs
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.store.threads.history import log_path
+from uwf_git.store.threads.run_dir import lock_drive
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
 
@@ -42,7 +42,7 @@ DRIVE = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_drive
+from uwf_git.store.threads.run_dir import lock_drive
 with lock_drive(open_store(sys.argv[1]), ThreadId(sys.argv[2]), since_ms=1):
     print("drives", flush=True)
     sys.stdin.read()

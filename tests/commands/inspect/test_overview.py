@@ -8,13 +8,13 @@ from commands.world import World, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import Overview, Wanted
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
 
 

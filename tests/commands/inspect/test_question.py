@@ -1,15 +1,14 @@
 import pytest
 from commands.world import World, fails
 
-from uwf_git.commands.control.steer import patch_thread, resume_thread
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.inspect.question import (
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.inspect.context import (
     find_since,
     first_question_line,
     view_question,
     view_waiting,
 )
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 

@@ -4,11 +4,16 @@ import pytest
 from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.inspect.read import render_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.objects import get_tree
 

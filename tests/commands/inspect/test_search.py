@@ -7,9 +7,9 @@ import pytest
 from commands.world import DEMO, World, says
 from store.loose import lose
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.inspect.search import SearchRequest, search_threads
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.read import SearchRequest, search_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.model.names import ThreadId

@@ -2,8 +2,8 @@ import pytest
 from commands.world import World, says
 from refusing import refuses
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.inspect.diff import find_shared_commit, part_chains
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.inspect.read import find_shared_commit, part_chains
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

@@ -2,8 +2,7 @@ import os
 
 from commands.world import World, says
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.turn.turn import Played, Turn
 

@@ -3,7 +3,7 @@
 import pytest
 from commands.world import World, says
 
-from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.inspect.graph import find_steps_at, picture_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from commands.world import World, content_player, fails, says
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import (
     ListRequest,
     Summary,
@@ -11,9 +11,9 @@ from uwf_git.commands.inspect.list import (
     list_thread_rows,
     summarize_thread,
 )
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.lock import lock_thread
+from uwf_git.store.threads.run_dir import lock_thread
 
 
 def summary(world: World, thread: str) -> Summary:

@@ -12,11 +12,11 @@ from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
 from web.stories import TASK, tell_work
 
+from uwf_git.commands.inspect.graph import ThreadReport, report_of_damage, view_report
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.story import find_problems
-from uwf_git.commands.inspect.thread_report import ThreadReport, report_of_damage, view_report
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.model.references import find_reference
+from uwf_git.model.builtin import find_reference
 from uwf_git.store.nodes.tree import find_blob
 
 

@@ -6,9 +6,8 @@ from commands.world import World, read_thread
 from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.thread.show import _text
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.graph import picture_thread, view_report
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.thread_report import view_report
 from uwf_git.web.report import render_report
 
 

@@ -11,15 +11,15 @@ from commands.step.test_flows import script
 from commands.turns import begin_turn
 from commands.world import World, content_player, fails
 
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.inspect.watching import ThreadWatch, WatchRequest
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.inspect.overview import ThreadWatch, WatchRequest
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.lock import lock_drive, lock_thread
+from uwf_git.store.threads.run_dir import lock_drive, lock_thread
 
 # The ids of tests are older than their clock.
 BEGUN_MS = read_time_ms(ThreadId("01J00000000000000000000001"))

@@ -2,10 +2,10 @@ import pytest
 from commands.world import World, fails, says
 from refusing import refuses
 
-from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import retry_thread
 from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head

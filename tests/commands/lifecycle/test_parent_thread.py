@@ -7,8 +7,7 @@ import pytest
 from commands.forging import forge, messages, says
 from commands.world import World, read_thread
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread

@@ -8,7 +8,7 @@ from commands.worktree.project import PAIR, Git, begin_project, children, run, w
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
 from uwf_git.commands.step.ending import end_by_kill

@@ -7,18 +7,17 @@ from commands.world import World, read_thread
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, plan_removals, remove_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
-from uwf_git.store.threads.history import list_preserved, preserve_commit
-from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import ThreadBusy, lock_thread
+from uwf_git.store.threads.history import list_preserved, log_path, preserve_commit
+from uwf_git.store.threads.run_dir import ThreadBusy, lock_thread
 
 Git = Callable[..., str]
 

@@ -4,12 +4,7 @@ import pytest
 from commands.world import DEMO, World
 from refusing import refuses
 
-from uwf_git.commands.lifecycle.start_trusted import (
-    Here,
-    check_agents,
-    find_startable,
-    list_startable,
-)
+from uwf_git.commands.lifecycle.start import Here, check_agents, find_startable, list_startable
 from uwf_git.errors import UwfError
 from uwf_git.store.trust import trust_agents
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.commands.mcp.tasks import Question, build_form, read_form, view_task
+from uwf_git.commands.mcp.calls import Question, build_form, read_form, view_task
 
 SHOWN: dict[str, Any] = {
     "thread": "01J7K9M2XB4Q8T6V0W1Y3Z5ABC",

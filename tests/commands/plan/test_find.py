@@ -5,7 +5,7 @@ import pytest
 from plan.played import start_task
 
 from uwf_git import TaskHandle
-from uwf_git.commands.plan.plans import find_plan_dir, find_plan_thread
+from uwf_git.commands.plan import find_plan_dir, find_plan_thread
 from uwf_git.store.store import Store
 
 

@@ -9,12 +9,12 @@ import pytest
 from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.plan.stop_watch import StopWatch
+from uwf_git.commands.plan import StopWatch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.plan.hooks import HOOK_VARIABLE
+from uwf_git.plan.phases import STOP_NOTICE, read_story
 from uwf_git.plan.settings import DEFAULTS
-from uwf_git.plan.story import STOP_NOTICE, read_story
 
 GRAPH = """
 name: reporting

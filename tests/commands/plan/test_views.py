@@ -10,9 +10,8 @@ import pytest
 from plan.played import start_task
 from store.killing import dies_at, moments_of
 
-from uwf_git.commands.plan.plans import Views
-from uwf_git.plan.phases import STATE_FILE
-from uwf_git.plan.story import read_story
+from uwf_git.commands.plan import Views
+from uwf_git.plan.phases import STATE_FILE, read_story
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import resolve_head

@@ -6,12 +6,11 @@ from commands.world import World, fails
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.cas import put_payload
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
-from uwf_git.commands.receive.rules import check_received
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.receive import RefUpdate, Refusal, check_received
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid

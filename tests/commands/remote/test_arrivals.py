@@ -3,9 +3,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from commands.world import World
 
-from uwf_git.commands.remote import arrivals as arrivals_module
-from uwf_git.commands.remote.arrivals import MOST_FAILED, Arrival, judge_arrivals, judge_together
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.remote import reconcile as arrivals_module
+from uwf_git.commands.remote.reconcile import MOST_FAILED, Arrival, judge_arrivals, judge_together
+from uwf_git.commands.verify.history import Finding
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid

@@ -8,12 +8,16 @@ from commands.world import World, fails
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
 from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import Store, open_store

@@ -8,7 +8,7 @@ from commands.forging import forge, says
 from commands.sharing import Site, empty, refs_of, share
 from commands.world import World, replied
 
-from uwf_git.commands.step.branches import list_leaves
+from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote

@@ -4,8 +4,7 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.remote.push_plan import find_first_push
-from uwf_git.commands.remote.remotes import add_remote_at
+from uwf_git.commands.remote.push_plan import add_remote_at, find_first_push
 from uwf_git.store.git.config import set_config
 
 

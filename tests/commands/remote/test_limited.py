@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.commands.remote.arrivals import first_finding
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.remote.reconcile import first_finding
+from uwf_git.commands.verify.history import Finding
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import Store, create_store, open_store

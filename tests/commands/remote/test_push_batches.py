@@ -12,7 +12,7 @@ from uwf_git.commands.remote.push_plan import (
     single_units,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.exchange import PushReport
+from uwf_git.store.remotes.incoming import PushReport
 
 A, B = Oid("a" * 40), Oid("b" * 40)
 DECLINED = "pre-receive hook declined"

@@ -10,7 +10,7 @@ from store.small_packs import packs_in, write_blobs
 from uwf_git.commands.remote.push import FetchFirst
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.small_packs import MOST_PACKS
+from uwf_git.store.gc.packing import MOST_PACKS
 from uwf_git.store.store import NotAStore, open_store
 
 Git = Callable[..., str]

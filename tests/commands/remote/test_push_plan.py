@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from store.story import THREAD, Story
 
 from uwf_git.commands.remote.push_plan import NotPushed, PushUnit, RefChange, plan_push
-from uwf_git.store.objects.walk import is_descendant
+from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.tracking import SharedRefs
 

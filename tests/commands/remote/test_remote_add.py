@@ -1,6 +1,6 @@
 from commands.world import World
 
-from uwf_git.commands.remote.remotes import add_remote_at
+from uwf_git.commands.remote.push_plan import add_remote_at
 
 
 def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 from commands.sharing import make_hub, share
 from commands.world import World
 
-from uwf_git.commands.remote.remotes import list_remote_rows
+from uwf_git.commands.remote.push_plan import list_remote_rows
 from uwf_git.store.git.config import set_config
 
 

@@ -4,7 +4,7 @@ from commands.sharing import make_hub, share
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.remote.remotes import remove_remote
+from uwf_git.commands.remote.push_plan import remove_remote
 from uwf_git.store.git.config import set_config
 from uwf_git.store.remotes.remotes import list_remotes
 

@@ -3,7 +3,7 @@ from pathlib import Path
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.remote.remotes import add_remote_at, repair_remotes
+from uwf_git.commands.remote.push_plan import add_remote_at, repair_remotes
 from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.remotes.mirror import list_mirrors
 

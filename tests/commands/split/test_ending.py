@@ -3,7 +3,7 @@
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.commits import Ending, draft_join, plan_ending
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn

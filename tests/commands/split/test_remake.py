@@ -18,8 +18,7 @@ from commands.flows import (
 from commands.world import World, replied
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.split.commits import (
     Asked,
     Remaking,
@@ -32,7 +31,7 @@ from uwf_git.commands.split.commits import (
     plan_split,
     read_split,
 )
-from uwf_git.store.objects.recent import RecentObjects
+from uwf_git.store.objects.strict import RecentObjects
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 

@@ -9,14 +9,13 @@ from commands.flows import CHECKS, Split, plays, split_checks, split_files
 from commands.world import World, fails
 from store.loose import lose
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import pause_thread
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.branches import settle_branches
+from uwf_git.commands.step.step_thread import settle_branches
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.gc.small_packs import MOST_PACKS
+from uwf_git.store.gc.packing import MOST_PACKS
 
 TOLERANT = CHECKS.replace(
     "name: checks\n      nodes", "name: checks\n      onError: continue\n      nodes"

@@ -15,8 +15,7 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.steer import patch_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, retry_thread
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.engine.flow_move import LoopExhausted

@@ -9,7 +9,8 @@ from refusing import refuses
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import get_context, load_thread_context
-from uwf_git.commands.step.step_thread import StepRequest, TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId

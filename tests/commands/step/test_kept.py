@@ -7,11 +7,11 @@ from commands.forging import messages
 from commands.world import World, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.diff import diff_threads
+from uwf_git.commands.inspect.read import diff_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import view_step
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.names import NodeHash, ThreadId

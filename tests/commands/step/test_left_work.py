@@ -13,13 +13,11 @@ from commands.world import World, content_player, says
 from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
 from uwf_git.commands.agent_run.play_agent import OtherAgentFinished, agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.step.branches import list_leaves
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.step.ending import find_begun_turn
-from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, WorkKept, step_thread
+from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
+from uwf_git.commands.step.step_thread import StepRequest, list_leaves, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify

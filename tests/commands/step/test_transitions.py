@@ -9,11 +9,11 @@ import pytest
 from commands.world import World, fails, replied, says
 from seal import START_MS
 
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
 
 
 def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:

@@ -11,17 +11,14 @@ from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.poke import poke_thread
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.ending import end_thread
-from uwf_git.commands.step.record_turn import TriesUsedUp, record_turn
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.files import list_patterns
+from uwf_git.commands.step.record_turn import TriesUsedUp, TurnFailed, record_turn
 from uwf_git.commands.turn.flow import fill_input
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn, list_patterns
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head

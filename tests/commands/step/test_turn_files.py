@@ -10,7 +10,7 @@ from commands.world import World, replied
 from uwf_git.commands.after import warn_of_files
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.events.commit_events import EventOptions, read_events
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId

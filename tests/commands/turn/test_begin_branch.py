@@ -5,13 +5,11 @@ from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_che
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, begin_branch, share_workdir
 from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
-from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.history import find_workdir, set_workdir
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from commands.world import World, fails, replied, says
 
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 
 SCHEMA = """\

@@ -8,7 +8,7 @@ import pytest
 from commands.world import World, content_player, says
 from store.loose import forget, loosen
 
-from uwf_git.commands.turn.decide import decide_next
+from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow
@@ -89,7 +89,7 @@ def _holds(path: Path, name: str, world: World) -> bool:
 
 
 def node_names(content: bytes) -> bytes:
-    from uwf_git.store.nodes.blob import identify_node  # noqa: PLC0415 (tests alone ask so)
+    from uwf_git.store.nodes.tree import identify_node  # noqa: PLC0415 (tests alone ask so)
 
     try:
         return identify_node(content).hash.encode()

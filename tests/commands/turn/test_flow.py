@@ -8,9 +8,8 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.flow import fill_input, find_place
-from uwf_git.commands.turn.next_move import find_next_move
+from uwf_git.commands.turn.next_move import decide_next, find_next_move
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import parse_workflow

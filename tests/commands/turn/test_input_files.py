@@ -9,8 +9,8 @@ from commands.world import World, content_player
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.turn.files import MAX_BYTES, MAX_FILES, read_files
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, read_files
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 

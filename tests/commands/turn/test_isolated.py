@@ -22,13 +22,13 @@ from refusing import refuses
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.branches import BranchStep
+from uwf_git.commands.step.step_thread import BranchStep
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.local_files import find_workdir, forget_workdir
+from uwf_git.store.threads.history import find_workdir, forget_workdir
 
 
 def test_a_work_directory_with_changes_is_refused_before_anything_is_made(

@@ -5,8 +5,7 @@ from typing import Any
 from commands.flow_runs import branches, script
 from commands.world import World
 
-from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.turn.branches import find_join_problem
 from uwf_git.engine.flow_state import MAX_STATE_BYTES
 from uwf_git.errors import Refused, UwfError

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
-from uwf_git.commands.turn.agent_words import PERSON
-from uwf_git.commands.turn.known_agents import (
+from uwf_git.commands.turn.bind_roles import (
     KNOWN,
     KnownAgent,
     find_agents,
     name_agent,
     tell_adapter,
 )
+from uwf_git.commands.turn.next_move import PERSON
 
 ADAPTERS = Path(importlib.import_module("uwf_git.agentkit.adapters").__path__[0])
 

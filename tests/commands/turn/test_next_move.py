@@ -6,10 +6,9 @@ from commands.world import DEMO, World, fails, replied
 from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
 from uwf_git.model.names import ThreadId
 

@@ -4,9 +4,9 @@ from commands.world import World
 
 from uwf_git.agents.files import BadFileBelow
 from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.turn.decide import find_turn_place
-from uwf_git.commands.turn.files import fill_paths
-from uwf_git.store.threads.definitions import get_role, get_workflow
+from uwf_git.commands.turn.next_move import find_turn_place
+from uwf_git.commands.turn.turn import fill_paths
+from uwf_git.store.threads.snapshot import get_role, get_workflow
 
 
 def fill(world: World, source: str, template: str) -> list[str]:

@@ -2,7 +2,7 @@ import pytest
 from commands.world import World, content_player, fails
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 
 

@@ -4,7 +4,7 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.turn.files import choose_workdir, existing_directory
+from uwf_git.commands.turn.turn import choose_workdir, existing_directory
 from uwf_git.model.names import ThreadId
 
 THREAD = ThreadId("01J00000000000000000000001")

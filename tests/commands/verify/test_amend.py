@@ -9,15 +9,13 @@ from commands.world import DEMO, World
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.turn.choose_agent import build_agent
-from uwf_git.model.builtin import SIGNAL
+from uwf_git.model.builtin import SIGNAL, reference
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
-from uwf_git.store.objects.json_file import encode_json
-from uwf_git.store.threads.record import read_standing
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.objects.commit import encode_json
+from uwf_git.store.threads.snapshot import read_snapshot, read_standing
 
 LONGER = (
     DEMO.replace("name: demo", "name: longer")

@@ -20,7 +20,7 @@ from dulwich.objects import Commit, ObjectID
 from store.story import THREAD, WORKFLOW, Story
 
 from uwf_git.model.names import NodeHash
-from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE

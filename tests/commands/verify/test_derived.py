@@ -23,7 +23,7 @@ from conftest import Draws
 from dulwich.objects import Commit, ObjectID
 from store.story import put_raw
 
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.split.commits import (
@@ -39,8 +39,8 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.blob import encode_node
-from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot

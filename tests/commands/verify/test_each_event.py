@@ -16,9 +16,9 @@ import pytest
 from commands.forging import commits_of, tip_of
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.history import Finding
+from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.thread import Claim, ThreadChecks
-from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import EVENTS
@@ -26,8 +26,7 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.threads.message import parse_thread_message
-from uwf_git.store.threads.snapshot import NOW_FILE
+from uwf_git.store.threads.snapshot import NOW_FILE, parse_thread_message
 
 RECORDED = Path(__file__).parent / "recorded" / "format-2.bundle"
 # Of each event the newest; of these, which look otherwise in places, one more.

@@ -8,7 +8,7 @@ from commands.world import World
 from dulwich.objects import Blob
 from store.loose import loose_file, write_loose
 
-from uwf_git.commands.verify.files import check_files
+from uwf_git.commands.verify.history import check_files
 from uwf_git.commands.verify.verify import verify
 
 A = "a" * 40

@@ -8,7 +8,7 @@ from store.story import THREAD
 
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.verify.making import Way
-from uwf_git.engine.append_check import Rules
+from uwf_git.engine.rehearsal import Rules
 from uwf_git.model.event_folds import Standing
 from uwf_git.model.flow import Position, parse_flow, parse_position
 from uwf_git.model.names import NodeHash

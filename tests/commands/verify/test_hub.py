@@ -4,7 +4,7 @@ from pathlib import Path
 from git_settings import remove_config
 
 from uwf_git.commands.admin.init import init_shared
-from uwf_git.commands.verify.files import find_hub_gap
+from uwf_git.commands.verify.history import find_hub_gap
 from uwf_git.store.store import create_store
 
 

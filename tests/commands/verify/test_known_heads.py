@@ -7,7 +7,7 @@ from dulwich.objects import ObjectID
 from fresh_store import fresh_store
 
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.remote.arrivals import Arrival, check_arrivals, judge_arrivals
+from uwf_git.commands.remote.reconcile import Arrival, check_arrivals, judge_arrivals
 from uwf_git.commands.verify.history import heads_of_refs, heads_of_store, list_beginnings
 from uwf_git.model.names import ThreadId
 from uwf_git.store.refs.refs import Refs

@@ -5,9 +5,9 @@ from commands.verify.test_each_event import Raw, check, list_recorded, with_tree
 from commands.verify.test_each_event import store as store  # noqa: PLC0414 (a fixture)
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 
-from uwf_git.commands.verify.finding import Location
+from uwf_git.commands.verify.history import Location
 from uwf_git.commands.verify.making import CannotBe, Making
-from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.model.names import NodeHash
 from uwf_git.store.store import Store
 from uwf_git.store.threads.snapshot import read_snapshot

@@ -16,13 +16,12 @@ from commands.forging import troubles as all_troubles
 from dulwich.objects import Commit
 from store.story import CLOSURE, THREAD, WORKFLOW, Story
 
-from uwf_git.commands.verify.finding import Finding
-from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, META, ROLE, STEP, TEXT
+from uwf_git.commands.verify.history import Finding
+from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN_NODES, META, ROLE, STEP, TEXT, reference
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
-from uwf_git.store.nodes.blob import encode_node
-from uwf_git.store.objects.json_file import encode_json
+from uwf_git.store.nodes.tree import encode_node
+from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE
 

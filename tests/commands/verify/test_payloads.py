@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from cas_nodes import ENDLESS, PERSON
 
-from uwf_git.commands.verify.payloads import PayloadCheck, PayloadChecks, PayloadResult
+from uwf_git.commands.verify.nodes import PayloadCheck, PayloadChecks, PayloadResult
 from uwf_git.model.builtin import META, META_NODE
 from uwf_git.model.node import Node, build_node
 
@@ -75,7 +75,7 @@ def test_question_that_never_ends_spoils_no_other() -> None:
 
 
 def test_after_some_hostile_schemas_none_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uwf_git.commands.verify.payloads._MOST_REFUSED", 1)
+    monkeypatch.setattr("uwf_git.commands.verify.nodes._MOST_REFUSED", 1)
     found = answers(
         *(
             PayloadCheck(f"{n}", schema_of({**ENDLESS, "title": f"{n}"}), "a" * 100 + "b", 100)

@@ -5,12 +5,12 @@ from cas_nodes import new_caller
 from commands.forging import also, commits_of, forge, holds, place, says, tip_of
 from dulwich.objects import Commit, ObjectID
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.cas import put_payload
+from uwf_git.commands.verify.history import Finding
+from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref, check_puts
-from uwf_git.commands.verify.tree import TreeChecks
 from uwf_git.model.names import NodeHash
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 

@@ -2,10 +2,10 @@ from cas_nodes import NOWHERE, PERSON, add_misnamed, add_unchecked, new_caller, 
 from commands.forging import forge, holds, tip_of
 from fresh_store import fresh_store
 
-from uwf_git.commands.cas.schema import put_schema
+from uwf_git.commands.cas import put_schema
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.model.builtin import TEXT
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 

@@ -8,8 +8,7 @@ from commands.step.test_turn_files import edits
 from commands.worktree.project import Git, begin_project
 from commands.world import World
 
-from uwf_git.commands.verify.ranges import check_ranges
-from uwf_git.commands.verify.targets import find_targets
+from uwf_git.commands.verify.verify import check_ranges, find_targets
 from uwf_git.model.names import ThreadId
 
 

@@ -1,6 +1,6 @@
 """How a document differs from the one that was made again."""
 
-from uwf_git.commands.verify.rebuild import list_differences
+from uwf_git.commands.verify.making import list_differences
 
 
 def test_each_difference_is_told_by_its_path() -> None:

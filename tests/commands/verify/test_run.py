@@ -1,4 +1,4 @@
-from uwf_git.commands.verify.finding import Finding, Location
+from uwf_git.commands.verify.history import Finding, Location
 from uwf_git.store.oid import Oid
 
 SITE = Location("refs/threads/x", Oid("1" * 40))

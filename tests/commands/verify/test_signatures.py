@@ -26,11 +26,11 @@ from store.signing_keys import (
 from store.story import put_raw
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.cas.put import bootstrap_store, put_payload
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.cas import bootstrap_store, put_payload
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.step_thread import TurnFailed
-from uwf_git.commands.verify.signatures import SignedCommit, verify_signatures
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.verify.history import SignedCommit, verify_signatures
 from uwf_git.commands.verify.verify import verify
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid

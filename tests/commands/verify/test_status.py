@@ -21,18 +21,16 @@ from commands.forging import (
 from commands.world import World, content_player, fails
 from dulwich.objects import Blob
 
-from uwf_git.commands.control.poke import poke_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import pause_thread
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.verify.making import check_person
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.json_file import encode_json
-from uwf_git.store.threads.record import read_standing
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.objects.commit import encode_json
+from uwf_git.store.threads.snapshot import read_snapshot, read_standing
 
 SOON_MS = 1_760_000_100_000
 NEVER_MS = 4_000_000_000_000

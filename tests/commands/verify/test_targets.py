@@ -7,13 +7,13 @@ from commands.forging import tip_of
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.stop import kill_thread
-from uwf_git.commands.verify.targets import Target, find_targets
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.verify.verify import Target, find_targets
 from uwf_git.model.names import ThreadId
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread
 from uwf_git.store.threads.history import KEPT, preserve_commit
-from uwf_git.store.workflows.registry import WORKFLOWS
+from uwf_git.store.workflows import WORKFLOWS
 
 
 @pytest.fixture

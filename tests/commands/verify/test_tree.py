@@ -2,8 +2,8 @@
 
 from dulwich.objects import Blob, ObjectID, Tree
 
-from uwf_git.commands.verify.finding import Location
-from uwf_git.commands.verify.tree import TreeChecks
+from uwf_git.commands.verify.history import Location
+from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE

@@ -29,8 +29,8 @@ from store.story import THREAD, Story, tell_small_story
 from store.test_chain_cycles import forged
 from store.test_chain_cycles import step as chained
 
-from uwf_git.commands.cas.put import put_payload
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.cas import put_payload
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import AgentFailed
@@ -38,7 +38,7 @@ from uwf_git.model.builtin import STEP, TEXT
 from uwf_git.model.names import NodeHash, ThreadId, encode_u64
 from uwf_git.model.node import build_node
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.cas_nodes import NODES_REF
+from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.nodes.tree import add_nodes
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store

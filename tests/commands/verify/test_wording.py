@@ -12,10 +12,9 @@ from dulwich.objects import Commit
 from store.story import THREAD, Story
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.steer import resume_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store

@@ -6,15 +6,14 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.commands.workflow.history import remove_workflow, rollback_workflow
-from uwf_git.model.builtin import BUILTIN_NODES, FLOW, TEXT, WORKFLOW
+from uwf_git.model.builtin import BUILTIN_NODES, FLOW, TEXT, WORKFLOW, reference
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
-from uwf_git.model.references import reference
-from uwf_git.store.nodes.blob import decode_node
+from uwf_git.store.nodes.tree import decode_node
 from uwf_git.store.objects.objects import get_blob
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 REF = "refs/workflows/demo"
 

@@ -1,8 +1,8 @@
 import pytest
 
 from uwf_git.commands.workflow.build import problems_of, read_workflow_source
-from uwf_git.model.canonical import NotCanonical
-from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow
+from uwf_git.model.node import NotCanonical
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import BadYaml, Includes
 

@@ -2,11 +2,10 @@ import pytest
 from commands.world import DEMO
 
 from uwf_git.commands.workflow.build import build_source
-from uwf_git.commands.workflow.history import Contents, compare_versions
-from uwf_git.commands.workflow.show import describe_workflow
+from uwf_git.commands.workflow.history import Contents, compare_versions, describe_workflow
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.model.yaml.include import Includes
-from uwf_git.store.workflows.registry import SourceFiles
+from uwf_git.store.workflows import SourceFiles
 
 
 def contents(text: str = DEMO, **files: bytes) -> Contents:

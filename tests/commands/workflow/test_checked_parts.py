@@ -6,12 +6,12 @@ import pytest
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import MOST_CONDITIONS, read_with_checks, read_workflow_source
-from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.definition.graph import CheckCondition
 from uwf_git.model.definition.roles import CheckSchema
 from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import Includes
-from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.objects.pack_file import ByteCache
 
 SLOW = "/" + "(a|b[c-\U0001ffff])" * 800 + "/i"
 SHORT = RunLimits(wall_s=0.5)

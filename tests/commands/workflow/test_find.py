@@ -16,8 +16,8 @@ from uwf_git.commands.workflow.find import (
 )
 from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.byte_cache import ByteCache
-from uwf_git.store.workflows.registry import find_shipped, list_shipped
+from uwf_git.store.objects.pack_file import ByteCache
+from uwf_git.store.workflows import find_shipped, list_shipped
 
 
 def test_hash_of_any_version_is_understood(world: World) -> None:

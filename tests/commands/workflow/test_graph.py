@@ -1,6 +1,6 @@
 from commands.world import World
 
-from uwf_git.commands.workflow.graph import picture_workflow
+from uwf_git.commands.workflow.build import picture_workflow
 from uwf_git.model.workflow import END, START, Transition
 
 GRAPH = {

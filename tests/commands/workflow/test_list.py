@@ -5,7 +5,7 @@ from commands.world import DEMO, World
 
 from uwf_git.commands.workflow.find import list_all_workflows, list_workflows
 from uwf_git.commands.workflow.history import remove_workflow
-from uwf_git.store.workflows.registry import list_shipped
+from uwf_git.store.workflows import list_shipped
 
 
 def test_row_describes_a_workflow(world: World) -> None:

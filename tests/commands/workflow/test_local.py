@@ -15,7 +15,7 @@ from uwf_git.commands.workflow.find import (
     list_local,
     list_workflows,
 )
-from uwf_git.store.workflows.registry import list_names
+from uwf_git.store.workflows import list_names
 
 
 @pytest.fixture

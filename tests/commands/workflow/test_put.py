@@ -6,11 +6,11 @@ from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
-from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
 from uwf_git.store.trust import is_trusted
-from uwf_git.store.workflows.registry import WorkflowMoved, list_names, list_versions
+from uwf_git.store.workflows import WorkflowMoved, list_names, list_versions
 
 WRONG = """\
 name: demo

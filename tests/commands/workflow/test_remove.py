@@ -4,9 +4,9 @@ from commands.world import DEMO, World
 from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow.find import find_workflow, list_workflows
 from uwf_git.commands.workflow.history import remove_workflow
-from uwf_git.store.objects.message import body_of
+from uwf_git.store.objects.commit import body_of
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import WorkflowMoved, find_version, list_versions
+from uwf_git.store.workflows import WorkflowMoved, find_version, list_versions
 
 
 def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -> None:

@@ -8,9 +8,9 @@ from uwf_git.commands.workflow.build import PutWorkflow
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.commands.workflow.history import RolledBack, remove_workflow, rollback_workflow
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.message import body_of
+from uwf_git.store.objects.commit import body_of
 from uwf_git.store.trust import list_trusted, untrust_agents
-from uwf_git.store.workflows.registry import find_version, list_versions, read_sources
+from uwf_git.store.workflows import find_version, list_versions, read_sources
 
 BETTER = DEMO.replace("Writes.", "Writes well.")
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from commands.world import DEMO, World
 
-from uwf_git.commands.workflow.show import show_workflow
+from uwf_git.commands.workflow.history import show_workflow
 
 FULL = DEMO + (
     "defaultAgent: uwf-x\nagentOverrides: {checker: {command: cc, timeout: 5}}\n"

@@ -9,7 +9,7 @@ from uwf_git.commands.workflow.history import (
     get_present,
     remove_workflow,
 )
-from uwf_git.store.workflows.registry import Version, list_versions
+from uwf_git.store.workflows import Version, list_versions
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
 from commands.world import World
 
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch

@@ -12,9 +12,7 @@ from commands.worktree.project import Git, begin_project
 from commands.world import World
 
 from uwf_git.commands.control.files import find_files, restore_files, view_files
-from uwf_git.commands.verify.ranges import check_ranges
-from uwf_git.commands.verify.targets import find_targets
-from uwf_git.commands.verify.verify import verify
+from uwf_git.commands.verify.verify import check_ranges, find_targets, verify
 from uwf_git.model.names import ThreadId
 
 AGENT = """\

@@ -6,8 +6,15 @@ from typing import Any
 
 from workflow_file import read_flow_file
 
-from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles
-from uwf_git.engine.picture.plan import Mark, MarkState, Subject, ThreadMarks
+from uwf_git.engine.picture.plan import (
+    Mark,
+    MarkState,
+    Progress,
+    Subject,
+    ThreadMarks,
+    mark_places,
+    mark_roles,
+)
 from uwf_git.model.definition.definition import Definition, Surroundings
 from uwf_git.model.flow import Flow, FlowNode, parse_position
 from uwf_git.model.workflow import END, START, Graph, Transition, build_flow, parse_flow_node

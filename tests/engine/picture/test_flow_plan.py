@@ -2,9 +2,9 @@ from engine.picture.subjects import SEED_FLOWS, every_kind, read_subject
 
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import Block, FlowPlan, Subject, plan_flow
+from uwf_git.model.builtin import reference
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.names import NodeHash
-from uwf_git.model.references import reference
 
 
 def blocks_of(subject: Subject) -> dict[str, Block]:

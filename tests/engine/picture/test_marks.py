@@ -1,8 +1,7 @@
 import pytest
 from engine.picture.subjects import SEED_FLOWS, read_subject
 
-from uwf_git.engine.picture.marks import Progress, mark_places, mark_roles, mark_split
-from uwf_git.engine.picture.plan import Mark
+from uwf_git.engine.picture.plan import Mark, Progress, mark_places, mark_roles, mark_split
 from uwf_git.model.flow import Flow, parse_position
 from uwf_git.model.thread import STATUSES
 from uwf_git.model.workflow import END, START

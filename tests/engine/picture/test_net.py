@@ -2,9 +2,15 @@ import random
 
 from engine.picture.subjects import draw_flow, draw_graph, every_kind, known_subjects
 
-from uwf_git.engine.picture.draw import make_plan
+from uwf_git.engine.picture.draw import (
+    Net,
+    make_net,
+    make_plan,
+    render_mermaid,
+    walk_groups,
+    walk_nodes,
+)
 from uwf_git.engine.picture.labels import make_label
-from uwf_git.engine.picture.mermaid import Net, make_net, render_mermaid, walk_groups, walk_nodes
 
 
 def reached(net: Net) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 from refusing import refuses
 
-from uwf_git.model.definition.agents import read_agent_settings
+from uwf_git.model.definition.roles import read_agent_settings
 
 
 def test_command_alone_and_settings_are_read() -> None:

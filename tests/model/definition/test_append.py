@@ -6,12 +6,8 @@ from hypothesis import strategies as st
 from workflow_file import SOUND, Found, read
 
 from uwf_git.engine.expression import check_condition
-from uwf_git.model.definition.append import (
-    Addition,
-    InvalidWorkflow,
-    append_addition,
-    read_addition,
-)
+from uwf_git.model.definition.definition import InvalidWorkflow
+from uwf_git.model.definition.source import Addition, append_addition, read_addition
 from uwf_git.model.schema_check import check_schema
 from uwf_git.model.workflow import Transition, build_workflow, parse_graph, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml

@@ -6,9 +6,8 @@ import pytest
 from flow_trees import Tree, as_flow
 from refusing import refuses
 
-from uwf_git.model.definition.append import Target, find_target, read_flow_addition
-from uwf_git.model.definition.definition import Surroundings
-from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
+from uwf_git.model.definition.source import Target, find_target, read_flow_addition
 from uwf_git.model.yaml.reader import parse_yaml
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}

@@ -1,5 +1,5 @@
-from uwf_git.model.canonical import canonical
 from uwf_git.model.definition.definition import AgentSpec
+from uwf_git.model.node import canonical
 
 
 def test_payload_holds_only_what_is_set() -> None:

@@ -1,7 +1,7 @@
 import pytest
 from workflow_file import SOUND, problems_of, spoiled
 
-from uwf_git.model.definition.findings import (
+from uwf_git.model.definition.definition import (
     Findings,
     InvalidWorkflow,
     dotted,

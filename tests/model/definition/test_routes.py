@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workflow_file import SOUND, problems_of, read, spoiled
 
-from uwf_git.model.definition.source import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow
 
 ROLES = "abcd"
 

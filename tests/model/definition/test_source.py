@@ -3,7 +3,7 @@ import json
 import pytest
 from workflow_file import SOUND, problems_of, read, spoiled
 
-from uwf_git.model.definition.source import InvalidWorkflow
+from uwf_git.model.definition.definition import InvalidWorkflow
 
 
 def test_sound_file_is_read_whole() -> None:

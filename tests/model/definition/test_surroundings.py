@@ -1,10 +1,9 @@
 from workflow_file import read_flow_file
 
-from uwf_git.model.builtin import FLOW, WORKFLOW
+from uwf_git.model.builtin import FLOW, WORKFLOW, reference
 from uwf_git.model.definition.definition import Surroundings, UsedWorkflow
 from uwf_git.model.flow import MAX_NESTING
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import reference
 from uwf_git.model.workflow import build_workflow
 
 GRAPH = """\

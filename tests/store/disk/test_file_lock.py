@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.store.disk.file_lock import LockingUnsupported, hold_lock
+from uwf_git.store.disk.locks import LockingUnsupported, hold_lock
 
 HOLD = """
 import sys
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 with hold_lock(sys.argv[1], wait=True) as descriptor:
     print("held", flush=True)
     sys.stdin.read()
@@ -151,7 +151,7 @@ found = pkgutil.walk_packages(uwf_git.__path__, "uwf_git.")
 names = [each.name for each in found if not each.name.endswith("__main__")]
 for name in names:
     importlib.import_module(name)
-from uwf_git.store.disk.file_lock import LockingUnsupported, hold_lock
+from uwf_git.store.disk.locks import LockingUnsupported, hold_lock
 try:
     with hold_lock(sys.argv[1], wait=True):
         pass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.disk.file_memory import FileMemory, Stamp, is_settled, read_stamp
+from uwf_git.store.disk.durable import FileMemory, Stamp, is_settled, read_stamp
 
 _AN_HOUR_NS = 3600 * 10**9
 

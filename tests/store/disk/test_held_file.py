@@ -6,7 +6,7 @@ import pytest
 from store.lock_garbage import GARBAGE
 
 from uwf_git.processes import read_process_start
-from uwf_git.store.disk.file_lock import (
+from uwf_git.store.disk.locks import (
     Holder,
     describe_holder,
     find_file_holder,

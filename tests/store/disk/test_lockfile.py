@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.store.disk import lockfile as ref_lock
-from uwf_git.store.disk.lockfile import (
+from uwf_git.store.disk import locks as ref_lock
+from uwf_git.store.disk.locks import (
     RefLocked,
     break_dead_locks,
     hold_ref_lock,

@@ -14,7 +14,7 @@ from store.loose import forget
 from store.small_packs import write_small_pack
 from store.story import Story, put_raw
 
-from uwf_git.store.gc.lock import GcRuns
+from uwf_git.store.gc.packing import GcRuns
 from uwf_git.store.git.config import set_config
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store, open_store

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.gc import lock as gc_lock
-from uwf_git.store.gc.lock import GcRuns, check_git_lock, hold_gc_lock, is_gc_running
+from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.gc import packing as gc_lock
+from uwf_git.store.gc.packing import GcRuns, check_git_lock, hold_gc_lock, is_gc_running
 from uwf_git.store.store import Store
 
 HOST = os.uname().nodename

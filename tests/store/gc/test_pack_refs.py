@@ -10,10 +10,10 @@ from store.conftest import Git
 from store.killing import dies_at
 from store.story import THREAD, Story
 
-from uwf_git.store.disk import lockfile as ref_lock
-from uwf_git.store.disk.lockfile import RefLocked, break_dead_locks
-from uwf_git.store.gc.pack_refs import pack_refs
-from uwf_git.store.refs.packed_refs import BadPackedRefs
+from uwf_git.store.disk import locks as ref_lock
+from uwf_git.store.disk.locks import RefLocked, break_dead_locks
+from uwf_git.store.gc.tidy import pack_refs
+from uwf_git.store.refs.refs import BadPackedRefs
 from uwf_git.store.store import Store
 
 NAME = f"refs/threads/{THREAD}"

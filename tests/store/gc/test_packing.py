@@ -7,8 +7,8 @@ from refusing import refuses
 from store.conftest import Git
 from store.story import Story
 
-from uwf_git.store.gc.pack_refs import pack_refs
 from uwf_git.store.gc.packing import count_files, pack_objects
+from uwf_git.store.gc.tidy import pack_refs
 from uwf_git.store.store import Store
 
 

@@ -14,7 +14,7 @@ from store.small_packs import (
     write_small_pack,
 )
 
-from uwf_git.store.gc.small_packs import (
+from uwf_git.store.gc.packing import (
     LARGE_BYTES,
     count_unpacked,
     has_many_packs,

@@ -12,7 +12,7 @@ from dulwich.objects import Blob
 from store.killing import dies_at
 from store.small_packs import names_in, pack_folder, write_small_pack
 
-from uwf_git.store.gc.stale_files import remove_stale_packs
+from uwf_git.store.gc.tidy import remove_stale_packs
 from uwf_git.store.objects.pack_writer import KeepFile
 from uwf_git.store.store import Store
 

@@ -26,15 +26,15 @@ from store.small_packs import (
 )
 from store.uniting import Work, check_whole, git_by, run_together
 
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.gc.small_packs import MOST_PACKS, SmallPack
-from uwf_git.store.gc.stale_files import remove_stale_packs
-from uwf_git.store.gc.unite import (
+from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.gc.packing import MOST_PACKS, SmallPack
+from uwf_git.store.gc.tidy import (
     choose_union,
     claim_start,
     find_union,
     is_quick,
     pause_uniting,
+    remove_stale_packs,
     unite_packs,
 )
 from uwf_git.store.git.config import set_config

@@ -6,8 +6,7 @@ from store.conftest import Git
 from store.small_packs import packs_in
 from store.uniting import Work, check_whole, git_by, run_together
 
-from uwf_git.store.gc.stale_files import remove_stale_packs
-from uwf_git.store.gc.unite import unite_packs
+from uwf_git.store.gc.tidy import remove_stale_packs, unite_packs
 from uwf_git.store.store import Store
 
 BESIDE: dict[str, Work | None] = {

@@ -6,7 +6,7 @@ from dulwich.objects import Blob
 from store.conftest import Git
 from store.small_packs import pack_folder, write_small_pack
 
-from uwf_git.store.gc.unite import read_whole_entries
+from uwf_git.store.gc.tidy import read_whole_entries
 from uwf_git.store.objects.pack_writer import build_entry
 from uwf_git.store.store import Store
 

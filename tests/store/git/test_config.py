@@ -17,8 +17,8 @@ from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
-from uwf_git.store.disk import lockfile as ref_lock
-from uwf_git.store.disk.lockfile import RefLocked
+from uwf_git.store.disk import locks as ref_lock
+from uwf_git.store.disk.locks import RefLocked
 from uwf_git.store.git.config import (
     BadConfig,
     GitConfig,

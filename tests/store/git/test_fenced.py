@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.git.fenced import (
+from uwf_git.store.disk.durable import find_user_file
+from uwf_git.store.git.program import (
     Kept,
     Place,
+    ProgramFailed,
     fenced,
     find_place,
     keep_settings,
@@ -16,8 +18,6 @@ from uwf_git.store.git.fenced import (
     read_settings,
     run_fenced,
 )
-from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.user_files import find_user_file
 
 Git = Callable[..., str]
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from uwf_git.store.git.find_program import find_program
+from uwf_git.store.git.scopes import find_program
 
 
 def test_program_is_found_on_the_path_that_is_given(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.shared_mode import is_shared, share_folder, shared_umask
+from uwf_git.store.git.scopes import is_shared, share_folder, shared_umask
 
 Git = Callable[..., str]
 

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.git.program import ProgramFailed
+from uwf_git.store.git.program import ProgramFailed, set_user_config
 from uwf_git.store.git.scopes import read_user_config
-from uwf_git.store.git.user_config import set_user_config
 
 
 def test_setting_of_the_user_is_where_git_and_we_find_it(git: Git, tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ from store.story import signed
 
 from uwf_git.model.builtin import BUILTIN, META, META_NODE, TEXT
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, NodesMoved, list_nodes, put_nodes
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.message import parse_trailers, subject_of
+from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NodesMoved, list_nodes, put_nodes
+from uwf_git.store.objects.commit import parse_trailers, read_commit, subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
 from uwf_git.store.store import Store

@@ -16,13 +16,12 @@ from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
 from uwf_git.store.lookup.index import NO_ADVICE, Advice, NodeIndex
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.refs.packed_refs import BadPackedRefs
+from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, put_nodes
+from uwf_git.store.refs.refs import BadPackedRefs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows.registry import SourceFiles, Version, add_version
+from uwf_git.store.workflows import SourceFiles, Version, add_version
 
 NOWHERE = build_node(TEXT, "nobody has this", timestamp=0).hash
 NOTES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(20)]

@@ -24,14 +24,11 @@ from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
-from uwf_git.store.gc.pack_refs import pack_refs
+from uwf_git.store.gc.tidy import pack_refs
 from uwf_git.store.git.config import set_config
-from uwf_git.store.lookup.cas_nodes import NODES_REF
 from uwf_git.store.lookup.index import NO_ADVICE, Advice
-from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode
-from uwf_git.store.lookup.roots import open_root
-from uwf_git.store.nodes.blob import encode_node
-from uwf_git.store.nodes.tree import TREE_MODE, add_nodes
+from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, open_root
+from uwf_git.store.nodes.tree import TREE_MODE, add_nodes, encode_node
 from uwf_git.store.objects.commit import CommitDraft, find_entry, read_commit, write_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid

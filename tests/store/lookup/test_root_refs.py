@@ -5,7 +5,7 @@ import os
 import pytest
 from store.conftest import Git
 
-from uwf_git.store.lookup.roots import (
+from uwf_git.store.lookup.lookup import (
     follow,
     is_root_ref,
     list_loose_roots,
@@ -13,7 +13,7 @@ from uwf_git.store.lookup.roots import (
     list_root_refs,
 )
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.packed_refs import BadPackedRefs, stamp_packed
+from uwf_git.store.refs.refs import BadPackedRefs, stamp_packed
 from uwf_git.store.store import Store
 
 OLD, NEW = "01J00000000000000000000001", "01J00000000000000000000002"

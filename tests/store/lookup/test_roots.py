@@ -9,10 +9,10 @@ from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, signed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.roots import keeps_versions, open_root, open_roots
+from uwf_git.store.lookup.lookup import keeps_versions, open_root, open_roots
 from uwf_git.store.objects.objects import get_tree
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.workflows.registry import SourceFiles, add_version
+from uwf_git.store.workflows import SourceFiles, add_version
 
 REF = f"refs/threads/{THREAD}"
 OTHER = build_node(TEXT, "other", timestamp=0)

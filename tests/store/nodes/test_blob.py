@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from store.story import AGENT, CLOSURE, WORKFLOW
 
 from uwf_git.model.builtin import BUILTIN_NODES, BYTES, META, STEP, TEXT
-from uwf_git.model.canonical import MAX_NESTING
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import Node, build_node, build_self_typed_node
-from uwf_git.store.nodes.blob import DamagedNode, decode_node, encode_node, identify_node
-from uwf_git.store.objects.json_file import encode_json
+from uwf_git.model.node import MAX_NESTING, Node, build_node, build_self_typed_node
+from uwf_git.store.nodes.tree import DamagedNode, decode_node, encode_node, identify_node
+from uwf_git.store.objects.commit import encode_json
 
 ANY = build_node(META, {}, timestamp=0)
 HELLO = build_node(TEXT, "hello\n", timestamp=7)

@@ -9,8 +9,15 @@ from store.story import list_tree, put_raw
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
-from uwf_git.store.nodes.blob import DamagedNode, encode_node
-from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes, find_names, find_node
+from uwf_git.store.nodes.tree import (
+    FILE_MODE,
+    TREE_MODE,
+    DamagedNode,
+    add_nodes,
+    encode_node,
+    find_names,
+    find_node,
+)
 from uwf_git.store.objects.objects import get_blob, get_tree
 from uwf_git.store.store import Store
 

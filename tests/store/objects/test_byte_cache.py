@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.objects.pack_file import ByteCache
 
 
 def test_oldest_goes_first() -> None:

@@ -6,8 +6,8 @@ import pytest
 from dulwich.objects import Blob, ObjectID, RawObjectID, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
-from uwf_git.store.objects.dulwich_objects import DulwichObjects
 from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.strict import DulwichObjects
 from uwf_git.store.store import Store, create_store
 
 MISSING = ObjectID(b"1" * 40)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.store.objects.json_file import decode_json, encode_json
+from uwf_git.store.objects.commit import decode_json, encode_json
 
 
 def test_json_is_read_and_written_for_people() -> None:

@@ -5,7 +5,7 @@ from dulwich.objects import Blob, Commit, Tree
 from refusing import refuses
 from store.story import put_raw
 
-from uwf_git.store.objects.limited import LimitedObjects, render_size
+from uwf_git.store.objects.incoming_pack import LimitedObjects, render_size
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.store import Store
 

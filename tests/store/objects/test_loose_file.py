@@ -12,8 +12,7 @@ from refusing import refuses
 from store.loose import damage, loose_file, write_loose
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.loose_file import read_loose_file, refuse_garbage
-from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.objects.objects import DurableObjects, read_loose_file, refuse_garbage
 from uwf_git.store.store import Store
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.event_words import printable
-from uwf_git.store.objects.message import (
+from uwf_git.model.event_folds import printable
+from uwf_git.store.objects.commit import (
     BadMessage,
     body_of,
     build_message,

@@ -14,8 +14,7 @@ from store.loose import write_loose
 from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects import objects as objects_module
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.objects.pack_file import find_pack_problem
-from uwf_git.store.objects.pack_folder import PackFolder
+from uwf_git.store.objects.pack_file import PackFolder, find_pack_problem
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store
 

@@ -12,10 +12,9 @@ import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile
 from store.conftest import Git
 
-from uwf_git.store.gc.unite import unite_packs
+from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.objects.pack_file import Pack
-from uwf_git.store.objects.pack_folder import PackFolder, open_pack_folder
+from uwf_git.store.objects.pack_file import Pack, PackFolder, open_pack_folder
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.store import Store, create_store
 
@@ -88,9 +87,9 @@ def test_pack_that_was_united_while_the_names_were_read_is_found(
 
 NEEDS_FEW_FILES = """
 import resource, sys
-from uwf_git.store.gc.unite import unite_packs
+from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.objects.limited import find_size
+from uwf_git.store.objects.incoming_pack import find_size
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
 objects = DurableObjects(sys.argv[1])
 oids = [oid.encode() for oid in sys.stdin.read().split()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store.conftest import Git
 
-from uwf_git.store.objects.pack_folder import PackFolder
+from uwf_git.store.objects.pack_file import PackFolder
 from uwf_git.store.objects.pack_writer import Entry, PackRights, build_entry, write_pack
 from uwf_git.store.store import Store
 

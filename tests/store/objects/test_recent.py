@@ -7,7 +7,7 @@ from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from fresh_store import fresh_store
 
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.objects.recent import RecentObjects
+from uwf_git.store.objects.strict import RecentObjects
 
 
 class _Counting:

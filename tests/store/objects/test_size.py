@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dulwich.objects import Blob, ObjectID
 
-from uwf_git.store.objects.limited import ObjectSize, find_size
+from uwf_git.store.objects.incoming_pack import ObjectSize, find_size
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.objects.pack_writer import PackRights, build_entry, write_pack
 from uwf_git.store.remotes.incoming import ReceivedObjects

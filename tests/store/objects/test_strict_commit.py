@@ -11,7 +11,7 @@ from refusing import refuses
 from store.story import Story, put_raw, tell_small_story
 
 from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.strict_commit import read_strict_commit
+from uwf_git.store.objects.strict import read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 

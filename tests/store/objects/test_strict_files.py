@@ -11,7 +11,7 @@ from store.loose import write_loose
 from store.story import tell_small_story
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.strict_files import check_object_files
+from uwf_git.store.objects.strict import check_object_files
 from uwf_git.store.store import Store, open_store
 
 Git = Callable[..., str]

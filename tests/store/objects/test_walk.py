@@ -8,8 +8,7 @@ from store.loose import loose_file, loosen
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.walk import list_new_objects
+from uwf_git.store.objects.commit import list_new_objects, read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 

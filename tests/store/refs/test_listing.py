@@ -5,8 +5,7 @@ import pytest
 from fresh_store import fresh_store
 
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.packed_refs import BadPackedRefs
-from uwf_git.store.refs.refs import list_bad_files, list_refs
+from uwf_git.store.refs.refs import BadPackedRefs, list_bad_files, list_refs
 from uwf_git.store.store import Store, create_store
 
 Git = Callable[..., str]

@@ -13,8 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.refs.packed_refs import BadPackedRefs, PackedRefs
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs.refs import BadPackedRefs, PackedRefs, Refs
 
 SORTED = b"# pack-refs with: peeled fully-peeled sorted \n"
 HEADERS = [b"", SORTED, b"# pack-refs with: peeled \n", SORTED.replace(b"\n", b"\r\n")]

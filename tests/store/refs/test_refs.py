@@ -13,9 +13,9 @@ from store.conftest import Git
 from store.killing import dies_at
 from store.story import Story
 
-from uwf_git.store.disk import lockfile as ref_lock
-from uwf_git.store.disk.file_memory import is_settled, read_stamp
-from uwf_git.store.disk.lockfile import RefLocked
+from uwf_git.store.disk import locks as ref_lock
+from uwf_git.store.disk.durable import is_settled, read_stamp
+from uwf_git.store.disk.locks import RefLocked
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.refs.refs import BadRef, Refs
 from uwf_git.store.store import Store

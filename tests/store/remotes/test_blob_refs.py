@@ -2,7 +2,7 @@
 
 import subprocess
 
-from uwf_git.store.remotes.blob_refs import build_parcel, hold_blobs, name_blob
+from uwf_git.store.remotes.incoming import build_parcel, hold_blobs, name_blob
 
 
 def test_the_parcel_of_a_blob_has_gits_name_for_it() -> None:

@@ -8,7 +8,7 @@ from store.story import THREAD, Story
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE
 

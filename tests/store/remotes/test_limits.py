@@ -5,7 +5,7 @@ from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.objects.incoming_pack import PackLimits
-from uwf_git.store.remotes.limits import ReceiveLimits, read_fetch_limits, read_receive_limits
+from uwf_git.store.remotes.incoming import ReceiveLimits, read_fetch_limits, read_receive_limits
 
 
 def limits(**values: str) -> ReceiveLimits:

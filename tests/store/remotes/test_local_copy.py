@@ -4,7 +4,7 @@ from pathlib import Path
 
 from store.story import Story
 
-from uwf_git.store.objects.walk import list_new_objects
+from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.remotes.incoming import copy_objects, receive_objects
 from uwf_git.store.store import create_store
 

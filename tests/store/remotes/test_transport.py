@@ -13,10 +13,9 @@ from store.story import Story
 
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import GitConfig, add_config, set_config
-from uwf_git.store.objects.walk import list_new_objects
+from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.exchange import FetchRequest, Parcel, PushReport
-from uwf_git.store.remotes.incoming import receive_objects
+from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
 from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
 from uwf_git.store.remotes.url import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store

@@ -27,7 +27,7 @@ from store.signing_keys import (
 )
 
 from uwf_git.store.objects.commit import read_raw_commit
-from uwf_git.store.signatures.check import SignatureChecker, split_signature
+from uwf_git.store.signatures import SignatureChecker, split_signature
 from uwf_git.store.store import Store
 
 HEAD = b"tree 1\nparent 2\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"

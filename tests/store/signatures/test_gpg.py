@@ -26,7 +26,7 @@ from store.signing_keys import (
 )
 
 from uwf_git.store.objects.commit import read_raw_commit
-from uwf_git.store.signatures.check import GpgCheck
+from uwf_git.store.signatures import GpgCheck
 from uwf_git.store.store import Store
 
 ADA = "Ada <ada@example.com>"

@@ -20,7 +20,7 @@ from store.signing_keys import (
     with_settings,
 )
 
-from uwf_git.store.signatures.check import GpgCheck
+from uwf_git.store.signatures import GpgCheck
 from uwf_git.store.store import Store
 
 ADA = "ada@example.com"

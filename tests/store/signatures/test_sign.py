@@ -28,7 +28,7 @@ from store.story import COMMITTER, Story
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
-from uwf_git.store.signatures.sign import build_signer
+from uwf_git.store.signatures import build_signer
 from uwf_git.store.store import Store, open_store
 
 

@@ -32,7 +32,7 @@ from store.signing_keys import (
 
 from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.signatures.check import SshCheck, _public_key, split_signature
+from uwf_git.store.signatures import SshCheck, _public_key, split_signature
 from uwf_git.store.store import Store
 
 pytestmark = needs_ssh

@@ -10,12 +10,24 @@ from store.test_damage import rewritten
 
 from uwf_git.model.names import NodeHash
 from uwf_git.model.workflow import NotAWorkflow, parse_graph, parse_role, parse_workflow
-from uwf_git.store.nodes.blob import DamagedNode, encode_node
-from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, MissingNode, find_blob
+from uwf_git.store.nodes.tree import (
+    FILE_MODE,
+    TREE_MODE,
+    DamagedNode,
+    MissingNode,
+    encode_node,
+    find_blob,
+)
 from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.definitions import get_graph, get_role, get_schema, get_workflow
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import (
+    Snapshot,
+    get_graph,
+    get_role,
+    get_schema,
+    get_workflow,
+    read_snapshot,
+)
 
 
 def _blob_of(snapshot: Snapshot, name: NodeHash) -> ObjectID:

@@ -9,8 +9,7 @@ from store.story import THREAD, Story
 
 from uwf_git.model.names import NotAThreadId, ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.packed_refs import BadPackedRefs
-from uwf_git.store.refs.refs import Refs
+from uwf_git.store.refs.refs import BadPackedRefs, Refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

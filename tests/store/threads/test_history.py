@@ -5,20 +5,23 @@ from refusing import refuses
 from store.loose import lose
 from store.story import THREAD, Story, signed
 
-from uwf_git.model.builtin import SIGNAL
-from uwf_git.model.event_folds import Cause
-from uwf_git.model.event_words import Words
+from uwf_git.model.builtin import SIGNAL, reference
+from uwf_git.model.event_folds import Cause, Words
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import build_node
-from uwf_git.model.references import reference
 from uwf_git.model.thread import Event
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
-from uwf_git.store.threads.snapshot import read_snapshot
+from uwf_git.store.threads.snapshot import (
+    NewCommit,
+    build_next,
+    read_snapshot,
+    read_standing,
+    record_next,
+)
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 

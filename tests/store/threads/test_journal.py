@@ -7,7 +7,7 @@ import pytest
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
-from uwf_git.store.threads.journal import Line, hold_journal
+from uwf_git.store.threads.watch import Line, hold_journal
 
 THREAD = ThreadId("01J00000000000000000000001")
 KNOWN = Line("known", THREAD, Oid("a" * 40))

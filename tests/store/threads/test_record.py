@@ -9,16 +9,20 @@ from refusing import refuses
 from store.story import Story, list_tree, signed, tell_small_story
 
 from uwf_git.model.builtin import STEP
-from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_folds import Cause, Words
 from uwf_git.model.event_rules import apply_event
-from uwf_git.model.event_words import Words
 from uwf_git.model.node import build_node
-from uwf_git.store.nodes.blob import DamagedNode
+from uwf_git.store.nodes.tree import DamagedNode
 from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import (
+    NewCommit,
+    Snapshot,
+    read_standing,
+    record_next,
+    record_start,
+)
 
 
 def files(snapshot: Snapshot) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.run_dir import (

@@ -10,8 +10,7 @@ from store.story import AGENT, THREAD, WORKFLOW, Story, tell_small_story
 from store.test_damage import rewritten
 
 from uwf_git.model.builtin import AGENT_CONFIG, START, STEP
-from uwf_git.store.nodes.blob import DamagedNode
-from uwf_git.store.nodes.tree import add_nodes
+from uwf_git.store.nodes.tree import DamagedNode, add_nodes
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.snapshot import get_typed, read_snapshot
 

@@ -9,12 +9,12 @@ from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.cas_nodes import NODES_REF, put_nodes
+from uwf_git.store.lookup.lookup import NODES_REF, put_nodes
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.message import BadMessage, body_of, parse_trailers, subject_of
+from uwf_git.store.objects.commit import BadMessage, body_of, parse_trailers, subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     WORKFLOWS,
     SourceFiles,
     Version,

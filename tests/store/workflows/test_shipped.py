@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.store.workflows.registry import find_shipped, is_shipped_agent, list_shipped
+from uwf_git.store.workflows import find_shipped, is_shipped_agent, list_shipped
 
 ROOT = Path(__file__).parents[3]
 

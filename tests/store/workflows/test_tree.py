@@ -10,7 +10,7 @@ from uwf_git.store.nodes.tree import FILE_MODE
 from uwf_git.store.objects.commit import CommitView
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import SourceFiles, add_version, build_tree, read_sources
+from uwf_git.store.workflows import SourceFiles, add_version, build_tree, read_sources
 
 HEAD = Blob.from_string(b"{}").id
 NODES = Tree().id

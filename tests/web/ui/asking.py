@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uwf_git.web.ui.answers import Asked, Created, Picture, write_json
-from uwf_git.web.ui.routes import ROUTES
+from uwf_git.web.ui.application import ROUTES
 from uwf_git.web.ui.site import Site
 
 Ask = Callable[..., Any]

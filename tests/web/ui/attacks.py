@@ -1,6 +1,6 @@
 """What is no request of the page itself: each with the headers that it changes, and the answer."""
 
-from uwf_git.web.ui.routes import CHAT, ROUTES, STREAM
+from uwf_git.web.ui.application import CHAT, ROUTES, STREAM
 
 _OLD = "Bearer " + "A" * 43
 DATA = [*((route.method, route.path) for route in ROUTES), ("GET", STREAM), ("POST", CHAT)]

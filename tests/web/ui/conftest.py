@@ -11,14 +11,12 @@ from seal import START_MS
 from web.ui.asking import Ask, ask_route
 from web.ui.page_server import PageServer, run_page
 
-from uwf_git.commands.inspect.excerpt import make_mask
 from uwf_git.commands.inspect.overview import Overview
-from uwf_git.library.place import KeptStore, Place
+from uwf_git.commands.inspect.story import make_mask
 from uwf_git.library.players import StepMemory
+from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
-from uwf_git.web.ui.live_logs import LiveLogs
-from uwf_git.web.ui.site import Site
-from uwf_git.web.ui.stories import Stories
+from uwf_git.web.ui.site import LiveLogs, Site, Stories
 
 
 @pytest.fixture

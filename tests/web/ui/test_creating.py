@@ -6,7 +6,7 @@ from commands.world import World, says
 from refusing import refuses
 from web.ui.asking import Ask
 
-from uwf_git.commands.draft.draft import DraftRequest, start_draft
+from uwf_git.commands.draft import DraftRequest, start_draft
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.web.ui.drafts import DraftChanged

@@ -7,9 +7,9 @@ from commands.world import World
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.local_files import log_path
-from uwf_git.web.ui import live_logs as live_logs_module
-from uwf_git.web.ui.live_logs import LiveLogs
+from uwf_git.store.threads.history import log_path
+from uwf_git.web.ui import site as live_logs_module
+from uwf_git.web.ui.site import LiveLogs
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from commands.world import World
 
-from uwf_git.web.ui.redirect import hold_redirect
+from uwf_git.web.ui.answers import hold_redirect
 
 
 def test_file_is_the_users_own_and_goes_at_the_end(world: World) -> None:

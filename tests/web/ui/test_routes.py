@@ -14,7 +14,7 @@ from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_w
 from web.ui.asking import Ask
 
 from uwf_git.commands.control.answer import AnswerRefused
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import walk_history

@@ -7,14 +7,13 @@ import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.inspect.excerpt import make_mask
-from uwf_git.commands.inspect.story import StoryReader
+from uwf_git.commands.inspect.story import StoryReader, make_mask
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.web.ui import stories as stories_module
-from uwf_git.web.ui.stories import Stories
+from uwf_git.web.ui import site as stories_module
+from uwf_git.web.ui.site import Stories
 
 
 def test_tabs_that_ask_at_once_share_one_reading(
@@ -44,7 +43,7 @@ def test_tabs_that_ask_at_once_share_one_reading(
 
 
 def test_only_the_last_threads_are_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stories_module, "_MOST_KEPT", 1)
+    monkeypatch.setattr(stories_module, "_STORIES_MOST_KEPT", 1)
     one, two = world.begun(), world.start()
     stories = Stories(make_mask({}))
     for thread in (one, two, one):

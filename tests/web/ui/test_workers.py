@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from uwf_git.web.ui.workers import TooBusy, Workers
+from uwf_git.web.ui.changes import TooBusy, Workers
 
 
 def test_calls_run_beside_the_loop_and_raise_in_it() -> None:

@@ -17,8 +17,8 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
+    find,
 )
-from uwf_git.agentkit.extraction.records import find
 from uwf_git.agentkit.programs.acp_client import (
     AcpClient,
     AcpTurn,
@@ -26,9 +26,13 @@ from uwf_git.agentkit.programs.acp_client import (
     WaitingEnded,
     WaitLimits,
 )
-from uwf_git.agentkit.programs.deciding_files import is_below, list_deciding_files
-from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, find_mcp_entry
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import (
+    PROVIDER_VARIABLES,
+    adapter_main,
+    find_mcp_entry,
+    is_below,
+    list_deciding_files,
+)
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import read_submitted
@@ -39,13 +43,8 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.group import deferred_signals
-from uwf_git.agents.nested import allowed_environment
+from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest, allowed_environment
 from uwf_git.agents.reply import on_one_line
-from uwf_git.agents.stdio_process import (
-    StdioEnded,
-    StdioProcess,
-    StdioRequest,
-)
 from uwf_git.errors import BadUsage
 
 _ABOUT = """\

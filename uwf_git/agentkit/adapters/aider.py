@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import build_usage
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    build_usage,
+)
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, option, write_file
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main, option, write_file
 from uwf_git.agentkit.settings import choose_permission, split_args
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES

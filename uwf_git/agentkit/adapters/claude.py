@@ -14,15 +14,29 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
+    build_usage,
+    find,
+    find_last,
+    read_usage,
 )
-from uwf_git.agentkit.extraction.records import build_usage, find, find_last, read_usage
-from uwf_git.agentkit.extraction.role_object import add_guide
+from uwf_git.agentkit.extraction.ladder import add_guide
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.deciding_files import find_store_pattern
-from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
-from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
-from uwf_git.agentkit.programs.options import SERVER, find_object_schema, mcp_servers_json, option
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.failures import (
+    EndedProgram,
+    Report,
+    explain_no_record,
+    find_last_text,
+    read_result,
+    read_trace,
+)
+from uwf_git.agentkit.programs.playing import (
+    SERVER,
+    adapter_main,
+    find_object_schema,
+    find_store_pattern,
+    mcp_servers_json,
+    option,
+)
 from uwf_git.agentkit.settings import split_args
 from uwf_git.plan.hooks import list_words_of_turn
 

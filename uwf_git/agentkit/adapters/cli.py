@@ -7,8 +7,7 @@ from uwf_git.agentkit.programs.command_adapter import (
     build_call,
     read_output,
 )
-from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agents.command_line import BadCommand, split_command
 from uwf_git.errors import BadUsage

@@ -17,12 +17,14 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
+    find,
+    find_last,
+    read_usage,
+    tool_event,
 )
-from uwf_git.agentkit.extraction.records import find, find_last, read_usage, tool_event
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report, explain_no_record
-from uwf_git.agentkit.programs.options import option
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import adapter_main, option
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\

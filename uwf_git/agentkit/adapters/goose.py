@@ -16,20 +16,28 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import find, find_last, parse_last, read_usage, tool_event
-from uwf_git.agentkit.extraction.role_object import add_guide, read_answer
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    find,
+    find_last,
+    parse_last,
+    read_usage,
+    tool_event,
+)
+from uwf_git.agentkit.extraction.ladder import add_guide, read_answer
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import (
+from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
+    adapter_main,
     find_object_schema,
     mcp_command_line,
     option,
     setting_options,
     write_file,
 )
-from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.files import read_left_file

@@ -11,17 +11,23 @@ or commands to the work directory; only its commands can be taken away.
 import os
 import re
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import find, read_last, read_usage
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    find,
+    read_last,
+    read_usage,
+)
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import (
+from uwf_git.agentkit.programs.playing import (
     LONGEST_ARGUMENT_BYTES,
     PROVIDER_VARIABLES,
+    adapter_main,
     clean_argument,
     setting_options,
 )
-from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\

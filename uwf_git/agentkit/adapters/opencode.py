@@ -10,12 +10,25 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import build_usage, find, find_first, find_last, tool_event
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    build_usage,
+    find,
+    find_first,
+    find_last,
+    tool_event,
+)
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES, SERVER, find_mcp_entry, option
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import (
+    PROVIDER_VARIABLES,
+    SERVER,
+    adapter_main,
+    find_mcp_entry,
+    option,
+)
 from uwf_git.agentkit.settings import choose_permission, split_args
 
 _ABOUT = """\

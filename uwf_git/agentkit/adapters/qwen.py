@@ -10,20 +10,32 @@ Its sandbox is one of its settings (`tools.executionSandbox`).
 import json
 from typing import Any
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.records import find, find_first, find_last, read_usage
-from uwf_git.agentkit.extraction.role_object import add_guide
+from uwf_git.agentkit.extraction.adapter import (
+    AdapterAnswer,
+    AdapterQuestion,
+    AskFailed,
+    find,
+    find_first,
+    find_last,
+    read_usage,
+)
+from uwf_git.agentkit.extraction.ladder import add_guide
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
-from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.programs.message_blocks import find_last_text, read_result, read_trace
-from uwf_git.agentkit.programs.options import (
+from uwf_git.agentkit.programs.failures import (
+    EndedProgram,
+    Report,
+    find_last_text,
+    read_result,
+    read_trace,
+)
+from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
+    adapter_main,
     find_object_schema,
     mcp_servers_json,
     option,
     write_file,
 )
-from uwf_git.agentkit.programs.playing import adapter_main
 from uwf_git.agentkit.settings import split_args
 
 _ABOUT = """\

@@ -18,14 +18,12 @@ from uwf_git.agentkit.llm.endpoint import (
     read_endpoint,
     read_whole,
 )
+from uwf_git.agentkit.llm.http_client import RetryPolicy
 from uwf_git.agentkit.llm.messages import Conversations, Message
-from uwf_git.agentkit.llm.retries import RetryPolicy
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.programs.deciding_files import list_deciding_files
-from uwf_git.agentkit.programs.playing import adapter_main
+from uwf_git.agentkit.programs.playing import adapter_main, list_deciding_files
 from uwf_git.agentkit.react.loop import Loop, LoopLimits
-from uwf_git.agentkit.react.tools import Surroundings, build_toolbox
-from uwf_git.agentkit.react.work_folder import ToolFailed, open_work_folder
+from uwf_git.agentkit.react.tools import Surroundings, ToolFailed, build_toolbox, open_work_folder
 from uwf_git.agentkit.settings import load_settings, plain_key
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.nested import allowed_environment

@@ -10,7 +10,7 @@ required, no optional but nullable, few keywords, little depth.
 import json
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.role_object import find_misfit, move_schema
+from uwf_git.agentkit.extraction.ladder import find_misfit, move_schema
 
 _DEEPEST = 9
 _MOST_PARTS = 2_000

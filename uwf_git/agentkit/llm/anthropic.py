@@ -7,7 +7,7 @@ other endpoints.
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.records import build_usage, find
+from uwf_git.agentkit.extraction.adapter import build_usage, find
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.llm.messages import (
     Message,

@@ -6,7 +6,7 @@ Absent or malformed parts of a reply read as absent, since endpoints differ in w
 from collections.abc import Mapping
 from typing import Any
 
-from uwf_git.agentkit.extraction.records import find, read_usage
+from uwf_git.agentkit.extraction.adapter import find, read_usage
 from uwf_git.agentkit.llm.endpoint import Endpoint, join_url
 from uwf_git.agentkit.llm.messages import (
     Message,

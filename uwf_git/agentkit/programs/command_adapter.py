@@ -18,8 +18,8 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     FailureKind,
+    parse_lines,
 )
-from uwf_git.agentkit.extraction.records import parse_lines
 from uwf_git.agentkit.programs.failures import (
     EndedProgram,
     Report,
@@ -29,7 +29,7 @@ from uwf_git.agentkit.programs.failures import (
     find_last_words,
     with_reset,
 )
-from uwf_git.agentkit.programs.options import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
+from uwf_git.agentkit.programs.playing import LONGEST_ARGUMENT_BYTES, clean_argument, write_file
 from uwf_git.agentkit.running import LiveLog
 from uwf_git.agentkit.step_files import extend_prompt
 from uwf_git.agents.command_line import ProgramMissing, build_search_path, resolve_program

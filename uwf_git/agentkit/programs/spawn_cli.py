@@ -55,7 +55,7 @@ def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adap
         build_call,
         read_output,
     )
-    from uwf_git.agentkit.programs.options import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
+    from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES  # noqa: PLC0415 (see above)
 
     return CommandAdapter(
         name=name,

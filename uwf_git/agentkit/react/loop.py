@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
-from uwf_git.agentkit.extraction.role_object import (
+from uwf_git.agentkit.extraction.ladder import (
     RoleAnswer,
     WantedObject,
     build_wanted_object,
@@ -19,6 +19,7 @@ from uwf_git.agentkit.extraction.role_object import (
 )
 from uwf_git.agentkit.extraction.strict_schema import derive_strict, restore
 from uwf_git.agentkit.llm.call import Model, say_on_stderr
+from uwf_git.agentkit.llm.extractor import SUBMIT, ask_for_object
 from uwf_git.agentkit.llm.messages import (
     Message,
     ModelReply,
@@ -28,7 +29,6 @@ from uwf_git.agentkit.llm.messages import (
     ToolResult,
     ToolResults,
 )
-from uwf_git.agentkit.llm.structured import SUBMIT, ask_for_object
 from uwf_git.agentkit.react.tools import Toolbox
 from uwf_git.model.thread import add_usage
 

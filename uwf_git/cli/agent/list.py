@@ -5,12 +5,11 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.screen import Painted, emit, screen_of
 from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
-from uwf_git.commands.turn.known_agents import FoundAgent, find_agents
+from uwf_git.commands.turn.bind_roles import FoundAgent, find_agents
+from uwf_git.commands.turn.next_move import CONFIG_NAME
 
 _COLUMNS = (
     Column("agent", "AGENT"),

@@ -7,7 +7,7 @@ import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit
+from uwf_git.cli.output.screen import emit
 from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent.trust import AgentSelection, trust, untrust

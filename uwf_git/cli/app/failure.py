@@ -4,15 +4,19 @@ A `UwfError` has them itself; this file has those of click's errors, system erro
 Describing an error never raises.
 """
 
+import contextlib
 import errno
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import click
 
+from uwf_git.cli.session.settings import wants_stderr_colour, write_stderr
 from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.model.problem import Problem
+from uwf_git.model.text import one_line, visible_line
 
 INTERNAL = 70
 INTERRUPTED = 130
@@ -120,3 +124,116 @@ def _of_bug(error: BaseException, environ: Mapping[str, str]) -> Failure:
         return Failure("internal", message, INTERNAL, hint, {"trace": trace_of(error)})
     hint = f"this is a bug; please report it with what is in {log}"
     return Failure("internal", message, INTERNAL, hint, {"log": log})
+
+
+# Print a failure: lines for people, or one JSON object for programs.
+#
+# Printing never raises, whatever the facts hold, and nothing in them can move the cursor.
+
+_NO_VARIABLES: Mapping[str, str] = {}
+
+# The last lines of an agent's output or of a trace say most.
+_MOST_LINES = 20
+
+
+def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
+    """Write *failure* to standard error, where *environ* allows it in colour."""
+    if as_json:
+        write_stderr(_as_json(failure))
+        return
+    write_stderr(_as_text(failure, has_colour=wants_stderr_colour(environ)))
+
+
+def _as_json(failure: Failure) -> str:
+    from uwf_git.cli.output.screen import render_json  # noqa: PLC0415 (text needs no json)
+
+    told = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+    facts = {name: _fact(fact) for name, fact in failure.facts.items() if name not in told}
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
+        return render_json({"error": told | facts}, ascii_only=True, default=str)
+    # A fact that JSON cannot hold must not hide the error.
+    return render_json({"error": told}, ascii_only=True)
+
+
+def _fact(fact: Any) -> Any:
+    """Return problems as objects: JSON would write these tuples as arrays."""
+    if not isinstance(fact, list | tuple):
+        return fact
+    return [each.as_document() if isinstance(each, Problem) else each for each in fact]
+
+
+def _as_text(failure: Failure, *, has_colour: bool) -> str:
+    title, *more = failure.lines or [failure.message]
+    red, dim, end = ("\x1b[31m", "\x1b[2m", "\x1b[0m") if has_colour else ("", "", "")
+    lines = [f"{red}error:{end} {one_line(title)}", *(f"  {one_line(line)}" for line in more)]
+    for name, fact in failure.facts.items():
+        if name == "problems" and isinstance(fact, list | tuple):
+            lines += _problem_lines(_fact(fact), failure.message)
+        elif isinstance(fact, str) and "\n" in fact.strip():
+            last = fact.strip("\n").split("\n")[-_MOST_LINES:]
+            lines += [f"  {visible_line(line)}" for line in last]
+    if failure.hint:
+        lines.append(f"{dim}hint: {one_line(failure.hint)}{end}")
+    return "\n".join(lines) + "\n"
+
+
+def _problem_lines(problems: list[Any], message: str) -> Iterator[str]:
+    for problem in problems:
+        if not isinstance(problem, Mapping):
+            yield f"  {one_line(str(problem))}"
+            continue
+        what = str(problem.get("message"))
+        if len(problems) == 1 and what in message:
+            return
+        line = problem.get("line")
+        where = f"line {line}" if line is not None else ""
+        if file := problem.get("file"):
+            where = f"{file}:{line}" if line is not None else str(file)
+        places = [where, str(problem.get("path") or ""), what]
+        yield "  " + ": ".join(one_line(place) for place in places if place)
+
+
+# Words that people type for a command of another name: of other tools, and of older programs.
+
+_UNSET = ("git --git-dir=STORE config --unset uwf.NAME",)
+_STOP = ("uwf thread pause --now", "uwf thread kill")
+
+_MEANT: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "uwf": {
+        "add": ("uwf workflow put",),
+        "cancel": ("uwf thread kill",),
+        "exec": ("uwf thread step",),
+        "list": ("uwf thread list", "uwf workflow list"),
+        "ls": ("uwf thread list", "uwf workflow list"),
+        "remove": ("uwf workflow remove", "uwf thread rm"),
+        "show": ("uwf thread show", "uwf workflow show"),
+        "status": ("uwf thread show", "uwf ps"),
+        "stop": _STOP,
+        "threads": ("uwf thread list",),
+        "workflows": ("uwf workflow list",),
+    },
+    "uwf thread": {
+        "cancel": ("uwf thread kill",),
+        "exec": ("uwf thread step",),
+        "ls": ("uwf thread list",),
+        "remove": ("uwf thread rm",),
+        "status": ("uwf thread show",),
+        "stop": _STOP,
+    },
+    "uwf workflow": {
+        "add": ("uwf workflow put",),
+        "ls": ("uwf workflow list",),
+        "rm": ("uwf workflow remove",),
+    },
+    "uwf config": {"ls": ("uwf config list",), **dict.fromkeys(("remove", "rm", "unset"), _UNSET)},
+}
+
+# Ids of threads are ULIDs, and begin with the time: with 0 for centuries. One may be shortened.
+_THREAD_ID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{1,25}", re.IGNORECASE)
+
+
+def find_meant(group: str, given: str) -> Sequence[str]:
+    """Return the whole commands that *given* may mean in *group*, such as ``uwf thread``."""
+    if group == "uwf thread" and _THREAD_ID.fullmatch(given):
+        return (f"uwf thread show {given}",)
+    return _MEANT.get(group, {}).get(given.lower(), ())

@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Callable, Mapping
 
-from uwf_git.cli.session.streams import ReaderGone, hold_standard_streams
+from uwf_git.cli.session.settings import ReaderGone, hold_standard_streams
 
 READER_GONE = 141
 """What a shell shows when a broken pipe ended a program: 128 + SIGPIPE, as for git."""
@@ -26,8 +26,7 @@ def run_guarded(
         return READER_GONE
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 (this is the boundary)
         # They import click, which not every program here has loaded.
-        from uwf_git.cli.app.failure import describe_failure  # noqa: PLC0415 (see above)
-        from uwf_git.cli.app.report import tell  # noqa: PLC0415 (see above)
+        from uwf_git.cli.app.failure import describe_failure, tell  # noqa: PLC0415 (see above)
 
         failure = describe_failure(error, environ)
         tell(failure, as_json=as_json(), environ=environ)

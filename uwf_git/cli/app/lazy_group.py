@@ -4,25 +4,328 @@ Help, completion and the refusal of a name import no command, since each step of
 process of its own; a test checks each summary against the command's own help.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
-from uwf_git.cli.app.help_page import (
-    write_all_exits,
-    write_brief_ending,
-    write_examples,
-    write_options,
+from uwf_git.cli.app.guard import run_guarded
+from uwf_git.cli.session.settings import (
+    FORMAT_VARIABLE,
+    FORMATS,
+    Format,
+    Session,
+    read_session,
+    write_stdout,
 )
-from uwf_git.cli.app.options import shared_options
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stdout
 from uwf_git.errors import BadUsage
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from uwf_git.store.store import Store
+
+# The parts of help pages: options, examples, and the meaning of the exit statuses.
+#
+# Promise to scripts: new statuses may come, and an unknown one means failure. `errors.py` has the
+# number of each kind of error.
+
+EXIT_STATUS: Mapping[int, str] = {
+    0: "done",
+    1: "refused: the state does not allow it, or there is no such thing",
+    2: "wrong usage of the command",
+    3: "the agent failed, timed out, or broke its schema",
+    4: "busy, or another process was faster: it is safe to try again",
+    5: "the store is damaged",
+    70: "a bug in this program: the hint names the crash log",
+    130: "interrupted",
+    141: "the reader of the output left early",
+}
+
+_IN_BRIEF: Mapping[int, str] = {
+    0: "done",
+    1: "refused",
+    2: "wrong usage",
+    5: "damaged",
+    70: "bug",
+    130: "interrupted",
+}
+
+
+def write_options(
+    formatter: click.HelpFormatter, ctx: click.Context, params: Sequence[click.Parameter]
+) -> None:
+    """Write the options of *params* with their help, the limits of a thread as one group."""
+    from uwf_git.model.limits import LIMITS  # noqa: PLC0415 (only help needs it)
+
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for param in params:
+        # Newer versions of click have help of arguments too.
+        record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+        if record is not None:
+            groups.setdefault("Limits" if param.name in LIMITS else "Options", []).append(record)
+    for title, records in groups.items():
+        with formatter.section(title):
+            formatter.write_dl(records)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    """Write the examples, one command line each."""
+    if examples:
+        with formatter.section("EXAMPLE" if len(examples) == 1 else "EXAMPLES"):
+            indent = " " * formatter.current_indent
+            for example in examples:
+                formatter.write(f"{indent}{example}\n")
+
+
+def write_all_exits(formatter: click.HelpFormatter) -> None:
+    """Write what each exit status means."""
+    with formatter.section("EXIT STATUS"):
+        formatter.write_dl([(str(status), meaning) for status, meaning in EXIT_STATUS.items()])
+
+
+def write_brief_ending(
+    formatter: click.HelpFormatter,
+    ctx: click.Context,
+    shared: Sequence[click.Option],
+    exits: Mapping[int, str],
+) -> None:
+    """Write the exit statuses and the *shared* options, which the page of the program explains.
+
+    *exits* says in a verb's own words what a status means.
+    """
+    with formatter.section("EXIT STATUS"):
+        if exits:
+            formatter.write_dl([(str(status), meaning) for status, meaning in exits.items()])
+        brief = (f"{each} {word}" for each, word in _IN_BRIEF.items() if each not in exits)
+        formatter.write_text(" · ".join(brief))
+    names = [_spell(option, ctx) for option in shared]
+    with formatter.section(f"SHARED OPTIONS (`{ctx.find_root().info_name} --help` explains them)"):
+        formatter.write_text(" · ".join(names))
+
+
+def _spell(option: click.Option, ctx: click.Context) -> str:
+    value = "" if option.is_flag else f" {option.make_metavar(ctx).strip('[]')}"
+    return ", ".join(option.opts) + value
+
+
+# The options that every command takes, before or after its name.
+#
+# `uwf --format text thread list` and `uwf thread list --format text` are the same; the last one
+# counts. The values go into the session, not into a command's arguments.
+
+
+def shared_options() -> list[click.Option]:
+    """Create the options that groups and verbs share; click wants new ones for each command."""
+    return [
+        click.Option(
+            ["--repo", "shared_repo"],
+            metavar="PATH",
+            help="The store: a git directory.  [default: $UWF_REPO, else the nearest, else "
+            "~/.uwf/store.git]",
+            callback=_name_repo,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--format", "shared_format"],
+            type=click.Choice(FORMATS),
+            help="The format of the result.  [default: $UWF_FORMAT; else text at a terminal, or "
+            "as uwf.format says there; else, and for agents, json]",
+            callback=_choose_format,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--utc", "shared_utc"],
+            is_flag=True,
+            help="Show times in UTC, as in JSON, and not as this machine has them.",
+            callback=_choose_utc,
+            expose_value=False,
+        ),
+        click.Option(
+            ["--debug", "shared_debug"],
+            is_flag=True,
+            help="Log to standard error, one JSON object per line.  [default: "
+            "$UWF_DEBUG: 1, or a file to append to]",
+            callback=_log_debug,
+            expose_value=False,
+        ),
+        # Click's own --help would bypass `streams`.
+        click.Option(
+            ["-h", "--help", "shared_help"],
+            is_flag=True,
+            is_eager=True,
+            callback=_print_help,
+            expose_value=False,
+            help="Show this message and exit.",
+        ),
+    ]
+
+
+def is_shared(param: click.Parameter) -> bool:
+    """Return whether *param* is one of the shared options."""
+    return (param.name or "").startswith("shared_")
+
+
+def version_option() -> click.Option:
+    """Create the `--version` option of a program."""
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Print the version and exit.",
+    )
+
+
+def explicit_format(words: Iterable[str]) -> Format | None:
+    """Return the format that a command line requests, None if none.
+
+    Errors need it before click has parsed the command line, and when it cannot.
+    """
+    chosen: Format | None = None
+    rest = takewhile(lambda word: word != "--", words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name == "--format":
+            asked = value if equals else next(rest, "")
+            if asked in FORMATS:
+                chosen = asked
+    return chosen
+
+
+def _name_repo(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value == "":
+        raise click.BadParameter("it needs a path", ctx=ctx, param=param)
+    if value is not None and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(repo=value)
+
+
+def _choose_format(ctx: click.Context, param: click.Parameter, value: Format | None) -> None:
+    del param  # click passes it to every callback
+    if value is not None and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(output_format=value, may_configure_format=False)
+
+
+def _choose_utc(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if value and isinstance(ctx.obj, Session):
+        ctx.obj = ctx.obj._replace(is_utc=True)
+
+
+def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    """Switch the debug log on, also for the processes of this session."""
+    del param  # click passes it to every callback
+    session = ctx.obj
+    if ctx.resilient_parsing or not isinstance(session, Session):
+        return
+    # The environment counts once, at the program's own options; a flag wherever it stands.
+    if value or (ctx.parent is None and session.environ.get("UWF_DEBUG")):
+        from uwf_git.commands.admin.upkeep import switch_on_debug_log  # noqa: PLC0415 (10 ms, and few ask for it)
+        from uwf_git.debug_log import switch_off  # noqa: PLC0415 (see above)
+
+        environ = switch_on_debug_log(session.environ, cwd=session.cwd, is_asked=value)
+        ctx.obj = session._replace(environ=environ)
+        # A program that embeds this one runs other commands afterwards.
+        ctx.find_root().call_on_close(switch_off)
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if not value or ctx.resilient_parsing:
+        return
+    from uwf_git.cli.session.installed_version import (  # noqa: PLC0415 (importlib.metadata: 30 ms)
+        installed_version,
+    )
+
+    write_stdout(f"{ctx.command_path} {installed_version()}\n")
+    ctx.exit()
+
+
+def _print_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
+    del param  # click passes it to every callback
+    if value and not ctx.resilient_parsing:
+        write_stdout(ctx.get_help() + "\n")
+        ctx.exit()
+
+
+# The boundary: run the command that a program's words name, then what follows a command.
+#
+# `run` returns an exit status and never raises.
+
+
+def run(
+    group: click.Group,
+    words: Sequence[str],
+    *,
+    prog: str,
+    environ: Mapping[str, str],
+    session: Session | None = None,
+) -> int:
+    """Run the command that *words* name, and return the exit status of the process.
+
+    *session* replaces the one read from *environ*: tests bring their own clock and ids.
+    """
+    opened: list[Store] = []
+
+    def invoke() -> int:
+        given = (session or read_session(environ))._replace(opened=opened, held=held)
+        return _invoke(group, words, prog=prog, session=given)
+
+    def as_json() -> bool:
+        return (explicit_format(words) or environ.get(FORMAT_VARIABLE)) == "json"
+
+    with ExitStack() as held:
+        status = run_guarded(invoke, environ=environ, as_json=as_json)
+    if opened:
+        # Also after a failure: an attempt is a transition. Nothing here changes the exit status.
+        run_guarded(lambda: _follow_up(opened, environ), environ=environ, as_json=as_json)
+    return status
+
+
+def _follow_up(opened: "list[Store]", environ: Mapping[str, str]) -> int:
+    from uwf_git.cli.app.follow_up import follow_up_noted  # noqa: PLC0415 (not for `--help`)
+
+    # Ctrl-C ends the listener; the command is done.
+    with suppress(KeyboardInterrupt):
+        for store in opened:
+            follow_up_noted(store, environ)
+    return 0
+
+
+def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Session) -> int:
+    variable = f"_{prog.replace('-', '_').upper()}_COMPLETE"
+    if question := session.environ.get(variable):
+        return _complete(group, session, prog=prog, asked=(variable, question))
+    try:
+        with group.make_context(prog, list(words), obj=session) as context:
+            group.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[str, str]) -> int:
+    """Answer the shell's completion request; any failure is silent, since the user is typing."""
+    from click.shell_completion import (  # noqa: PLC0415 (only the shell's question needs it)
+        get_completion_class,
+    )
+
+    variable, question = asked
+    shell, _, what = question.partition("_")
+    made = get_completion_class(shell)
+    if made is None or what != "complete":
+        return 1
+    try:
+        answer = made(group, {"obj": session}, prog, variable).complete()
+    except Exception:  # noqa: BLE001 (see the docstring)
+        return 1
+    write_stdout(answer + "\n")
+    return 0
+
 
 _NO_SECTIONS: Mapping[str, Sequence[str]] = {}
 
@@ -173,7 +476,7 @@ class LazyGroup(click.Group):
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
         from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
 
-        from uwf_git.cli.app.spellings import find_meant  # noqa: PLC0415 (as above)
+        from uwf_git.cli.app.failure import find_meant  # noqa: PLC0415 (as above)
 
         names = [name for name, _entry in self._shown()]
         near = get_close_matches(given.lower(), names, n=3, cutoff=0.6)

@@ -1,15 +1,144 @@
 """Verbs: each takes the shared options, gets the session first, and ends its help alike."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from uwf_git.cli.app.complete_names import complete_names
-from uwf_git.cli.app.help_page import write_brief_ending, write_examples, write_options
-from uwf_git.cli.app.options import is_shared, shared_options
+from uwf_git.cli.app.lazy_group import (
+    is_shared,
+    shared_options,
+    write_brief_ending,
+    write_examples,
+    write_options,
+)
 from uwf_git.cli.session.settings import Session
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from uwf_git.commands.inspect.list import Candidate
+
+# Completion of the names that only the store knows: threads, workflows, roles, remotes.
+#
+# The name of a parameter says what it takes, so no verb has to. click calls this while a person
+# types; the boundary drops every failure.
+
+_LONGEST_MEANING = 72
+
+_ENDED = frozenset({"completed", "killed"})
+
+# Which threads a verb can do something with; the others take the active ones.
+_STATUSES = {
+    "answer": frozenset({"waiting"}),
+    "resume": frozenset({"paused"}),
+    "retry": frozenset({"failed"}),
+    "rm": _ENDED,
+}
+_LOOKING = frozenset(
+    {
+        "context",
+        "diff",
+        "events",
+        "files",
+        "fork",
+        "graph",
+        "logs",
+        "push",
+        "read",
+        "report",
+        "restore",
+        "show",
+        "take",
+        "verify",
+        "wait",
+    }
+)
+
+
+def complete_names(parameters: Iterable[click.Parameter]) -> None:
+    """Let the parameters that take such a name complete it."""
+    for parameter in parameters:
+        complete = _BY_NAME.get(parameter.name or "")
+        if complete is not None:
+            # click's own way is an argument of each decorator.
+            parameter.shell_complete = complete  # type: ignore[method-assign,assignment]  # see above
+
+
+def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
+
+    return [CompletionItem(each.word, help=_meaning(each.meaning)) for each in candidates]
+
+
+def _meaning(text: str) -> str:
+    """Return one short line: it may be an agent's, and goes to a terminal."""
+    seen = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST_MEANING])
+    line = " ".join(seen.split())
+    return line if len(line) <= _LONGEST_MEANING else line[: _LONGEST_MEANING - 1] + "…"
+
+
+def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    from uwf_git.commands.inspect.list import offer_threads  # noqa: PLC0415 (the store: 60 ms)
+
+    verb = ctx.info_name or ""
+    return _items(
+        offer_threads(
+            ctx.obj.open_store(),
+            incomplete,
+            statuses=_STATUSES.get(verb, frozenset()),
+            archived=verb in _LOOKING,
+        )
+    )
+
+
+def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    from uwf_git.commands.inspect.list import offer_workflows  # noqa: PLC0415 (see above)
+
+    session = ctx.obj
+    found = _items(offer_workflows(session.open_store(create=True), incomplete, cwd=session.cwd))
+    # A workflow may be a file too.
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
+
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+def _roles(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    from uwf_git.commands.inspect.list import offer_roles  # noqa: PLC0415 (see above)
+
+    chosen: dict[str, Any] = {name: ctx.params.get(name) for name in ("thread", "workflow")}
+    if any(each.name == "thread" for each in ctx.command.params):
+        # An option whose value is still to be typed keeps click from reading the arguments.
+        chosen["thread"] = chosen["thread"] or next(iter(ctx.args), None)
+    session = ctx.obj
+    return _items(offer_roles(session.open_store(), incomplete, cwd=session.cwd, **chosen))
+
+
+def _remotes(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    from uwf_git.commands.inspect.list import offer_remotes  # noqa: PLC0415 (see above)
+
+    return _items(offer_remotes(ctx.obj.open_store(), incomplete))
+
+
+def _names(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    group = ctx.parent.info_name if ctx.parent is not None else None
+    if group == "workflow":
+        return [each for each in _workflows(ctx, incomplete) if each.type == "plain"]
+    return _remotes(ctx, incomplete) if (group, ctx.info_name) == ("remote", "remove") else []
+
+
+_BY_NAME: "dict[str, Callable[[click.Context, str], list[CompletionItem]]]" = {
+    "thread": _threads,
+    "threads": _threads,
+    "a": _threads,
+    "b": _threads,
+    "workflow": _workflows,
+    "role": _roles,
+    "remote": _remotes,
+    "name": _names,
+}
+
 
 NO_EXITS: Mapping[int, str] = {}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from uwf_git.cli.output.table import display_width
 from uwf_git.cli.session.caller import sigterm_as_interrupt
-from uwf_git.cli.session.streams import (
+from uwf_git.cli.session.settings import (
     OutputFailed,
     ReaderGone,
     TerminalSize,

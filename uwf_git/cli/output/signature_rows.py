@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from uwf_git.cli.output.render import note
+from uwf_git.cli.output.screen import note
 from uwf_git.cli.output.table import render_text
-from uwf_git.commands.verify.signatures import SignedCommit
+from uwf_git.commands.verify.history import SignedCommit
 
 _ABBREVIATED = 12
 _MOST_NOTES = 10

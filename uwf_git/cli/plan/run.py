@@ -11,21 +11,20 @@ import click
 
 from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.plan.directory import directory_option, find_directory, open_project
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.installed_version import installed_version
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stderr
+from uwf_git.cli.session.settings import Session, write_stderr
 from uwf_git.cli.thread.run import DriveOptions, Driving, drive_shown
 from uwf_git.cli.thread.start import begin_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import patch_thread, resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, resume_thread, retry_thread
 from uwf_git.commands.drive.background import DriverRequest, start_driver
 from uwf_git.commands.lifecycle.start import StartRequest
-from uwf_git.commands.plan.plans import (
+from uwf_git.commands.plan import (
     WORKFLOW,
+    StopWatch,
     Views,
     find_plan_thread,
     find_where,
@@ -34,9 +33,8 @@ from uwf_git.commands.plan.plans import (
     read_plan_status,
     require_no_driver,
 )
-from uwf_git.commands.plan.stop_watch import StopWatch
-from uwf_git.commands.step.step_thread import TurnInterrupted
-from uwf_git.commands.turn.known_agents import name_agent
+from uwf_git.commands.step.record_turn import TurnInterrupted
+from uwf_git.commands.turn.bind_roles import name_agent
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import AgentFailed, BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG

@@ -1,20 +1,25 @@
 """`uwf thread amend`."""
 
+import os
 from typing import Any
 
 import click
 
-from uwf_git.cli.app.agent_options import agents_option, limit_options
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.follow_up import note_next
+from uwf_git.cli.app.parameters import INPUT, Input, agents_option, limit_options, text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.session.caller import caller_of, terminal_caller
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import note_next
 from uwf_git.cli.thread.start import note_left
-from uwf_git.cli.thread.steer import reason_option
-from uwf_git.cli.workflow.argument import name_workflow
-from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread
+from uwf_git.cli.thread.steer import emit_steered, hint_option, reason_option
+from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
+from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings, render_unwarned
+from uwf_git.cli.workflow.show import name_workflow
+from uwf_git.commands.control.append import AppendRequest, append_to_thread
+from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.workflow.build import in_file
+from uwf_git.errors import BadUsage
 
 
 @verb(
@@ -93,3 +98,102 @@ def note_amended(amended: Amended) -> None:
             f"note: no agent is bound to {', '.join(amended.unbound)}; give one with "
             f"`uwf thread amend {amended.thread} --agent ROLE=CMD`"
         )
+
+
+# `uwf thread append`.
+
+
+@verb(
+    "uwf thread append 01J7K9M2 doc-writer.yaml -m 'the API changed, so the docs must'",
+    "uwf thread append 01J7K9M2 tests.yaml --to quality-checks",
+    exits={
+        1: "the file is not valid (each problem has its line), or the thread is not active",
+        4: "a step is running",
+    },
+)
+@click.argument("thread")
+@click.argument("file", type=INPUT)
+@click.option("--to", metavar="ID", help="The container at whose end they go, by its id or name.")
+@reason_option
+def append_command(
+    session: Session, thread: str, file: Input, to: str | None, message: str
+) -> None:
+    """Add roles and transitions, or nodes, to one thread.
+
+    FILE is YAML as in a workflow: `roles`, `moderator` (or `graph`) and `agentOverrides`, as
+    needed. From a position that the file names, its transitions are tried before the workflow's;
+    one without a condition always holds, so it replaces them. A role of the same name is replaced.
+    `!include` works as in a workflow file.
+
+    To a workflow of containers FILE adds nodes: a list of them, or `nodes`, `roles` and
+    `agentOverrides`. They run after the root, or at the end of the container of --to, unless the
+    thread has left that one for good.
+
+    The result must be valid as a whole. It is a workflow of its own, kept in the thread: the
+    registered one stays as it is.
+    """
+    reason = text_argument(message, "the message")
+    store = session.open_store()
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    request = AppendRequest(thread, source, path, reason, to, session.agent)
+    amended = append_to_thread(store, caller_of(session), request)
+    warnings = in_file(amended.warnings, file.name)
+    note_warnings(warnings)
+    note_amended(amended)
+    rows = [each.as_document() for each in warnings]
+    emit(session, {**amended_document(amended), "warnings": rows}, text=render_unwarned)
+    note_next(session, store, amended.thread)
+
+
+# `uwf thread poke`.
+
+
+@verb(
+    "uwf thread poke 01J7K9M2 -m 'the review overlooked the tests'",
+    "uwf thread poke 01J7K9M2 --agent 'uwf-claude --model opus'",
+    exits={
+        1: "there is no step to redo, or its agent may not run here",
+        3: "the agent failed; the old step is undone all the same",
+        4: "another process works on the thread",
+    },
+)
+@click.argument("thread")
+@hint_option
+@step_options
+@click.option("--no-step", is_flag=True, help="Only undo the step.")
+@click.option("--files", is_flag=True, help="Restore the files as they were before it, too.")
+def poke_command(
+    session: Session,
+    thread: str,
+    *,
+    message: str,
+    stepping: Stepping,
+    no_step: bool,
+    files: bool,
+) -> None:
+    """Redo the newest step of a thread.
+
+    The step is undone, so that the thread continues from where it was before, its state as well.
+    The old answer stays in the history, and its cost in the usage; files on disk are restored only
+    with --files. What branches did is not undone: `uwf thread fork` begins a thread before they
+    split.
+    """
+    hint = text_argument(message, "the message")
+    if no_step and stepping != NOT_GIVEN:
+        raise BadUsage(
+            "--agent, --workdir and --trust are for the step, and --no-step takes none",
+            code="no-step-to-take",
+            hint="leave out --no-step, or give them to `uwf thread step`",
+        )
+    store, caller = session.open_store(), terminal_caller(session)
+    if files:
+        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (start-up time)
+
+        undo = restore_files(store, caller, thread, None, is_before=True).before
+        note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
+    poked = poke_thread(store, caller, thread, hint=hint, agents=stepping.agents)
+    if no_step:
+        emit_steered(session, store, poked)
+    else:
+        take_step(session, store, poked.thread, stepping)

@@ -8,11 +8,9 @@ import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import paged
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.screen import Style, screen_of
+from uwf_git.cli.output.screen import Style, emit, note, screen_of
 from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stdout
+from uwf_git.cli.session.settings import Session, write_stdout
 from uwf_git.commands.control.files import (
     FilesAt,
     find_files,
@@ -23,7 +21,7 @@ from uwf_git.commands.control.files import (
     view_files,
 )
 from uwf_git.errors import BadUsage
-from uwf_git.model.event_words import describe_files
+from uwf_git.model.event_folds import describe_files
 from uwf_git.model.text import visible_block, visible_line
 
 _STYLES: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}

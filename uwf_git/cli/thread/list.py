@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.screen import Painted, screen_of
+from uwf_git.cli.output.screen import MOMENT, Painted, emit, note, screen_of
 from uwf_git.cli.output.table import (
     Cell,
     Column,
@@ -17,7 +16,6 @@ from uwf_git.cli.output.table import (
     render_columns,
     wide_option,
 )
-from uwf_git.cli.output.times import MOMENT
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import (
@@ -31,7 +29,7 @@ from uwf_git.commands.inspect.list import (
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
-from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.history import read_short_ids
 
 _DEFAULT_LIMIT = 50
 _MOST_COUNTED = 100

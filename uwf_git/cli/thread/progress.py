@@ -11,27 +11,24 @@ from uwf_git.agents.command_line import agent_name
 from uwf_git.cli.app.follow_up import follow_up_noted
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
 from uwf_git.cli.output.live import LiveLines
-from uwf_git.cli.output.render import note
-from uwf_git.cli.output.screen import Screen
-from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.output.screen import Screen, describe_usage, note, tell_local
 from uwf_git.cli.output.step_lines import StepLines
 from uwf_git.cli.output.table import shorten
-from uwf_git.cli.output.times import tell_local
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import (
+from uwf_git.cli.session.settings import (
+    Session,
     stderr_columns,
     stderr_is_utf8,
     wants_stderr_colour,
     write_stderr,
 )
 from uwf_git.commands.agent_run.activity import RUNNING
-from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.step_dir import ReportedUsage
+from uwf_git.commands.agent_run.run_checks import Secrets
+from uwf_git.commands.agent_run.runs import ReportedUsage
 from uwf_git.commands.drive.drive_thread import Watcher
 from uwf_git.commands.inspect.logs import LastLine
 from uwf_git.commands.split.family import name_branch
-from uwf_git.commands.step.step_thread import TurnFailed
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import render_duration, render_time, visible_line

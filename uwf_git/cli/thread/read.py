@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import click
 
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import paged
-from uwf_git.cli.output.screen import Screen, screen_of
+from uwf_git.cli.output.screen import Painted, Screen, Style, emit, render_json, screen_of
 from uwf_git.cli.output.table import Count
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
-from uwf_git.commands.inspect.read import render_thread
+from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
+from uwf_git.commands.inspect.read import diff_threads, render_thread
+from uwf_git.model.event_folds import count_attempts, count_steps
 from uwf_git.model.text import visible_block
 
 _AT_ONCE = 64 * 1024
@@ -60,3 +61,138 @@ def _write(pieces: Iterator[str]) -> None:
             write_stdout(waiting)
             waiting = ""
     write_stdout(waiting)
+
+
+# `uwf thread diff`.
+
+_LONGEST_LINE = 200
+_MOST_LINES = 40
+_INDENT = "   "
+_STYLES: dict[str, Style] = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
+_MARKS = {"a": "-", "b": "+", "added": "+", "removed": "-", "changed": "~"}
+
+
+@verb(
+    "uwf thread diff 01J7K9M2 01J7KB4Q --format text",
+    "uwf thread diff 01J7K9M2 01J7KB4Q | jq '.steps[].meta'",
+    exits={1: "there is no such thread"},
+)
+@click.argument("a")
+@click.argument("b")
+def diff_command(session: Session, a: str, b: str) -> None:
+    """Compare two threads from their common step on.
+
+    A fork and its origin, two forks of one thread, or any two threads: those that share no step are
+    compared from their starts. Steps of the same role are compared side by side: what was added,
+    removed or changed in their meta, and a unified diff of their text. As text, long diffs are cut;
+    the JSON document has them whole.
+    """
+    store = session.open_store()
+    document = diff_threads(store, a, b)
+    with paged(session, store) as reader:
+        screen = screen_of(reader)
+        emit(reader, document, text=lambda document: _coloured(_text(document), screen))
+
+
+def _coloured(text: str, screen: Screen) -> Painted:
+    lines = visible_block(text).split("\n")
+    return Painted("\n".join(screen.paint(line, _find_style(line)) for line in lines))
+
+
+def _find_style(line: str) -> Style | None:
+    mark = line.removeprefix(_INDENT)[:1]
+    return _STYLES.get(mark) if line.startswith(_INDENT) else None
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [_thread(name, document[name]) for name in ("a", "b")]
+    lines += [_common(document), ""]
+    if document["prompt"]:
+        lines += ["prompt", *_diff(document["prompt"]), ""]
+    for step in document["steps"]:
+        lines += [*_step(step), ""]
+    if document["state"]:
+        lines += ["state", *map(_change, document["state"]), ""]
+    return "\n".join(lines[:-1])
+
+
+def _thread(name: str, thread: dict[str, Any]) -> str:
+    facts = (
+        thread["thread"],
+        thread["workflowName"],
+        thread["status"],
+        count_steps(thread["depth"]),
+    )
+    return f"{name}  {'  '.join(facts)}"
+
+
+def _common(document: dict[str, Any]) -> str:
+    common = document["common"]
+    if common is None:
+        return "they share no step, and are compared from their starts"
+    if document["a"]["commit"] == document["b"]["commit"]:
+        return "nothing differs"
+    where = "their start"
+    if common["depth"]:
+        where = f"step {common['depth']}, {common['role']} {common['hash']}"
+    after = "" if document["steps"] else "; no step differs"
+    if common["commit"] is None:
+        return f"alike up to {where}, but not one history{after}"
+    commit = f"commit {common['commit'][:10]} of {common['thread']}"
+    return f"one history up to {where} ({commit}){after}"
+
+
+def _step(step: dict[str, Any]) -> Iterator[str]:
+    if step["in"] != "both":
+        side = step["in"]
+        failed = step[side]["failedAttempts"]
+        after = f", after {count_attempts(failed)}" if failed else ""
+        yield f"{side} {step[side]['number']}. {step['role']}: only in {side}{after}"
+        fields = step[side]["meta"]
+        fields = fields.items() if isinstance(fields, dict) else [("meta", fields)]
+        yield from (f"{_INDENT}{_MARKS[side]} {name}: {_value(each)}" for name, each in fields)
+        text = step[side]["content"].rstrip("\n")
+        yield from _bounded(f"{_MARKS[side]}{line}" for line in text.split("\n") if text)
+        return
+    numbers = (step["a"]["number"], step["b"]["number"])
+    number = f"{numbers[0]}." if numbers[0] == numbers[1] else f"a {numbers[0]}., b {numbers[1]}."
+    same = "" if step["meta"] or step["content"] else ": the same"
+    yield f"{number} {step['role']}{same}"
+    agents = (step["a"]["agent"], step["b"]["agent"])
+    if agents[0] != agents[1]:
+        yield f"{_INDENT}~ agent: {_cut(agents[0])} → {_cut(agents[1])}"
+    failed = [step[side]["failedAttempts"] for side in ("a", "b")]
+    if failed[0] != failed[1]:
+        yield f"{_INDENT}~ failed attempts: {failed[0]} → {failed[1]}"
+    yield from map(_change, step["meta"])
+    if step["content"]:
+        yield from _diff(step["content"])
+
+
+def _change(change: dict[str, Any]) -> str:
+    told = " → ".join(_value(change[side]) for side in ("before", "after") if side in change)
+    return f"{_INDENT}{_MARKS[change['kind']]} {change['path'] or 'meta'}: {told}"
+
+
+def _diff(diff: str) -> Iterator[str]:
+    # The header above names both sides, so the two `---` and `+++` lines are left out.
+    return _bounded(iter(diff.removesuffix("\n").split("\n")[2:]))
+
+
+def _bounded(lines: Iterator[str]) -> Iterator[str]:
+    left = 0
+    for count, line in enumerate(lines):
+        if count < _MOST_LINES:
+            yield _INDENT + _cut(line)
+        else:
+            left += 1
+    if left:
+        yield f"{_INDENT}… {left} more {'line' if left == 1 else 'lines'} (--format json has all)"
+
+
+def _value(value: Any) -> str:
+    return _cut(render_json(value).removesuffix("\n"))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"

@@ -1,14 +1,14 @@
 """`uwf thread report`."""
 
 import os
+from typing import Any
 
 import click
 
-from uwf_git.cli.app.picture import write_file
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import stdout_is_utf8, write_stdout
-from uwf_git.commands.inspect.thread_report import report_of_damage, view_report
+from uwf_git.cli.output.paging import picture_options, print_picture, write_file
+from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
+from uwf_git.commands.inspect.graph import picture_thread, report_of_damage, view_report
 from uwf_git.web.report import render_report
 
 
@@ -43,3 +43,22 @@ def command(session: Session, thread: str, output: str | None) -> None:
         write_stdout(page if is_utf8 else page.encode("ascii", "xmlcharrefreplace").decode())
     if report.document["problems"]:
         raise report_of_damage(report.document["thread"], report.document["problems"])
+
+
+# `uwf thread graph`.
+
+
+@verb(
+    "uwf thread graph 01J7K9M2",
+    "uwf thread graph 01J7K9M2 --as svg -o thread.svg",
+    exits={1: "there is no such thread, or FILE cannot be written"},
+)
+@click.argument("thread")
+@picture_options
+def graph_command(session: Session, thread: str, **how: Any) -> None:
+    """Draw the workflow of a thread, and where the thread is in it.
+
+    The picture says how often each role ran, whose turn it is, what failed, and who waits.
+    """
+    subject = picture_thread(session.open_store(), thread)
+    print_picture(session, subject, **how)

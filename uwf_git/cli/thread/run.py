@@ -9,34 +9,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.agent_options import agents_option
-from uwf_git.cli.app.follow_up import follow_up_noted
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop
+from uwf_git.cli.app.parameters import agents_option, text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.screen import Painted, screen_of
-from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of
 from uwf_git.cli.output.table import count_by_status
 from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import note_next, stop_after, tell_stop
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
+from uwf_git.commands.drive.background import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
-from uwf_git.commands.drive.wait import AtRest, WaitRequest, wait_for_threads
 from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.rules import CLAIM
+from uwf_git.commands.turn.limits import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.event_words import count_steps, first_line
+from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.names import ThreadId
 from uwf_git.model.text import render_duration, visible_line
 from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
-from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.history import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:

@@ -5,20 +5,17 @@ from typing import Any
 
 import click
 
+from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.json_text import render_json
-from uwf_git.cli.output.render import emit
-from uwf_git.cli.output.screen import Painted, Screen, screen_of
-from uwf_git.cli.output.spending import describe_usage
+from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import with_short_id
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.model.event_words import count_attempts, describe_files
+from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
-from uwf_git.store.threads.naming import read_short_ids
+from uwf_git.store.threads.history import read_short_ids
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.agent_options import agents_option, limit_options
+from uwf_git.cli.app.follow_up import note_next
 from uwf_git.cli.app.json_argument import not_json, read_json_argument
-from uwf_git.cli.app.parameters import no_prompt, prompt_options
+from uwf_git.cli.app.parameters import agents_option, limit_options, no_prompt, prompt_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import note_next
-from uwf_git.cli.workflow.argument import note_local
+from uwf_git.cli.workflow.show import note_local
 from uwf_git.commands.lifecycle.start import Started, StartRequest, start_thread
 from uwf_git.errors import Refused
 from uwf_git.store.store import Store

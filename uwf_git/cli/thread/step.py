@@ -6,18 +6,16 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.agent_options import agents_option
+from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop
+from uwf_git.cli.app.parameters import agents_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.render import emit, note
-from uwf_git.cli.output.screen import Painted
+from uwf_git.cli.output.screen import Painted, emit, note
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
-from uwf_git.cli.thread.next_line import describe_result, stop_after, tell_stop
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.split.family import name_branch
-from uwf_git.commands.step.branches import BranchStep, check_branches
-from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.step.step_thread import BranchStep, StepRequest, check_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.model.text import one_line

@@ -10,25 +10,29 @@ import click
 
 from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.render import emit, note
+from uwf_git.cli.output.paging import picture_options, print_picture
+from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session
-from uwf_git.cli.session.streams import write_stdout
-from uwf_git.commands.draft.draft import answer_as_validator
+from uwf_git.cli.session.settings import Session, write_stdout
+from uwf_git.cli.workflow.show import is_file, note_local
+from uwf_git.commands.draft import answer_as_validator
 from uwf_git.commands.workflow.build import (
     PutWorkflow,
     WorkflowValidation,
     in_file,
+    picture_source,
+    picture_workflow,
     put_workflow,
     validate_workflow,
 )
 from uwf_git.commands.workflow.find import find_used
+from uwf_git.engine.picture.plan import Subject
 from uwf_git.errors import Refused
-from uwf_git.model.definition.definition import FindUsed, UsedWorkflow
-from uwf_git.model.definition.findings import InvalidWorkflow
+from uwf_git.model.definition.definition import FindUsed, InvalidWorkflow, UsedWorkflow
 from uwf_git.model.problem import Problem
 from uwf_git.model.text import one_line
-from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml
+from uwf_git.model.yaml.include import BadYaml
+from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES
 from uwf_git.store.store import NotAStore
 
 MOST_BYTES = 64 * MAX_SOURCE_BYTES
@@ -191,3 +195,37 @@ def judge_command(session: Session, thread: str) -> None:
     meta, content = answer_as_validator(session.open_store(), session.cwd, thread)
     # An agent's answer is JSON, whatever format is configured.
     write_stdout(json.dumps({"meta": meta, "content": content}) + "\n")
+
+
+# `uwf workflow graph`.
+
+
+@verb(
+    "uwf workflow graph solve-issue",
+    "uwf workflow graph ./solve-issue.yaml --as svg -o solve-issue.svg",
+    exits={1: "there is no such workflow, its file is not valid, or FILE cannot be written"},
+)
+@click.argument("workflow")
+@picture_options
+def graph_command(session: Session, workflow: str, **how: Any) -> None:
+    """Draw a workflow.
+
+    WORKFLOW is a name, the hash of any version, or a file, which is not registered. Conditions are
+    numbered in the order in which they are asked. An svg has its own colours, light and dark;
+    mermaid is what GitHub and GitLab draw in Markdown.
+    """
+    print_picture(session, _find(session, workflow), **how)
+
+
+def _find(session: Session, workflow: str) -> Subject:
+    if not is_file(workflow):
+        store = session.open_store(create=True)
+        picture = picture_workflow(store, workflow, cwd=session.cwd)
+        found = picture.found
+        note_local(found.workflow.name, found.file, found.shadows)
+        return picture.subject
+    # Reading YAML costs 70 ms of start-up, which a name does not need.
+    file = Input(workflow)
+    source = file.read_bytes(limit_bytes=MOST_BYTES)
+    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    return picture_source(source, path=path, find_used=find_used_here(session))

@@ -5,12 +5,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uwf_git.errors import Refused
-from uwf_git.store.config_watch import own_change
-from uwf_git.store.discover import check_owner, default_path
 from uwf_git.store.git.config import GitConfig, add_config, read_config_file, set_config
 from uwf_git.store.git.hook_files import PINNED, check_hooks, install_hooks
-from uwf_git.store.git.shared_mode import NAME, share_folder, shared_umask
-from uwf_git.store.store import Store, create_store, find_git_dir, open_store
+from uwf_git.store.git.scopes import NAME, share_folder, shared_umask
+from uwf_git.store.store import (
+    Store,
+    check_owner,
+    create_store,
+    default_path,
+    find_git_dir,
+    open_store,
+    own_change,
+)
 
 # `uwf init`: make a git repository a store.
 #

@@ -16,9 +16,10 @@ from uwf_git.agents.request import Listener, OnOutput
 from uwf_git.commands.agent_run.play_agent import play_agent
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.step_thread import StepRequest, TurnFailed, step_thread
-from uwf_git.commands.turn.agent_words import PERSON
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import build_agent
+from uwf_git.commands.turn.next_move import PERSON
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import AgentFailed, Refused

@@ -7,17 +7,16 @@ import re
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.agent_words import CONFIG_NAME
+from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.workflow import describe_check, parse_role
 from uwf_git.store.git.config import normal_name
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import get_typed, read_snapshot
+from uwf_git.store.threads.history import find_workdir
+from uwf_git.store.threads.snapshot import get_role, get_typed, get_workflow, read_snapshot
 from uwf_git.store.trust import (
     Trusted,
     describe_command,

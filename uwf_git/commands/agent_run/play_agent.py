@@ -51,21 +51,19 @@ from uwf_git.agents.run_files import (
     read_run_state,
     stop_run,
 )
-from uwf_git.commands.agent_run.mask import (
+from uwf_git.commands.agent_run.run_checks import (
+    NotStarted,
     Secrets,
+    agent_environ,
+    find_timeout_s,
     mask_played,
     mask_run,
     masked_listener,
     read_secrets,
-    write_fingerprints,
-)
-from uwf_git.commands.agent_run.run_checks import (
-    NotStarted,
-    agent_environ,
-    find_timeout_s,
     require_programs,
     run_checks,
     turn_environment,
+    write_fingerprints,
 )
 from uwf_git.commands.agent_run.runs import (
     describe_turn,
@@ -73,24 +71,21 @@ from uwf_git.commands.agent_run.runs import (
     is_finished,
     is_run_of,
     read_found_state,
+    read_step_dir,
 )
-from uwf_git.commands.agent_run.step_dir import read_step_dir
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.check_meta import find_reply_problem
-from uwf_git.commands.turn.files import find_output_path
-from uwf_git.commands.turn.limits import tell_cut_short
-from uwf_git.commands.turn.rules import record_env
-from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.turn.limits import record_env, tell_cut_short
+from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed, Conflict
-from uwf_git.model.event_words import first_line
+from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
-from uwf_git.store.config_watch import watch_config
-from uwf_git.store.threads.definitions import get_schema
+from uwf_git.store.store import watch_config
 from uwf_git.store.threads.run_dir import RunDir
+from uwf_git.store.threads.snapshot import get_schema
 
 # The file in which an agent may leave its meta (``outputFile`` of its role).
 #

@@ -1,7 +1,7 @@
 """`uwf thread append`: add roles and transitions to the workflow of one running thread.
 
 The new Workflow node is checked as in a put, and lives in the thread alone. How the two are joined:
-model/definition/append.py. Source: seed 004, append.
+model/definition/source.py. Source: seed 004, append.
 """
 
 from collections.abc import Mapping
@@ -22,20 +22,19 @@ from uwf_git.commands.workflow.build import outside_of, read_appended, read_appe
 from uwf_git.commands.workflow.find import find_used, includes_beside
 from uwf_git.engine.flow_move import has_left
 from uwf_git.errors import Refused
-from uwf_git.model.definition.append import (
+from uwf_git.model.definition.roles import RolesFile
+from uwf_git.model.definition.source import (
     Addition,
     Target,
     append_addition,
     find_target,
     no_such_container,
 )
-from uwf_git.model.definition.roles import RolesFile
 from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow, describe_check, parse_graph, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.record import NewCommit
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.history import find_workdir
+from uwf_git.store.threads.snapshot import NewCommit, Snapshot
 from uwf_git.store.trust import trust_agents
 
 

@@ -9,17 +9,25 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.active_thread import WrongStatus, read_active
-from uwf_git.commands.turn.agent_words import settings_by_role
-from uwf_git.commands.turn.bind_roles import Bound, bind_roles, bind_typed, find_played, read_played
+from uwf_git.commands.turn.bind_roles import (
+    Bound,
+    bind_roles,
+    bind_typed,
+    check_next,
+    find_played,
+    read_played,
+)
+from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
+from uwf_git.commands.turn.next_move import settings_by_role
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.commands.workflow.find import FoundWorkflow, find_workflow
 from uwf_git.engine.flow_move import find_lost_place, find_renamed_place
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.event_folds import Cause
+from uwf_git.model.event_rules import STEPS
 from uwf_git.model.flow import Flow, Position
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
@@ -27,11 +35,16 @@ from uwf_git.model.problem import Problem
 from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_role
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.lock import lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing
-from uwf_git.store.threads.snapshot import Snapshot, get_typed
+from uwf_git.store.threads.history import find_workdir, walk_history
+from uwf_git.store.threads.run_dir import ThreadBusy, find_driver, lock_thread
+from uwf_git.store.threads.snapshot import (
+    NewCommit,
+    Snapshot,
+    get_role,
+    get_typed,
+    read_snapshot,
+    read_standing,
+)
 from uwf_git.store.trust import is_trusted, trust_agents
 
 # Change the rules of a thread: its workflow, agents or limits.
@@ -412,4 +425,80 @@ def _moved(
         agents=bound.agents,
         trusted=bound.typed,
         nodes=tuple(found.closure),
+    )
+
+
+# `uwf thread poke`: take the newest step back, so that its role takes it again.
+#
+# The old step stays in the history and its cost in the usage. State patches since the step are
+# taken back with it. Only one step can be taken back; to go further back, fork.
+
+_ANEW = "`uwf thread fork {thread} --at STEP` begins a thread before the split, which splits anew"
+_AGAIN = "`uwf thread step {thread}` takes it again"
+
+
+def poke_thread(
+    store: Store, caller: Caller, text: str, *, hint: str = "", agents: tuple[str, ...] = ()
+) -> ThreadResult:
+    """Take the newest step back; *hint* is for its role's next prompt, *agents* are ``--agent``."""
+
+    def build(snapshot: Snapshot) -> NewCommit:
+        thread = snapshot.record.thread
+        driver = find_driver(store, thread)
+        if driver is not None:
+            raise ThreadBusy(thread, driver)
+        new = _build_poke(store, caller, snapshot, hint)
+        workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
+        role = snapshot.get_head_node().payload["role"]
+        check_next(thread, workflow, agents, role=role)
+        return new
+
+    return steer_between_steps(store, caller, text, build)
+
+
+def _build_poke(store: Store, caller: Caller, snapshot: Snapshot, hint: str) -> NewCommit:
+    record = snapshot.record
+    if record.status == "paused":
+        raise WrongStatus(snapshot, "is paused", "`uwf thread resume {thread}` lets it go on")
+    if record.status == "split":
+        raise WrongStatus(snapshot, "has split: its branches take the steps", _ANEW)
+    if record.depth == 0:
+        raise WrongStatus(
+            snapshot, "has no step to take again", "`uwf thread step {thread}` takes the first"
+        )
+    before = _before_newest_step(store, snapshot)
+    new = build_signalled(
+        read_standing(snapshot),
+        Cause(back_to=read_standing(before)),
+        signal=build_signal("poke", timestamp=caller.now_ms(), reason=hint),
+        # The thread has this node already; record_next makes it head.json again.
+        nodes=(before.get_head_node(),),
+    )
+    workflow = parse_workflow(snapshot.get_node(record.workflow))
+    gone = new.present.find_gone_role(workflow.roles)
+    if gone is not None and workflow.flow is None:
+        # An amend since moved the thread to a workflow without that role.
+        raise position_gone(record.thread, gone, workflow)
+    if before.record.workflow != record.workflow:
+        then = parse_workflow(snapshot.get_node(before.record.workflow))
+        flows = (read_flow(snapshot, then), read_flow(snapshot, workflow))
+        check_place(record.thread, flows, new.present, workflow)
+    return new
+
+
+def _before_newest_step(store: Store, snapshot: Snapshot) -> Snapshot:
+    node = snapshot.record.node
+    for each in walk_history(store, snapshot.commit.oid, through_forks=True):
+        if each.record.event == "poke":
+            raise WrongStatus(snapshot, "has taken its newest step back already", _AGAIN)
+        if each.record.event == "join" and each.record.node == node:
+            raise WrongStatus(
+                snapshot, "has joined its branches, and no agent took that step", _ANEW
+            )
+        if each.record.event in STEPS and each.record.node == node:
+            return read_snapshot(store, each.commit.parents[0])
+    raise WrongStatus(
+        snapshot,
+        "has its newest step from elsewhere",
+        "`uwf thread fork {thread} --at STEP` begins a new thread before it",
     )

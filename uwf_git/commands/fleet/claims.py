@@ -23,10 +23,15 @@ from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.objects.objects import ObjectStore, read_blob
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.blob_refs import build_parcel, hold_blobs, name_blob
-from uwf_git.store.remotes.exchange import FetchRequest, Parcel
-from uwf_git.store.remotes.incoming import receive_objects
-from uwf_git.store.remotes.limits import read_fetch_limits
+from uwf_git.store.remotes.incoming import (
+    FetchRequest,
+    Parcel,
+    build_parcel,
+    hold_blobs,
+    name_blob,
+    read_fetch_limits,
+    receive_objects,
+)
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store

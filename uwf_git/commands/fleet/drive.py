@@ -19,7 +19,7 @@ from uwf_git.commands.fleet.work import Done, Job, run_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.split.family import Family, list_branches
-from uwf_git.commands.step.branches import list_leaves
+from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from uwf_git.commands.split.commits import name_work
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.oid import is_oid
 from uwf_git.store.remotes.transport_errors import RemoteFailed

@@ -8,18 +8,23 @@ from uwf_git.commands.split.commits import find_container
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.branches import BranchHeld, check_ancestors
 from uwf_git.commands.turn.choose_agent import is_person, may_run
-from uwf_git.commands.turn.decide import decide_next
 from uwf_git.commands.turn.limits import find_limit, find_steps_left
+from uwf_git.commands.turn.next_move import decide_next
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_role, get_workflow
 from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.history import read_trunk
-from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+from uwf_git.store.threads.snapshot import (
+    Snapshot,
+    get_role,
+    get_typed,
+    get_workflow,
+    read_snapshot,
+)
 from uwf_git.store.trust import agent_text, find_meant_files
 
 Standing = tuple[Oid | None, ...]

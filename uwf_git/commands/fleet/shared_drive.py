@@ -19,21 +19,20 @@ from uwf_git.commands.drive.drive_thread import Drive, Driven, DriveRequest, Wat
 from uwf_git.commands.fleet.claims import POLL_S, TTL_S, Held, Hub, Keeper, list_claims
 from uwf_git.commands.fleet.project import Project
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.remote.descendants import with_branches
 from uwf_git.commands.remote.fetch import Fetched, fetch_remote
 from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.split.family import list_present_descendants
-from uwf_git.commands.step.branches import join_branches, settle_branches
 from uwf_git.commands.step.record_turn import TurnInterrupted
+from uwf_git.commands.step.step_thread import join_branches, settle_branches
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.walk import is_descendant
+from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import choose_remote
-from uwf_git.store.remotes.thread_sides import read_sides
-from uwf_git.store.remotes.tracking import read_shared
+from uwf_git.store.remotes.tracking import read_shared, read_sides
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (

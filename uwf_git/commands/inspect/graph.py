@@ -1,34 +1,134 @@
 """`uwf thread graph`: what the picture of a thread shows."""
 
+import json
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from uwf_git.commands.inspect.all_steps import find_given_up, tell_given_up
-from uwf_git.commands.inspect.list import count_branches, view_urgent
-from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, view_thread
-from uwf_git.commands.split.commits import read_entry
+from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, count_branches, view_urgent
+from uwf_git.commands.inspect.show import Moment, ShownThread, read_moment, show_thread, view_thread
+from uwf_git.commands.inspect.step_view import view_steps
+from uwf_git.commands.inspect.story import (
+    CONTENT_BYTES,
+    Mask,
+    StoryReader,
+    Telling,
+    add_up,
+    count_failed,
+    cut_text,
+    find_problems,
+    make_mask,
+    mask_json,
+    view_files_of,
+)
+from uwf_git.commands.split.commits import Container, find_container, label_begun_branch, read_entry
 from uwf_git.commands.turn.limits import add_branches
-from uwf_git.commands.workflow.graph import view_moves
-from uwf_git.engine.picture.marks import (
+from uwf_git.commands.verify.history import SignatureReader
+from uwf_git.commands.workflow.build import view_moves
+from uwf_git.engine.picture.plan import (
+    MOST_ALIKE,
+    Mark,
     Progress,
+    Subject,
+    ThreadMarks,
     list_shared_roles,
     mark_places,
     mark_roles,
     mark_split,
 )
-from uwf_git.engine.picture.plan import MOST_ALIKE, Mark, Subject, ThreadMarks
 from uwf_git.errors import StoreDamaged, UwfError
+from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_steps
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
+from uwf_git.model.limits import render_limit
+from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Split
 from uwf_git.model.workflow import END, START, Graph, parse_workflow
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, resolve_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at, read_snapshot
+
+# Every step of a thread, and inside a join the steps of the branches that it joined.
+
+
+def view_all_steps(store: Store, tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the documents of all steps, oldest first; joins with ``branches``."""
+    history = walk_history(store, tip.commit.oid, through_forks=True)
+    # After a poke an equal step has the same node; the newest, here the last, counts.
+    taken = list(count_failed(history))[::-1]
+    failed = {each.record.node: count for each, count in taken}
+    named = {each.record.node: each.record.files for each, _ in taken if each.record.files}
+    files = view_files_of(store, tip.record.thread, list(named.values())) if named else {}
+    joins = {each.record.node: each for each, _ in taken if each.record.event == "join"}
+    steps: list[dict[str, Any]] = []
+    for view in view_steps(tip):
+        step = {**view, "failedAttempts": failed.get(view["hash"], 0)}
+        if view["hash"] in named:
+            step["files"] = files[named[view["hash"]]]
+        if view["hash"] in joins:
+            step["branches"] = _view_joined(store, joins[view["hash"]])
+        steps.append(step)
+    return steps
+
+
+def add_steps(store: Store, rows: list[dict[str, Any]]) -> None:
+    """Add to each row of ``view_branches`` the steps of that branch, and of its own branches."""
+    for row in rows:
+        head = find_head(store, row["thread"])
+        if head is not None and row["status"] not in {DAMAGED, UNREADABLE}:
+            row["steps"] = view_all_steps(store, read_snapshot(store, head.commit))
+        add_steps(store, row.get("branches", []))
+
+
+def view_given_up(tip: Snapshot) -> list[dict[str, Any]]:
+    """Return the branches that the join at *tip* goes on without, each with ``error``."""
+    join = find_newest_step(tip)
+    if join.record.event != "join":
+        return []
+    container, _ = _read_joined(join)
+    return [
+        {**_view_branch(container, number, each), "error": tell_given_up(each)}
+        for number, each in find_given_up(join).items()
+    ]
+
+
+def find_given_up(join: Snapshot) -> dict[int, Snapshot]:
+    """Return the branches, by number, that *join* goes on without; {} if one branch was enough."""
+    container, tips = _read_joined(join)
+    killed = {number: tip for number, tip in enumerate(tips) if tip.record.status == "killed"}
+    return {} if container.policy.get("join") == "any" else killed
+
+
+def tell_given_up(tip: Snapshot) -> str:
+    return first_line(tip.body) or "killed"
+
+
+def _view_joined(store: Store, join: Snapshot) -> list[dict[str, Any]]:
+    container, tips = _read_joined(join)
+    return [
+        {**_view_branch(container, number, tip), "steps": view_all_steps(store, tip)}
+        for number, tip in enumerate(tips)
+    ]
+
+
+def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
+    before, *tips = (read_at(join.objects, oid) for oid in join.commit.parents)
+    return find_container(before, join.record.at or ""), tips
+
+
+def _view_branch(container: Container, number: int, tip: Snapshot) -> dict[str, Any]:
+    return {
+        "number": number,
+        "label": label_begun_branch(container, number, tip),
+        "thread": tip.record.thread,
+        "status": tip.record.status,
+        "depth": tip.record.depth,
+    }
+
 
 # How many steps each place of a flow took, from the commits of its thread.
 
@@ -242,3 +342,81 @@ def _mark_moment(moment: Moment, flow: Flow) -> dict[str, Mark]:
         steps_at={} if entry is None else {entry.place: sum(present.visits.values())},
     )
     return mark_places(flow, progress, position, within=None if entry is None else entry.place)
+
+
+# A thread as one document: how it stands, all that happened, what it cost, what is damaged.
+#
+# Plain values, keys masked: the report and the page are made of it. It has nothing of the machine
+# but the thread's present, so the same store gives the same document.
+
+_SHOWN = (
+    "workflow", "workflowName", "status", "depth", "parentThread", "branchOf",
+    "startTime", "lastUpdateTime", "endTime", "error", "attempts", "agents", "agentSettings",
+    "state", "said", "next", "waiting", "question", "reason", "by", "hint", "heldBy", "diverged",
+)  # fmt: skip
+_ASKED = ("role", "description", "systemPrompt", "fields")
+
+
+class ThreadReport(NamedTuple):
+    document: dict[str, Any]
+    picture: Subject | None
+    """None: the thread or its workflow cannot be read."""
+
+
+def report_of_damage(thread: str, problems: list[str]) -> StoreDamaged:
+    """Return the error after a report was made of a thread that cannot be read whole."""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return StoreDamaged(
+        f"the report of thread {thread} is not whole: {problems[0]}{more}",
+        code="report-of-damage",
+        hint=f"`uwf verify {thread}` checks all of it",
+        thread=thread,
+        problems=problems,
+    )
+
+
+def view_report(store: Store, text: str, environ: Mapping[str, str]) -> ThreadReport:
+    """Return the report of the thread *text*, masked; ``problems`` has what cannot be read."""
+    head = resolve_head(store, text)
+    mask = make_mask(environ)
+    problems: list[str] = []
+    present: dict[str, Any] = {}
+    picture = None
+    try:
+        present = view_present(store, head.thread, mask)
+        picture = picture_thread(store, head.thread)
+    except UwfError as error:
+        problems.append(mask(error.message))
+    signatures = SignatureReader(store, environ)
+    reader = StoryReader(store, Telling(mask, signatures=signatures))
+    entries = reader.read(head.thread, head.commit, through_forks=True)
+    problems += find_problems(entries)
+    document = {
+        "thread": head.thread,
+        "ref": f"{ARCHIVE if head.archived else ACTIVE}{head.thread}",
+        "commit": head.commit,
+        **present,
+        "totals": add_up(entries),
+        "entries": entries,
+        "signatureProblem": None if signatures.problem is None else mask(signatures.problem),
+        "problems": list(dict.fromkeys(problems)),
+    }
+    return ThreadReport(document, picture)
+
+
+def view_present(store: Store, thread: ThreadId, mask: Mask) -> dict[str, Any]:
+    """Return how *thread* stands; it raises what ``show_thread`` raises."""
+    shown = show_thread(store, thread)
+    present = {name: mask_json(shown[name], mask) for name in _SHOWN if name in shown}
+    commit = shown["commit"]
+    text = str(shown["prompt"])
+    present["title"] = mask(first_line(text))
+    present["prompt"] = cut_text(text, mask, f"git show {commit}:start.json", most=CONTENT_BYTES)
+    state = json.dumps(present["state"], ensure_ascii=False, indent=2)
+    cut = cut_text(state, mask, f"git show {commit}:now.json", most=CONTENT_BYTES)
+    present["state"] = cut if cut["isCut"] else {"value": present["state"]}
+    asked = present.pop("question", None)
+    if isinstance(asked, dict):
+        present["question"] = {name: asked[name] for name in _ASKED if name in asked}
+    limits = shown["limits"].items()
+    return {**present, "limits": {name: render_limit(name, limit) for name, limit in limits}}

@@ -21,12 +21,12 @@ from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
 from uwf_git.errors import StoreDamaged, UwfError
-from uwf_git.model.event_words import first_line
+from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId, is_thread_id, read_time_ms
 from uwf_git.model.thread import ENDED, FROM_TASK_WORDS, TASK_WORDS, TransitionRecord
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.store.remotes.remotes import RemoteHeads, list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
@@ -36,7 +36,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.lock import find_driver, find_holder
+from uwf_git.store.threads.run_dir import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.
@@ -444,7 +444,7 @@ def view_divergence(heads: RemoteHeads, thread: ThreadId, here: Oid) -> dict[str
 
 def _view_wait(snapshot: Snapshot) -> dict[str, Any]:
     """Return the role that a thread waits for, and the first line of the question to a person."""
-    from uwf_git.commands.inspect.question import first_question_line  # noqa: PLC0415 (few threads wait)
+    from uwf_git.commands.inspect.context import first_question_line  # noqa: PLC0415 (few threads wait)
 
     present = snapshot.get_present()
     if present.waiting is None:
@@ -535,9 +535,84 @@ def _find_last(store: Store, snapshot: Snapshot, row: dict[str, Any]) -> str:
 
 def _describe_role(snapshot: Snapshot, row: dict[str, Any]) -> str:
     """Return the description of the role that a person plays, else the beginning of its prompt."""
-    from uwf_git.commands.inspect.question import find_role  # noqa: PLC0415 (few threads wait)
+    from uwf_git.commands.inspect.context import find_role  # noqa: PLC0415 (few threads wait)
 
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
     role = find_role(snapshot, workflow, row["waiting"]["role"])
     described = "" if role is None else first_line(role.description)
     return described or str(row["question"])
+
+
+# What a shell offers while a person types: threads, workflows, roles, remotes.
+
+MOST_THREADS = 100
+
+
+class Candidate(NamedTuple):
+    word: str
+    meaning: str
+
+
+def offer_threads(
+    store: Store, typed: str, *, statuses: frozenset[str] = frozenset(), archived: bool = False
+) -> list[Candidate]:
+    """Return the threads whose ids, or else whose row, match *typed*, newest first."""
+    rows = list_thread_rows(store, ListRequest(archived, statuses=statuses, limit=MOST_THREADS))
+    by_id = [row for row in rows if row["thread"].startswith(typed.upper())]
+    offered = [Candidate(row["thread"], _describe(store, row)) for row in by_id or rows]
+    return offered if by_id else [each for each in offered if typed.lower() in each.meaning.lower()]
+
+
+def offer_workflows(store: Store, typed: str, *, cwd: str) -> list[Candidate]:
+    """Return the workflows whose names begin with *typed*: the project's, then the registered."""
+    from uwf_git.commands.workflow.find import list_workflows  # noqa: PLC0415 (few ask for them)
+
+    return [
+        Candidate(row["name"], row.get("description") or row.get("error", ""))
+        for row in list_workflows(store, cwd=cwd)
+        if row["name"].startswith(typed)
+    ]
+
+
+def offer_roles(
+    store: Store, typed: str, *, cwd: str, thread: str | None = None, workflow: str | None = None
+) -> list[Candidate]:
+    """Return the roles that begin with *typed*: of a thread, of a workflow, or else of all."""
+    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (few ask for them)
+        find_workflow,
+        list_workflows,
+    )
+
+    if thread is not None:
+        workflow = _read(store, thread).record.workflow
+    if workflow is not None:
+        found = find_workflow(store, workflow, cwd=cwd).workflow
+        owned = [(role, found.name) for role in found.roles]
+    else:
+        rows = list_workflows(store, cwd=cwd)
+        owned = [(role, row["name"]) for row in rows for role in row.get("roles", ())]
+    owners: dict[str, list[str]] = {}
+    for role, owner in owned:
+        owners.setdefault(role, []).append(owner)
+    return [
+        Candidate(role, f"of {', '.join(names)}")
+        for role, names in owners.items()
+        if role.startswith(typed)
+    ]
+
+
+def offer_remotes(store: Store, typed: str) -> list[Candidate]:
+    remotes = list_remotes(store.config)
+    return [Candidate(each.name, each.shown) for each in remotes if each.name.startswith(typed)]
+
+
+def _describe(store: Store, row: dict[str, Any]) -> str:
+    try:
+        task = str(_read(store, row["thread"]).get_start().payload["prompt"])
+    except (UwfError, StoreDamaged) as error:
+        task = str(error)
+    return f"{row['status']}, {row.get('workflowName', '')}: {task}"
+
+
+def _read(store: Store, thread: str) -> Snapshot:
+    return read_snapshot(store, get_head(store, resolve_thread(store, thread)).commit)

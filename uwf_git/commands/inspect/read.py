@@ -1,16 +1,31 @@
 """`uwf thread read`: a thread as Markdown, with failed attempts. The layout: engine/markdown.py."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.commands.inspect.story import Entry, StoryReader, Telling
+from uwf_git.commands.inspect.list import name_damage, walk_threads
+from uwf_git.commands.inspect.step_view import Commands, get_text
+from uwf_git.commands.inspect.story import Entry, StoryReader, Telling, count_failed
+from uwf_git.engine.diff import align, diff_texts, diff_values, render_path
 from uwf_git.engine.markdown import ThreadEntry, fence_text, inline_text, render_document
+from uwf_git.engine.text_search import find_in, walk_texts
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.builtin import START, STEP, find_reference
+from uwf_git.model.event_folds import count_attempts, count_steps, describe_files, first_line
 from uwf_git.model.event_rules import STEPS
-from uwf_git.model.event_words import count_attempts, count_steps, describe_files, first_line
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.node import Node
 from uwf_git.model.text import render_duration, render_time
+from uwf_git.store.objects.commit import read_commit
+from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, resolve_thread
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 _LONGEST_TITLE = 100
 
@@ -165,3 +180,360 @@ def _render_duration(entry: Entry) -> str:
 
 def _shortened(title: str) -> str:
     return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
+
+
+# `uwf thread diff`: the differences between two threads from their last common step on.
+
+
+class Divergence(NamedTuple):
+    one: list[Node]
+    """The StepNodes that only the first thread has, oldest first."""
+
+    other: list[Node]
+
+    node: NodeHash | None
+    """The newest node that both threads have, possibly the StartNode; None: nothing is shared."""
+
+    depth: int
+    """How many steps both have."""
+
+
+def part_chains(one: Snapshot, other: Snapshot) -> Divergence:
+    """Walk the chains of two threads back to their newest common node."""
+    chains = (one.walk_chain(), other.walk_chain())
+    depths = [one.record.depth, other.record.depth]
+    parts: tuple[list[Node], list[Node]] = ([], [])
+    newest = [next(chain) for chain in chains]
+    while newest[0].hash != newest[1].hash:
+        # Walk the longer chain, or both if they have the same length.
+        going = [side for side in (0, 1) if depths[side] == max(depths)]
+        if any(newest[side].type != STEP for side in going):
+            going = [side for side in (0, 1) if newest[side].type == STEP]
+        if not going:
+            return _parted(parts, None, 0)
+        for side in going:
+            parts[side].append(newest[side])
+            newest[side] = next(chains[side])
+            depths[side] -= 1
+    return _parted(parts, newest[0].hash, max(depths[0], 0))
+
+
+def _parted(parts: tuple[list[Node], list[Node]], node: NodeHash | None, depth: int) -> Divergence:
+    for part in parts:
+        part.reverse()
+    return Divergence(parts[0], parts[1], node, depth)
+
+
+def find_shared_commit(objects: ObjectStore, one: Oid, other: Oid) -> Oid | None:
+    """Find the newest commit that both first-parent histories have."""
+    walks = (_walk(objects, one), _walk(objects, other))
+    seen: tuple[set[Oid], set[Oid]] = (set(), set())
+    # Both walks advance in turn, so that the cost is the distance to the common commit.
+    open_sides = [0, 1]
+    while open_sides:
+        for side in tuple(open_sides):
+            oid = next(walks[side], None)
+            if oid is None:
+                open_sides.remove(side)
+                continue
+            if oid in seen[1 - side]:
+                return oid
+            seen[side].add(oid)
+    return None
+
+
+def _walk(objects: ObjectStore, tip: Oid) -> Iterator[Oid]:
+    oid: Oid | None = tip
+    while oid is not None:
+        yield oid
+        oid = next(iter(read_commit(objects, oid).parents), None)
+
+
+class _Side(NamedTuple):
+    name: str
+    head: Head
+    tip: Snapshot
+    commands: Commands
+    steps: list[Node]
+    """The steps that only this thread has, oldest first."""
+
+    first: int
+
+    failed: dict[NodeHash, int]
+    """How many attempts failed before a step."""
+
+    def find(self, at: int | None) -> "_Turn | None":
+        if at is None:
+            return None
+        return _Turn(self, self.first + at, check_type(self.steps[at], STEP))
+
+
+class _Turn(NamedTuple):
+    side: _Side
+    number: int
+    node: Node
+
+    @property
+    def content(self) -> str:
+        return get_text(self.side.tip, self.node.payload.get("content"))
+
+    def view(self) -> dict[str, Any]:
+        payload = self.node.payload
+        return {
+            "number": self.number,
+            "hash": self.node.hash,
+            "agent": self.side.commands.get(payload.get("agent")),
+            "timestamp": self.node.timestamp,
+            "failedAttempts": self.side.failed.get(self.node.hash, 0),
+        }
+
+
+def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
+    """Compare two threads, active or archived; from their starts if they share no step."""
+    heads = [get_head(store, resolve_thread(store, text)) for text in (one, other)]
+    tips = [read_snapshot(store, head.commit) for head in heads]
+    parted = part_chains(tips[0], tips[1])
+    first = parted.depth + 1
+    failed = [_count_failed(store, head, parted.node) for head in heads]
+    a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
+    b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
+    states = [dict(tip.get_present().state) for tip in tips]
+    return {
+        "a": _view_thread(a),
+        "b": _view_thread(b),
+        "common": _view_common(store, a, b, parted),
+        "prompt": _diff_prompts(a, b),
+        "steps": list(_view_steps(a, b)),
+        "state": _view_changes(states[0], states[1]),
+    }
+
+
+def _count_failed(store: Store, head: Head, after: NodeHash | None) -> dict[NodeHash, int]:
+    """Return how many attempts failed before each step after the step *after*, by its node."""
+    steps = count_failed(walk_history(store, head.commit, through_forks=True))
+    later = list(takewhile(lambda each: each[0].record.node != after, steps))
+    # After a poke an equal step has the same node; the newest, here the last, counts.
+    return {step.record.node: count for step, count in later[::-1]}
+
+
+def _view_thread(side: _Side) -> dict[str, Any]:
+    record = side.tip.record
+    return {
+        "thread": side.head.thread,
+        "workflow": record.workflow,
+        "workflowName": record.workflow_name,
+        "status": record.status,
+        "depth": record.depth,
+        "head": record.node,
+        "commit": side.head.commit,
+    }
+
+
+def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[str, Any] | None:
+    """Return the newest common step, and the common commit if there is one; None for no step."""
+    if parted.node is None:
+        return None
+    node = a.tip.get_node(parted.node)
+    commit = find_shared_commit(store.objects, a.head.commit, b.head.commit)
+    # Equal steps do not make a shared history: two threads may be the same by chance.
+    thread = None if commit is None else read_snapshot(store, commit).record.thread
+    return {
+        "depth": parted.depth,
+        "hash": parted.node,
+        "role": node.payload["role"] if node.type == STEP else None,
+        "thread": thread,
+        "commit": commit,
+    }
+
+
+def _diff_prompts(a: _Side, b: _Side) -> str | None:
+    prompts = [side.tip.get_start().payload["prompt"] for side in (a, b)]
+    return diff_texts(prompts[0], prompts[1]) or None
+
+
+def _view_steps(a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
+    roles = [[check_type(step, STEP).payload["role"] for step in side.steps] for side in (a, b)]
+    for pair in align(roles[0], roles[1]):
+        turns = [turn for turn in (a.find(pair.one), b.find(pair.other)) if turn is not None]
+        yield _view_alone(turns[0]) if len(turns) == 1 else _view_both(turns[0], turns[1])
+
+
+def _view_alone(turn: _Turn) -> dict[str, Any]:
+    payload = turn.node.payload
+    view = {**turn.view(), "meta": payload["meta"], "content": turn.content}
+    return {"in": turn.side.name, "role": payload["role"], turn.side.name: view}
+
+
+def _view_both(one: _Turn, other: _Turn) -> dict[str, Any]:
+    return {
+        "in": "both",
+        "role": one.node.payload["role"],
+        "a": one.view(),
+        "b": other.view(),
+        "meta": _view_changes(one.node.payload["meta"], other.node.payload["meta"]),
+        "content": diff_texts(one.content, other.content) or None,
+    }
+
+
+def _view_changes(one: Any, other: Any) -> list[dict[str, Any]]:
+    views = []
+    for change in diff_values(one, other):
+        view = {"kind": change.kind, "path": render_path(change.path)}
+        if change.kind != "added":
+            view["before"] = change.before
+        if change.kind != "removed":
+            view["after"] = change.after
+        views.append(view)
+    return views
+
+
+# `uwf search`: find a pattern in the prompts, metas and contents of threads, newest thread first.
+#
+# A step that forks share is searched once, and listed under the thread that took it, or, if that
+# thread is not searched, under its newest fork. A step of a branch is listed under the branch
+# alone. A damaged thread has a row that says so.
+
+
+class SearchRequest(NamedTuple):
+    pattern: re.Pattern[str]
+    workflow: str | None = None
+
+    role: str | None = None
+
+    archived: bool = True
+
+    secrets: tuple[str, ...] = ()
+    """Texts to mask in the excerpts."""
+
+
+def search_threads(store: Store, request: SearchRequest) -> Iterator[dict[str, Any]]:
+    return _Search(store, request).rows()
+
+
+class _Stretch(NamedTuple):
+    thread: ThreadId
+    tip: Snapshot
+
+    is_joined: bool = False
+    """The steps are of a branch that was joined: they all get the number of the join's step."""
+
+
+class _Search:
+    def __init__(self, store: Store, request: SearchRequest) -> None:
+        self._store, self._request = store, request
+        self._seen: set[NodeHash] = set()
+        self._damaged: set[ThreadId] = set()
+        # The steps before forks, and of branches: most belong to a thread that is searched later.
+        self._behind: list[_Stretch] = []
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        for thread in walk_threads(self._store, archived=self._request.archived):
+            yield from self._catch_damage(thread, self._search(thread))
+        # Branches of branches are added on the way.
+        for stretch in self._behind:
+            yield from self._catch_damage(stretch.thread, self._search_behind(stretch))
+
+    def _catch_damage(
+        self, thread: ThreadId, rows: Iterator[dict[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        try:
+            yield from rows
+        except StoreDamaged as error:
+            if thread not in self._damaged:
+                self._damaged.add(thread)
+                yield {"thread": thread, "status": name_damage(error), "error": error.message}
+
+    def _search(self, thread: ThreadId) -> Iterator[dict[str, Any]]:
+        head = find_head(self._store, thread)
+        if head is None:
+            # Its ref was removed in the meantime.
+            return
+        tip = read_snapshot(self._store, head.commit)
+        names = {tip.record.workflow, tip.record.workflow_name}
+        if self._request.workflow is not None and self._request.workflow not in names:
+            return
+        shared = _count_shared(self._store, tip)
+        depth = tip.record.depth
+        for node in tip.walk_chain():
+            if shared is not None and depth <= shared:
+                record = tip.record._replace(node=node.hash, depth=depth)
+                self._behind.append(_Stretch(thread, tip._replace(record=record)))
+                return
+            self._seen.add(node.hash)
+            yield from self._look(thread, depth, node, tip)
+            depth -= 1
+
+    def _search_behind(self, stretch: _Stretch) -> Iterator[dict[str, Any]]:
+        depth = stretch.tip.record.depth
+        for node in stretch.tip.walk_chain():
+            if node.hash in self._seen:
+                return
+            self._seen.add(node.hash)
+            yield from self._look(stretch.thread, depth, node, stretch.tip)
+            depth -= not stretch.is_joined
+
+    def _look(
+        self, thread: ThreadId, depth: int, node: Node, tip: Snapshot
+    ) -> Iterator[dict[str, Any]]:
+        role = None if node.type == START else check_type(node, STEP).payload["role"]
+        if self._request.role not in {None, role}:
+            return
+        if _is_told_elsewhere(node) or self._repeats_prompt(node, tip):
+            self._behind += _list_joined(thread, depth, node, tip)
+            return
+        for field, text in _texts(node, tip):
+            found = find_in(self._request.pattern, text, self._request.secrets)
+            if found is not None:
+                yield {
+                    "thread": thread,
+                    "step": depth,
+                    "role": role,
+                    "field": field,
+                    "excerpt": found.excerpt,
+                    "hits": found.hits,
+                }
+
+    def _repeats_prompt(self, node: Node, tip: Snapshot) -> bool:
+        """Check for a workflow within a workflow that was given the prompt of its thread."""
+        if node.type != START or "parent" not in node.payload or self._request.workflow:
+            # Of one workflow its thread may not be searched.
+            return False
+        trunk = tip.get_trunk()
+        head = None if trunk is None else find_head(self._store, trunk)
+        above = tip if head is None else read_snapshot(self._store, head.commit)
+        start = above.get_start()
+        return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
+
+
+def _is_told_elsewhere(node: Node) -> bool:
+    """Check for a branch's prompt or a join's contents, which repeat other nodes."""
+    return ("entry" if node.type == START else "branches") in node.payload
+
+
+def _list_joined(thread: ThreadId, depth: int, node: Node, tip: Snapshot) -> Iterator[_Stretch]:
+    """Yield the branches of a join; branches that are here are searched by themselves."""
+    for reference in node.payload.get("branches", ()) if node.type != START else ():
+        head = find_reference(reference)
+        if head is not None:
+            record = tip.record._replace(node=head, depth=depth)
+            yield _Stretch(thread, tip._replace(record=record), is_joined=True)
+
+
+def _texts(node: Node, tip: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a node, each with the name of its place."""
+    if node.type == START:
+        yield "prompt", node.payload["prompt"]
+        return
+    for path, text in walk_texts(node.payload["meta"]):
+        yield render_path(("meta", *path)), text
+    yield "content", get_text(tip, node.payload.get("content"))
+
+
+def _count_shared(store: Store, tip: Snapshot) -> int | None:
+    """Return how many steps a fork still shares with its origin; None for no fork."""
+    fewest = tip.record.depth
+    event = None
+    for snapshot in walk_history(store, tip.commit.oid):
+        fewest = min(fewest, snapshot.record.depth)
+        event = snapshot.record.event
+    return fewest if event == "fork" else None

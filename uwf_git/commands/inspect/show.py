@@ -5,13 +5,28 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
-from uwf_git.commands.inspect.step_view import view_attempt, view_failure, view_step
-from uwf_git.commands.turn.agent_words import settings_by_role
-from uwf_git.commands.turn.decide import find_turn_place
-from uwf_git.commands.turn.limits import read_spending
-from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move, find_steered
+from uwf_git.commands.inspect.step_view import (
+    find_verdict,
+    get_text,
+    view_attempt,
+    view_failure,
+    view_step,
+)
+from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
+from uwf_git.commands.turn.limits import find_work_retries, read_spending
+from uwf_git.commands.turn.next_move import (
+    Advice,
+    NextMove,
+    advise,
+    find_next_move,
+    find_steered,
+    find_turn_place,
+    settings_by_role,
+)
 from uwf_git.commands.worktree.record import find_worktree, list_worktrees
-from uwf_git.errors import StoreDamaged
+from uwf_git.engine.flow_state import find_suggestion, list_issues
+from uwf_git.engine.log_lines import find_outputs
+from uwf_git.errors import StoreDamaged, UwfError
 from uwf_git.model.builtin import AGENT_CONFIG
 from uwf_git.model.limits import list_used
 from uwf_git.model.names import ThreadId
@@ -20,13 +35,19 @@ from uwf_git.model.thread import ENDED, TASK_WORDS, ThreadState
 from uwf_git.model.workflow import START
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_head
-from uwf_git.store.threads.local_files import find_workdir
-from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, get_typed, read_snapshot
+from uwf_git.store.threads.history import find_workdir
+from uwf_git.store.threads.snapshot import (
+    Snapshot,
+    find_newest_step,
+    get_role,
+    get_typed,
+    get_workflow,
+    read_snapshot,
+)
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
     from uwf_git.commands.split.node import NodeInFlow
-
 
 # `uwf thread show`: the present of a thread as a document.
 #
@@ -158,16 +179,14 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
 
 def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
     from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.divergence import RemoteHeads  # noqa: PLC0415 (see above)
+    from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
 
     return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
 
 
 def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
     if full:
-        from uwf_git.commands.inspect.all_steps import (  # noqa: PLC0415 (only the long form)
-            view_all_steps,
-        )
+        from uwf_git.commands.inspect.graph import view_all_steps  # noqa: PLC0415 (only the long form)
 
         return {"steps": view_all_steps(store, snapshot)}
     if not snapshot.record.depth:
@@ -185,7 +204,7 @@ def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -
 
 def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:
     """Return the branches that the newest step goes on without, as far as they can be read."""
-    from uwf_git.commands.inspect.all_steps import view_given_up  # noqa: PLC0415 (few joins have any)
+    from uwf_git.commands.inspect.graph import view_given_up  # noqa: PLC0415 (few joins have any)
 
     with suppress(StoreDamaged):
         found = view_given_up(snapshot)
@@ -194,7 +213,7 @@ def _view_given_up(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _add_branches_steps(store: Store, branches: list[dict[str, Any]]) -> None:
-    from uwf_git.commands.inspect.all_steps import add_steps  # noqa: PLC0415 (only the long form)
+    from uwf_git.commands.inspect.graph import add_steps  # noqa: PLC0415 (only the long form)
 
     add_steps(store, branches)
 
@@ -244,8 +263,6 @@ def _view_try(
     at = move.at or (present.tried.at if present.tried is not None else present.trying)
     if at is None:
         return {}
-    from uwf_git.commands.inspect.try_view import view_try  # noqa: PLC0415 (flows only)
-
     view = view_try(store, find_turn_place(snapshot, at), present)
     return {} if view is None else {"try": view}
 
@@ -314,10 +331,7 @@ def _view_now(
 
 
 def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[str, Any]:
-    from uwf_git.commands.inspect.question import (  # noqa: PLC0415 (few threads wait)
-        view_question,
-        view_waiting,
-    )
+    from uwf_git.commands.inspect.context import view_question, view_waiting  # noqa: PLC0415 (few threads wait)
 
     view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
     question = view_question(snapshot, present)
@@ -412,3 +426,64 @@ def _is_at_work_elsewhere(store: Store, thread: ThreadId) -> bool:
     from uwf_git.commands.agent_run.running import list_running  # noqa: PLC0415 (as above)
 
     return any(running.pid != os.getpid() for running in list_running(store, thread))
+
+
+# Tries at a node that is verified, as documents: for `thread show`, and for whose turn it is.
+
+
+def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dict[str, Any] | None:
+    """Return which try the turn at *place* belongs to; None if nobody verifies its work.
+
+    ``of`` is the number of tries, absent if unknown now. A higher number means that all are used
+    up.
+    """
+    if place is None or place.node.verifier is None:
+        return None
+    tried = _find_try(place, present)
+    number = present.begin_tries(str(place.at)).failures + 1 if tried is None else tried.number
+    view = {"number": number, "node": place.node.label, "at": str(place.at), "turn": place.role}
+    with suppress(UwfError):
+        view["of"] = find_work_retries(store.config, place) + 1
+    return view
+
+
+def view_tried(
+    store: Store, snapshot: Snapshot, place: FlowPlace, present: ThreadState
+) -> dict[str, Any]:
+    """Return what the context of a turn at *place* has of its try; empty if it is not verified."""
+    view = view_try(store, place, present)
+    if view is None:
+        return {}
+    if place.is_verdict:
+        verified = {"role": place.node.agent, "input": fill_work_input(snapshot, present, place)}
+        checked = _find_checked(snapshot, present)
+        verified |= {"checked": checked} if checked else {}
+        return {"try": {**view, "verifies": verified}}
+    verdict = find_verdict(snapshot, present)
+    return {"try": view if verdict is None else {**view, "rejected": _view(snapshot, verdict)}}
+
+
+def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
+    """Return what the checks of the work printed that is to be judged: the newest step."""
+    work = snapshot.get_head_node()
+    role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
+    checks = () if role is None else get_role(snapshot, role).checks
+    return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
+
+
+def _find_try(place: FlowPlace, present: ThreadState) -> Any:
+    tried = present.tried
+    return tried if tried is not None and tried.at == str(place.at) else None
+
+
+def _view(snapshot: Snapshot, verdict: Node) -> dict[str, Any]:
+    meta = verdict.payload["meta"]
+    fields = meta if isinstance(meta, dict) else {}
+    return {
+        "role": verdict.payload["role"],
+        "issues": list_issues(fields),
+        "suggestion": find_suggestion(fields),
+        "meta": meta,
+        "content": get_text(snapshot, verdict.payload.get("content")),
+        "hash": verdict.hash,
+    }

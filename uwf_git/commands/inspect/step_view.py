@@ -9,10 +9,9 @@ from typing import Any
 from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP
+from uwf_git.model.builtin import AGENT_CONFIG, ATTEMPT, STEP, find_reference
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
-from uwf_git.model.references import find_reference
 from uwf_git.model.thread import ThreadState
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store

@@ -2,37 +2,112 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from uwf_git.commands.inspect.excerpt import (
-    ASIDE_BYTES,
-    CONTENT_BYTES,
-    Mask,
-    cut_text,
-    excerpt_diff,
-    excerpt_json,
-    excerpt_node,
-    mask_json,
-)
 from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
 from uwf_git.commands.split.commits import find_container, label_begun_branch, label_branch
-from uwf_git.commands.verify.signatures import SignatureReader
-from uwf_git.engine.diff import diff_values, render_path
+from uwf_git.commands.verify.history import SignatureReader
+from uwf_git.engine.diff import diff_texts, diff_values, render_path
+from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
 from uwf_git.errors import UwfError
-from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP
+from uwf_git.model.builtin import ATTEMPT, SIGNAL, STEP, TEXT, find_reference
 from uwf_git.model.event_rules import STEPS, signal_of
 from uwf_git.model.limits import count_tokens, find_cost, render_limit
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.references import find_reference
 from uwf_git.model.thread import Split
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import Snapshot, get_typed, read_snapshot
+
+# Texts of a thread as reports show them: keys masked, long ones cut, and how git prints the
+# whole.
+#
+# An excerpt is a document: ``text``, ``bytes`` (of the whole), ``isCut``, and the git
+# ``command``; or a ``problem``, if the node cannot be read.
+
+CONTENT_BYTES = 64 * 1024
+"""How much is shown of what an agent answered."""
+
+ASIDE_BYTES = 8 * 1024
+"""How much is shown of what is beside an answer: prompts, logs, notes."""
+
+_DIFF_BYTES = 4 * 1024
+_MARGIN = 16 * 1024
+"""More characters than any key has."""
+
+Mask: TypeAlias = Callable[[str], str]
+
+
+def make_mask(environ: Mapping[str, str]) -> Mask:
+    """Return what masks keys as logs and events do: those in *environ*, and all of their shape."""
+    secrets = find_secrets(environ)
+    return lambda text: mask_keys(mask(text, secrets))
+
+
+def mask_json(value: Any, mask: Mask) -> Any:
+    """Return a JSON value with all its texts masked; a deeply nested value as its JSON text."""
+    try:
+        return change_texts(value, mask)
+    except RecursionError:
+        return mask(json.dumps(value, ensure_ascii=False))
+
+
+def excerpt_node(
+    snapshot: Snapshot, ref: Any, mask: Mask, *, most: int = ASIDE_BYTES
+) -> dict[str, Any] | None:
+    name = find_reference(ref)
+    if name is None:
+        return None
+    try:
+        node = snapshot.get_node(name)
+    except UwfError as error:
+        return {"problem": mask(error.message)}
+    return cut_text(str(node.payload), mask, f"git show {place_in_git(snapshot, node)}", most=most)
+
+
+def excerpt_json(snapshot: Snapshot, node: Node, value: Any, mask: Mask) -> dict[str, Any]:
+    """Return a value of *node* as ``value``; if it is too long, an excerpt of its text."""
+    masked = mask_json(value, mask)
+    text = json.dumps(masked, ensure_ascii=False)
+    found = cut_text(text, mask, f"git show {place_in_git(snapshot, node)}", most=CONTENT_BYTES)
+    return found if found["isCut"] else {"value": masked}
+
+
+def excerpt_diff(
+    one: tuple[Snapshot, Node], other: tuple[Snapshot, Node], mask: Mask
+) -> dict[str, Any] | None:
+    told = diff_texts(mask(str(one[1].payload)), mask(str(other[1].payload)))
+    if not told:
+        return None
+    # The names of the two sides stand above.
+    _, _, hunks = told.split("\n", 2)
+    command = f"git diff {place_in_git(*one)} {place_in_git(*other)}"
+    return cut_text(hunks, mask, command, most=_DIFF_BYTES)
+
+
+def cut_text(text: str, mask: Mask, command: str, *, most: int) -> dict[str, Any]:
+    """Return the excerpt of *text*, masked, with at most its first *most* bytes of UTF-8."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size <= most:
+        return {"text": mask(text), "bytes": size, "isCut": False, "command": command}
+    # A key that is cut in two is found in neither half: what may be half of a key is not shown.
+    shown = mask(text[: most + _MARGIN])
+    if len(text) > most + _MARGIN:
+        shown = shown[:-_MARGIN]
+    cut = shown.encode(errors="replace")[:most].decode(errors="ignore")
+    return {"text": cut, "bytes": size, "isCut": True, "command": command}
+
+
+def place_in_git(snapshot: Snapshot, node: Node) -> str:
+    suffix = "md" if node.type == TEXT else "json"
+    first, second, rest = node.hash[0], node.hash[1], node.hash[2:]
+    return f"{snapshot.commit.oid}:nodes/{first}/{second}/{rest}.{suffix}"
+
 
 Entry = dict[str, Any]
 """An event: ``event``, ``commit``, ``time`` (ms), ``by``, ``thread``, ``status``, ``depth``,

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.admin.config import CHAT_ANSWERS
+from uwf_git.commands.admin.upkeep import CHAT_ANSWERS
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.agent_run.running import THREAD_VARIABLE, is_any_at_work
 from uwf_git.commands.caller import Caller
@@ -19,22 +19,35 @@ from uwf_git.commands.control.answer import (
     answer_thread,
     read_question,
 )
-from uwf_git.commands.control.steer import resume_thread, retry_thread
-from uwf_git.commands.control.stop import kill_thread, pause_thread
-from uwf_git.commands.drive.background import start_thread_driver
-from uwf_git.commands.drive.wait import StillAtWork, WaitRequest, wait_for_threads
+from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
+from uwf_git.commands.drive.background import (
+    StillAtWork,
+    WaitRequest,
+    start_thread_driver,
+    wait_for_threads,
+)
+from uwf_git.commands.inspect.context import view_question
 from uwf_git.commands.inspect.graph import picture_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
-from uwf_git.commands.inspect.question import view_question
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.lifecycle.start_trusted import (
+from uwf_git.commands.lifecycle.start import (
     Here,
+    StartRequest,
     check_agents,
     find_startable,
     list_startable,
+    start_thread,
 )
-from uwf_git.commands.mcp.calls import as_json, bad_argument, read_text, read_thread
+from uwf_git.commands.mcp.calls import (
+    Question,
+    as_json,
+    bad_argument,
+    read_form,
+    read_text,
+    read_thread,
+    tell_status,
+    view_task,
+)
 from uwf_git.commands.mcp.server import (
     INTEGER,
     TEXT,
@@ -48,14 +61,12 @@ from uwf_git.commands.mcp.server import (
     Tasks,
     describe_object,
 )
-from uwf_git.commands.mcp.tasks import Question, read_form, tell_status, view_task
 from uwf_git.commands.split.family import Family, walk_descendants
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import check_asked, find_limit
-from uwf_git.engine.picture.draw import lay_out, make_plan
-from uwf_git.engine.picture.svg import render_svg
+from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.errors import Conflict, Refused
-from uwf_git.model.event_words import first_line
+from uwf_git.model.event_folds import first_line
 from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.thread import ENDED

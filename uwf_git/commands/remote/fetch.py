@@ -8,33 +8,38 @@ from functools import partial
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.arrivals import Arrival, judge_arrivals, judge_together
-from uwf_git.commands.remote.descendants import list_joined, with_family
+from uwf_git.commands.remote.push_plan import list_joined, with_family
 from uwf_git.commands.remote.reconcile import (
+    Arrival,
     Reconciled,
+    judge_arrivals,
+    judge_together,
     reconcile_thread,
     reconcile_workflow,
     take_over_steering,
 )
-from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.history import heads_of_store, list_beginnings
+from uwf_git.commands.verify.history import Finding, heads_of_store, list_beginnings
 from uwf_git.commands.verify.puts import check_puts
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.store.disk.durable import sync_directories, sync_folder
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.walk import Needed, is_descendant, list_new_objects
+from uwf_git.store.objects.commit import Needed, is_descendant, list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
-from uwf_git.store.remotes.exchange import FetchRequest
-from uwf_git.store.remotes.incoming import Incoming, copy_objects, receive_objects
-from uwf_git.store.remotes.limits import read_fetch_limits
+from uwf_git.store.remotes.incoming import (
+    FetchRequest,
+    Incoming,
+    copy_objects,
+    read_fetch_limits,
+    receive_objects,
+)
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.remotes.remotes import Remote, add_remote, choose_remote, remote_url
-from uwf_git.store.remotes.thread_sides import Sides
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
+    Sides,
     read_shared,
     sort_refs,
     track,
@@ -42,8 +47,8 @@ from uwf_git.store.remotes.tracking import (
 )
 from uwf_git.store.remotes.url import bad_remote_url, folder_of, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.threads.lock import has_lock_file, lock_thread
-from uwf_git.store.workflows.registry import WORKFLOWS, list_names
+from uwf_git.store.threads.run_dir import has_lock_file, lock_thread
+from uwf_git.store.workflows import WORKFLOWS, list_names
 
 # Check fetched threads and workflows before their objects are in the store, and drop the bad
 # ones.

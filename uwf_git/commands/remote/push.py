@@ -5,13 +5,14 @@ store does not know is left alone.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.descendants import with_branches
+from uwf_git.commands.receive import RefUpdate, check_received
 from uwf_git.commands.remote.push_plan import (
+    FELL_WITH_OTHERS,
     REF_MOVED,
     NotPushed,
     PushPlan,
@@ -21,18 +22,26 @@ from uwf_git.commands.remote.push_plan import (
     plan_push,
     send_units,
     single_units,
+    with_branches,
 )
-from uwf_git.commands.verify.files import find_hub_gap
-from uwf_git.commands.verify.finding import Finding
-from uwf_git.commands.verify.history import heads_of_refs, list_beginnings
+from uwf_git.commands.verify.history import Finding, find_hub_gap, heads_of_refs, list_beginnings
 from uwf_git.errors import Conflict, Refused, StoreDamaged, UwfError, name_some
+from uwf_git.git_environment import without_local_variables
+from uwf_git.store.gc.tidy import unite_packs
 from uwf_git.store.git.config import BadConfig
-from uwf_git.store.objects.walk import Needed, list_new_objects
+from uwf_git.store.objects.commit import Needed, list_new_objects
+from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.exchange import PackParcel, Parcel, PushReport
+from uwf_git.store.refs.refs import BadRef, list_refs
+from uwf_git.store.remotes.incoming import (
+    PackParcel,
+    Parcel,
+    PushReport,
+    copy_objects,
+    receive_objects,
+)
 from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
+from uwf_git.store.remotes.remotes import CLAIMS, Remote, choose_remote, remote_url
 from uwf_git.store.remotes.tracking import (
     SharedRefs,
     list_unreadable,
@@ -40,8 +49,9 @@ from uwf_git.store.remotes.tracking import (
     sort_refs,
     track,
 )
+from uwf_git.store.remotes.transport import Access
 from uwf_git.store.remotes.url import RemoteUrl
-from uwf_git.store.store import Store, find_git_dir
+from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import resolve_thread
 
 _MOST_NAMED = 5
@@ -278,17 +288,49 @@ def _overtaken(unit: PushUnit) -> NotPushed:
 
 def open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParcel:
     """Return the way to *url*: git's protocol, or our own code where no git is installed."""
-    from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-        Access,
-        send_pack,
-    )
+    from uwf_git.store.remotes.transport import send_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
 
     access = Access(url, store.config, caller.environ)
     access.check_trusted(store)
     if access.is_served_here:
-        from uwf_git.commands.remote.push_locally import (  # noqa: PLC0415 (imports all checks)
-            push_locally,
-        )
-
         return partial(push_locally, access, store.objects)
     return partial(send_pack, access, store.objects)
+
+
+# Push to a store on this machine when no git is installed to receive it.
+#
+# As `git receive-pack` and a hub's pre-receive hook: the rules of a shared store judge the push
+# as a whole before anything is stored. dulwich's own local push runs no hooks and lets deletions
+# through.
+
+_DECLINED = "the rules of a shared store do not allow it"
+
+
+def push_locally(
+    access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool
+) -> PushReport:
+    del atomic  # The push is judged as a whole in any case.
+    there = open_store(access.url.text, environ=without_local_variables(access.environ))
+    refs = {f"refs/{kind}/{name}": oid for kind, name, oid in read_shared(there).rows()}
+    refs |= {CLAIMS + name: oid for name, oid in list_refs(there.path, CLAIMS).items()}
+    parcel = pack(refs)
+    updates = [RefUpdate(name, refs.get(name), new) for name, new in parcel.changes.items()]
+    if not updates:
+        return PushReport({}, "")
+    with ExitStack() as until_moved, receive_objects(there) as incoming:
+        copy_objects(objects, parcel.objects, incoming)
+        refusals = check_received(there._replace(objects=incoming.objects), updates)
+        if refusals:
+            output = "\n".join(f"{each.name}: {each.message}" for each in refusals)
+            blamed = {each.name: _DECLINED for each in refusals}
+            statuses: dict[str, str | None] = {
+                each.name: blamed.get(each.name, FELL_WITH_OTHERS) for each in updates
+            }
+            return PushReport(statuses, output)
+        incoming.move_into_store(until_moved)
+        moved = there.refs.change({each.name: (each.old, each.new) for each in updates})
+        statuses = {each.name: None if each.name in moved else REF_MOVED for each in updates}
+    # Each push leaves a small pack, and nobody else may ever write there. The push is done.
+    with suppress(OSError):
+        unite_packs(there)
+    return PushReport(statuses, "")

@@ -2,22 +2,152 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, Protocol
 
-from uwf_git.commands.remote.descendants import with_branches
-from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.commit import read_commit
-from uwf_git.store.objects.message import BadMessage
+from uwf_git.commands.caller import Caller
+from uwf_git.errors import Refused, StoreDamaged, name_some
+from uwf_git.model.names import ThreadId
+from uwf_git.store.objects.commit import BadMessage, has_object, is_descendant, read_commit
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.objects.walk import has_object, is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.exchange import PushReport
-from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, choose_remote, remote_url
-from uwf_git.store.remotes.tracking import SharedRefs, read_shared
-from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import resolve_thread
-from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.remotes.incoming import PushReport
+from uwf_git.store.remotes.mirror import list_mirrors, refuse_mirror
+from uwf_git.store.remotes.remotes import (
+    Remote,
+    add_remote,
+    choose_remote,
+    list_remotes,
+    remote_url,
+    remove_remote_settings,
+    repair_remote,
+)
+from uwf_git.store.remotes.tracking import SharedRefs, forget_tracking, read_shared
+from uwf_git.store.remotes.url import shown_url
+from uwf_git.store.store import Store, open_store
+from uwf_git.store.threads.heads import find_head, resolve_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import parse_thread_message, read_snapshot
+
+# `uwf remote list|add|remove|repair`: the repositories that this store shares with.
+
+
+def list_remote_rows(store: Store) -> list[dict[str, Any]]:
+    """Return a row for each remote: its URLs, and how much was last seen there."""
+    rows = []
+    for remote in list_remotes(store.config):
+        seen = read_shared(store, remote)
+        row = {"name": remote.name, "url": remote.shown}
+        if remote.push_urls:
+            row["pushUrl"] = ", ".join(map(shown_url, remote.push_urls))
+        rows.append(
+            {
+                **row,
+                "threads": len(seen.threads.keys() - seen.archive.keys()),
+                "archived": len(seen.archive),
+                "workflows": len(seen.workflows),
+            }
+        )
+    return rows
+
+
+def remove_remote(store: Store, name: str) -> Remote:
+    remote = choose_remote(store.config, name)
+    # Settings last: if this is killed in between, the same command does the rest.
+    forget_tracking(store, remote)
+    remove_remote_settings(store, name)
+    return remote
+
+
+def add_remote_at(store: Store, caller: Caller, name: str, url: str) -> Remote:
+    """Add the repository at *url* as remote *name*; do not connect to it."""
+    return add_remote(store, name, url, cwd=caller.cwd)
+
+
+def repair_remotes(store: Store, caller: Caller, name: str | None) -> list[str]:
+    """Make the remote *name*, or every mirror, a remote for uwf; return the names."""
+    mirrors = list_mirrors(store.config)
+    if name is not None and name not in mirrors:
+        choose_remote(store.config, name)
+        return []
+    names = mirrors if name is None else [name]
+    for each in names:
+        repair_remote(store, each)
+    left = list_mirrors(open_store(store.path, environ=caller.environ).config)
+    unchanged = [each for each in names if each in left]
+    if unchanged:
+        raise Refused(
+            f"remote {name_some(unchanged)} is a mirror by settings outside of this repository",
+            code="mirror-elsewhere",
+            hint="git says where: `git config --show-origin --get-regexp '^remote[.]'`",
+            remotes=unchanged,
+        )
+    return names
+
+
+# The branches of threads, and theirs: what goes along with a thread that is pushed or fetched.
+
+
+def with_branches(
+    store: Store, threads: Sequence[ThreadId], seen: SharedRefs | None = None
+) -> list[ThreadId]:
+    """List *threads* and all below them, as far as they are here; each once.
+
+    Without the branches that a thread had joined when its remote was last *seen*: of a deep
+    thread, only the newest commits are read.
+    """
+    found: dict[ThreadId, None] = {}
+    waiting = list(threads)
+    while waiting:
+        thread = waiting.pop()
+        if thread not in found:
+            found[thread] = None
+            waiting += _list_branches(store, thread, seen and seen.find_tip(thread))
+    return list(found)
+
+
+def with_family(store: Store, threads: Sequence[ThreadId], seen: SharedRefs) -> list[ThreadId]:
+    found = dict.fromkeys(with_branches(store, threads, seen))
+    waiting = list(threads)
+    while waiting:
+        head = find_head(store, waiting.pop())
+        # What is damaged here, the fetch reports.
+        with suppress(StoreDamaged):
+            trunk = None if head is None else read_snapshot(store, head.commit).get_trunk()
+            if trunk is not None and trunk not in found:
+                found[trunk] = None
+                waiting.append(trunk)
+    return list(found)
+
+
+def _list_branches(store: Store, thread: ThreadId, last: Oid | None) -> Iterator[ThreadId]:
+    head = find_head(store, thread)
+    if head is None:
+        return
+    # What is behind damage cannot be pushed either.
+    with suppress(StoreDamaged):
+        for snapshot in walk_history(store, head.commit):
+            # The branches that it has at its *last* known commit may have gone on.
+            is_last = snapshot.commit.oid == last
+            has_split = is_last or snapshot.record.event == "split"
+            split = snapshot.get_present().split if has_split else None
+            yield from () if split is None else (child.thread for child in split.children)
+            if is_last:
+                return
+
+
+def list_joined(store: Store, commit: Oid) -> set[Oid]:
+    """List the ends of the branches that the history of *commit* has joined, and of theirs."""
+    found: set[Oid] = set()
+    waiting = [commit]
+    while waiting:
+        with suppress(StoreDamaged):
+            for snapshot in walk_history(store, waiting.pop()):
+                joined = snapshot.commit.parents[1:] if snapshot.record.event == "join" else ()
+                found.update(joined)
+                waiting += joined
+    return found
+
 
 # Push plans: which refs of a remote a push changes, and which it leaves.
 #

@@ -10,20 +10,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from uwf_git.engine.flow_merge import (
+from uwf_git.engine.flow_state import (
     Join,
     Side,
+    fold_result,
     merge_conflict,
     merge_map,
     merge_nothing,
     merge_parallel,
+    result_value,
 )
-from uwf_git.engine.flow_state import fold_result, result_value
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import AGENT_CONFIG, STEP, TEXT
-from uwf_git.model.event_folds import Cause, Joined, begin_state, build_start
+from uwf_git.model.builtin import AGENT_CONFIG, STEP, TEXT, find_reference, reference
+from uwf_git.model.event_folds import (
+    Cause,
+    Joined,
+    begin_state,
+    build_start,
+    describe_branch,
+    describe_join,
+    describe_split,
+    first_line,
+)
 from uwf_git.model.event_rules import RULES, apply_event
-from uwf_git.model.event_words import describe_branch, describe_join, describe_split, first_line
 from uwf_git.model.flow import (
     MAX_ITEMS,
     MAX_NESTING,
@@ -36,7 +45,6 @@ from uwf_git.model.flow import (
 )
 from uwf_git.model.names import ALPHABET, NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
-from uwf_git.model.references import find_reference, reference
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.objects.commit import (
@@ -47,9 +55,18 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_flow, get_role, get_workflow
-from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
-from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_at
+from uwf_git.store.threads.snapshot import (
+    NewCommit,
+    Snapshot,
+    draft_next,
+    find_newest_step,
+    get_flow,
+    get_role,
+    get_workflow,
+    read_at,
+    read_standing,
+    write_draft,
+)
 
 _NOBODY = b"uwf <uwf@uwf>"
 _JOINER = "uwf:join"

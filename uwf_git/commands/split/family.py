@@ -16,14 +16,13 @@ from uwf_git.commands.split.commits import (
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.model.thread import Child
+from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import ObjectStore
-from uwf_git.store.objects.walk import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_workflow
 from uwf_git.store.threads.heads import Head, find_head
 from uwf_git.store.threads.history import read_trunk
-from uwf_git.store.threads.snapshot import Snapshot, read_at, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_at, read_snapshot
 
 STRANGER_HINT = (
     "`uwf thread fork` of the thread, at a commit before the split, splits into branches of other "

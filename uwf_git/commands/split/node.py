@@ -6,8 +6,7 @@ from uwf_git.commands.split.commits import read_entry, read_flow
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
-from uwf_git.store.threads.definitions import get_workflow
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow
 
 
 class NodeInFlow(NamedTuple):

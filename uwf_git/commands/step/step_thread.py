@@ -3,14 +3,34 @@
 Before the ref moves nothing has happened; after it everything has. Source: seed 000 section 1.3.
 """
 
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import agent_name
+from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.caller import Caller
+from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
-from uwf_git.commands.step.branches import split_thread, step_branches, sweep_held
+from uwf_git.commands.split.commits import (
+    draft_join,
+    draft_split,
+    find_container,
+    find_split,
+    plan_split,
+    read_split,
+)
+from uwf_git.commands.split.family import (
+    Branch,
+    StrangeBranch,
+    Strangers,
+    find_ends,
+    list_branches,
+    walk_descendants,
+)
 from uwf_git.commands.step.ending import (
+    end_by_kill,
     end_thread,
     find_begun_turn,
     finish_kill,
@@ -18,51 +38,386 @@ from uwf_git.commands.step.ending import (
     play_recorded,
     play_turn,
     refuse_inputs,
+    sweep_worktrees_of,
     with_files,
 )
 from uwf_git.commands.step.record_turn import (
-    TriesUsedUp,
-    TurnFailed,
     TurnInterrupted,
-    WorkKept,
     record_turn,
     wait_for_person,
 )
-from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.bind_roles import check_next, check_roles
 from uwf_git.commands.turn.branches import (
     BranchHeld,
+    ThreadNotActive,
+    ThreadNotReady,
+    begin_branch,
+    begin_in,
     check_ancestors,
     check_result,
     choose_place,
     find_source,
+    is_steppable,
+    plan_join,
+    read_active,
+    share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
-from uwf_git.commands.turn.decide import NextTurn, decide_next, find_turn_place
-from uwf_git.commands.turn.files import existing_directory
-from uwf_git.commands.turn.limits import check_limits, read_spending
-from uwf_git.commands.turn.rules import read_keep_rules, read_retry
-from uwf_git.commands.turn.turn import Player, ThreadResult, Turn
+from uwf_git.commands.turn.limits import (
+    check_limits,
+    find_steps_left,
+    read_keep_rules,
+    read_retry,
+    read_spending,
+)
+from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
+from uwf_git.commands.turn.turn import (
+    Player,
+    ThreadResult,
+    Turn,
+    build_thread_result,
+    existing_directory,
+)
 from uwf_git.debug_log import debug
-from uwf_git.errors import UwfError
+from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import END, Workflow
+from uwf_git.store.disk.locks import LockingUnsupported
+from uwf_git.store.gc.packing import has_many_packs
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_workflow
-from uwf_git.store.threads.heads import parse_thread_id
-from uwf_git.store.threads.lock import (
+from uwf_git.store.threads.heads import (
+    Head,
+    HeadMoved,
+    advance_head,
+    find_head,
+    get_head,
+    parse_thread_id,
+)
+from uwf_git.store.threads.run_dir import (
     ThreadBusy,
     check_not_stopped,
     find_driver,
     has_lock_file,
+    is_being_stopped,
     lock_thread,
 )
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
 from uwf_git.store.trust import trust_agents
 
-__all__ = ["StepRequest", "TriesUsedUp", "TurnFailed", "TurnInterrupted", "WorkKept", "step_thread"]
+# Branches of a thread as its steps see them: begin, step, settle, end and join them.
+
+# Branches of a thread as its steps see them: settle what holds them, end them, join them.
+
+_MOST_TRIES = 1000
+
+
+def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) -> bool:
+    """End the branches below the killed thread at *tip*; return whether there were any."""
+    below = [head for head, _ in walk_descendants(store, tip)]
+    found = [head.thread for head in below if not head.archived]
+    for thread in found:
+        try:
+            end_by_kill(store, caller, thread, reason=reason)
+        except (ThreadNotActive, ThreadBusy):
+            # It has ended by itself, or another process ends it.
+            if not get_head(store, thread).archived and not is_being_stopped(store, thread):
+                raise
+    sweep_worktrees_of(store, caller, tip.record.thread, *(head.thread for head in below))
+    return bool(found)
+
+
+def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
+    """End what a killed thread left of its branches, if that *held* a branch of it."""
+    tip: Snapshot | None = None
+    parent: ThreadId | None = held.facts["parent"]
+    while parent is not None and (head := find_head(store, parent)) is not None:
+        snapshot = read_snapshot(store, head.commit)
+        if snapshot.record.status == "killed":
+            tip = snapshot
+        parent = snapshot.get_trunk()
+    if tip is not None:
+        sweep_branches(store, caller, tip, reason=tip.body)
+
+
+def settle_branches(
+    store: Store, caller: Caller, thread: ThreadId, *, may_have_failed: bool = True
+) -> bool:
+    """End the branches of *thread* that its policies give up; return whether any was ended.
+
+    With ``onError: continue`` failed branches, as many as it tolerates; with ``join: any`` all
+    others when one has completed. A branch that has split has failed if a branch of its own has and
+    its policies do not give that up. *may_have_failed* saves looking.
+    """
+    tip = read_snapshot(store, get_head(store, thread).commit)
+    found = tip.get_present().split
+    if tip.record.status != "split" or found is None:
+        return False
+    policy = find_container(tip, found.at).policy
+    gives_up = policy.get("onError") == "continue" and may_have_failed
+    is_race = policy.get("join") == "any"
+    if not (is_race or gives_up):
+        return False
+    branches = list_branches(store, tip)
+    statuses = [_read_status(store, each) for each in branches]
+    given_up: list[tuple[Branch, str]] = []
+    if is_race and "completed" in statuses:
+        given_up = [(each, "another branch was first") for each in branches if not each.has_ended]
+    elif gives_up:
+        errors = [(each, _find_last_error(store, caller, each)) for each in branches]
+        most = int(policy.get("tolerate", len(branches))) - statuses.count("killed")
+        given_up = [(each, error) for each, error in errors if error is not None][: max(0, most)]
+    for branch, reason in given_up:
+        _end_branch(store, caller, tip, branch, reason=reason)
+    return bool(given_up)
+
+
+def _read_status(store: Store, branch: Branch) -> str:
+    if branch.head is None:
+        return "ready"
+    return read_snapshot(store, branch.head.commit).record.status
+
+
+def _end_branch(
+    store: Store, caller: Caller, tip: Snapshot, branch: Branch, *, reason: str
+) -> None:
+    """End *branch* of *tip*, begun or not, and all below it."""
+    thread = branch.child.thread
+    if find_head(store, thread) is None:
+        begin_branch(store, tip, branch.number)
+    # It may end by itself meanwhile.
+    with suppress(ThreadNotActive):
+        end_by_kill(store, caller, thread, reason=reason)
+    ended = read_snapshot(store, get_head(store, thread).commit)
+    sweep_branches(store, caller, ended, reason=reason)
+
+
+def _find_last_error(store: Store, caller: Caller, branch: Branch) -> str | None:
+    """Return why a branch has failed, by itself or by one below; None if it has not."""
+    if branch.head is None or branch.has_ended:
+        return None
+    snapshot = read_snapshot(store, branch.head.commit)
+    if snapshot.record.status == "failed":
+        failure = view_failure(snapshot, snapshot.get_present())
+        return "it failed" if failure is None else str(failure["message"])
+    if snapshot.record.status != "split":
+        return None
+    # First what it gives up itself: that is no failure.
+    settle_branches(store, caller, branch.child.thread)
+    errors = (_find_last_error(store, caller, each) for each in list_branches(store, snapshot))
+    return next((error for error in errors if error is not None), None)
+
+
+def join_branches(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
+    """Join the branches of *thread* if all have ended; else return None."""
+    with lock_thread(store, thread, since_ms=caller.now_ms()):
+        for _ in range(_MOST_TRIES):
+            # A pause or a patch takes no lock and may come in between.
+            with suppress(HeadMoved):
+                return _join(store, caller, thread)
+        raise HeadMoved(thread)
+
+
+def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None:
+    head = find_head(store, thread)
+    if head is None or head.archived:
+        return None
+    tip = read_snapshot(store, head.commit)
+    heads = find_ends(store, tip)
+    if heads is None:
+        return None
+    ends = {each.thread: [each.commit] for each in heads}
+    stranger = Strangers(store.objects, ends.__getitem__).find_below(head.commit)
+    if stranger is not None:
+        raise StrangeBranch(stranger)
+    sweep_worktrees_of(store, caller, thread)
+    tips = [read_snapshot(store, each.commit) for each in heads]
+    for each in tips:
+        # The killed process had ended the branch, and not yet the branches below it.
+        if each.record.status == "killed":
+            sweep_branches(store, caller, each, reason=each.body)
+    derived = draft_join(tip, tips, plan_join(tip, tips))
+    commit = derived.write(store)
+    advance_head(store, head, commit)
+    return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+
+
+# Split a thread into branches, and step these: the part of a step that plays no agent itself.
+
+_TICK_S = 0.05
+_AT_REST = (BranchHeld, ThreadNotActive, ThreadNotReady)
+
+
+class BranchStep(NamedTuple):
+    thread: ThreadId
+    result: ThreadResult | None
+    """The branch after it; None if it did not go on."""
+
+    error: UwfError | None = None
+
+
+StepBranch = Callable[[ThreadId], ThreadResult]
+
+
+def split_thread(
+    store: Store,
+    caller: Caller,
+    seen: tuple[Head, Snapshot],
+    turn: NextTurn,
+    *,
+    named: str | None,
+) -> ThreadResult:
+    """Record, under its lock, that the thread splits; *named* is the step's work directory."""
+    from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
+
+    head, snapshot = seen
+    container = find_container(snapshot, turn.at or "")
+    asked = ask_container(snapshot, snapshot.get_present(), container)
+    if container.policy.get("isolation"):
+        from uwf_git.commands.worktree.worktrees import note_origin  # noqa: PLC0415 (few branches work apart)
+
+        source = choose_place(store, caller, snapshot, named=named)
+        note_origin(store, caller.environ, head.thread, at=container.at, source=source)
+    derived = draft_split(snapshot, plan_split(snapshot, container, asked))
+    commit = derived.write(store)
+    advance_head(store, head, commit)
+    return build_thread_result(derived.new.record, said=derived.new.said, commit=commit)
+
+
+def list_leaves(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
+    """Begin the branches below *tip* that have not begun, and list those that take steps.
+
+    A branch that has split itself joins its own branches first.
+    """
+    branches = [each for each in list_branches(store, tip) if not each.has_ended]
+    new = [each for each in branches if each.head is None]
+    if new:
+        # The plan of a split is as long as it has branches: make it once.
+        found = read_split(find_split(tip))
+        for each in new:
+            begin_in(store, found, each.number)
+            _unite(store)
+    for thread in [each.child.thread for each in branches]:
+        # It may have been fetched, and have none here.
+        share_workdir(store, tip.record.thread, thread)
+        inner = read_snapshot(store, get_head(store, thread).commit)
+        below = list(list_leaves(store, inner)) if inner.record.status == "split" else []
+        yield from below
+        if not below and not get_head(store, thread).archived:
+            yield thread
+
+
+def step_branches(
+    store: Store, caller: Caller, tip: Snapshot, step: StepBranch, *, jobs: int
+) -> ThreadResult:
+    """Step each branch below *tip* once, at most *jobs* at a time, and join what has ended.
+
+    Return the thread, with what each branch did in ``branches``, and what kept threads from
+    joining. Ctrl-C before an agent began is raised.
+    """
+    told = _step_all(store, tip, step, jobs=jobs)
+    thread = tip.record.thread
+    joined: ThreadResult | None = None
+    now = read_snapshot(store, get_head(store, thread).commit)
+    for trunk in list(list_trunks(store, now)):
+        try:
+            settle_branches(store, caller, trunk)
+            found = join_branches(store, caller, trunk)
+            joined = found if trunk == thread else joined
+        except (Refused, Conflict) as error:
+            told.append(BranchStep(trunk, None, error))
+    if joined is None:
+        now = read_snapshot(store, get_head(store, thread).commit)
+        said = now.subject.partition(": ")[2]
+        joined = build_thread_result(now.record, said=said, commit=now.commit.oid)
+    return joined._replace(branches=tuple(told))
+
+
+def _step_all(store: Store, tip: Snapshot, step: StepBranch, *, jobs: int) -> list[BranchStep]:
+    """Step each branch below *tip* once, at most *jobs* at a time; raise as ``step_branches``."""
+    from uwf_git.commands.step.at_once import run_at_once  # noqa: PLC0415 (most steps have no branches)
+
+    room = _Room(store, tip.record.thread)
+    interrupted: list[TurnInterrupted] = []
+
+    def take(thread: ThreadId) -> BranchStep:
+        try:
+            with room.enter():
+                return BranchStep(thread, step(thread))
+        except UwfError as error:
+            if isinstance(error, TurnInterrupted):
+                interrupted.append(error)
+            return BranchStep(thread, None, error)
+        finally:
+            _unite(store)
+
+    try:
+        return run_at_once(take, list(list_leaves(store, tip)), jobs=jobs)
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        # It says more, and what to type is said of the thread that was named.
+        again = f"`uwf thread step {tip.record.thread}` tries again"
+        interrupted[0].hint = f"nothing was lost: {again}"
+        raise interrupted[0] from None
+
+
+class _Room:
+    """Lets no more branches of a thread take steps at once than it may still take."""
+
+    def __init__(self, store: Store, thread: ThreadId) -> None:
+        self._store, self._thread = store, thread
+        self._changed = threading.Condition()
+        self._under_way = 0
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Hold a place; wait for one while others that are under way may take all of them."""
+        with self._changed:
+            while self._under_way and not self._has_place():
+                self._changed.wait(_TICK_S)
+                check_cancelled()
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def _has_place(self) -> bool:
+        left = find_steps_left(self._store, self._thread)
+        return left is None or self._under_way < left
+
+
+def check_branches(stepped: ThreadResult) -> None:
+    """Raise why a branch did not go on: failed agents first, waiting is no failure."""
+    errors = [each.error for each in stepped.branches if each.error is not None]
+    for kind in (AgentFailed, Conflict, UwfError):
+        for error in errors:
+            if isinstance(error, kind) and not isinstance(error, _AT_REST):
+                raise error
+
+
+def _unite(store: Store) -> None:
+    """Unite small packs if that is due: each branch writes some, and all read them."""
+    # On an error whoever follows tries again.
+    with suppress(OSError, LockingUnsupported):
+        if has_many_packs(store.path):
+            from uwf_git.store.gc.tidy import unite_packs  # noqa: PLC0415 (once in some steps)
+
+            unite_packs(store)
+
+
+def list_trunks(store: Store, tip: Snapshot) -> Iterator[ThreadId]:
+    """List the threads from *tip* down that have split and not joined, the deepest first."""
+    if tip.record.status != "split":
+        return
+    for branch in list_branches(store, tip):
+        if branch.head is not None and not branch.has_ended:
+            yield from list_trunks(store, read_snapshot(store, branch.head.commit))
+    yield tip.record.thread
 
 
 class StepRequest(NamedTuple):

@@ -5,8 +5,8 @@ import shlex
 from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
-from uwf_git.commands.turn.agent_words import CONFIG_NAME, PERSON
 from uwf_git.commands.turn.bind_roles import TypedAgent, lay_over, leave_kept, read_typed
+from uwf_git.commands.turn.next_move import CONFIG_NAME, PERSON
 from uwf_git.debug_log import debug
 from uwf_git.errors import Refused
 from uwf_git.model.builtin import AGENT_CONFIG
@@ -15,8 +15,7 @@ from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import describe_check
 from uwf_git.store.store import Store
-from uwf_git.store.threads.definitions import get_role, get_workflow
-from uwf_git.store.threads.snapshot import Snapshot, get_typed
+from uwf_git.store.threads.snapshot import Snapshot, get_role, get_typed, get_workflow
 from uwf_git.store.trust import (
     agent_text,
     find_meant_files,
@@ -24,7 +23,7 @@ from uwf_git.store.trust import (
     is_trusted,
     list_formerly_trusted,
 )
-from uwf_git.store.workflows.registry import is_shipped_agent
+from uwf_git.store.workflows import is_shipped_agent
 
 # Choose the agent of a step: `--agent`, then the thread's binding, then the configured default.
 #

@@ -10,15 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from uwf_git.commands.split.commits import Asked, Container, read_entry, read_flow
-from uwf_git.engine.flow_move import Move, count_passes, find_given_up, next_move
+from uwf_git.engine.flow_move import (
+    FlowWords,
+    Move,
+    count_passes,
+    find_given_up,
+    name_items,
+    next_move,
+)
 from uwf_git.engine.flow_state import find_open_try, fold_turn, is_verdict_due, read_state
-from uwf_git.engine.flow_words import FlowWords, name_items
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, parent, parse_position
 from uwf_git.model.thread import ThreadState
-from uwf_git.store.threads.definitions import get_role, get_workflow
-from uwf_git.store.threads.snapshot import Snapshot
+from uwf_git.store.threads.snapshot import Snapshot, get_role, get_workflow
 
 _JSONATA = "jsonata"
 _OF_EXPRESSIONS = frozenset(

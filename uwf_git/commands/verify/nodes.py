@@ -4,12 +4,14 @@ Each blob is checked once in a run, however many refs have it. If two refs have 
 under one name, both are named.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.payloads import PayloadCheck, PayloadChecks, PayloadResult
-from uwf_git.errors import StoreDamaged
+from uwf_git.agents.limited_fork import DEFAULT, LimitedRunBug, RunLimits, run_limited
+from uwf_git.commands.split.commits import Remaking
+from uwf_git.commands.verify.history import Finding, Location
+from uwf_git.engine.rehearsal import Rules
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.builtin import (
     AGENT_CONFIG,
     AGENT_EXEC_CONTEXT,
@@ -26,17 +28,130 @@ from uwf_git.model.builtin import (
     TEXT,
     TRACE,
     WORKFLOW,
+    ReferencePlan,
+    collect_references,
+    find_reference,
+    plan_references,
 )
-from uwf_git.model.canonical import encode
+from uwf_git.model.flow import Position
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import Node
+from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check
-from uwf_git.model.references import ReferencePlan, find_reference, plan_references
-from uwf_git.store.nodes.blob import TEXT_SUFFIX, DamagedNode, decode_node, encode_node
-from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, object_id
-from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.model.problem import Problem
+from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, TreeEntry, object_id
+from uwf_git.store.nodes.tree import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
 from uwf_git.store.objects.objects import ObjectStore, get_blob
+from uwf_git.store.objects.pack_file import ByteCache
+from uwf_git.store.objects.strict import RecentObjects, StrictCommit
+from uwf_git.store.store import Store
+
+# Check payloads against their schemas, hundreds in one limited child process.
+#
+# The total time is bounded: a schema that exceeded the limits is not tried again, and after a few
+# of them none is. A payload that was not tried is reported, never taken for valid.
+
+_MIB = 1024 * 1024
+_MOST_WAITING = 400
+_MOST_WAITING_BYTES = 4 * _MIB
+# Each costs a second of CPU time; more hostile schemas than this come from a hostile push.
+_MOST_REFUSED = 8
+
+
+class PayloadCheck(NamedTuple):
+    """A payload to be checked against a schema, and perhaps its references to be collected."""
+
+    origin: Any
+
+    schema: Node
+    """If it is self-typed, the payload must be a JSON Schema too."""
+
+    payload: Any
+    size_bytes: int
+
+    wants_references: bool = False
+
+
+class PayloadResult(NamedTuple):
+    origin: Any
+    problems: tuple[Problem, ...] = ()
+    references: tuple[NodeHash, ...] = ()
+    refused: str | None = None
+    """Why the check could not run; None if it ran."""
+
+
+class PayloadChecks:
+    def __init__(self) -> None:
+        self._waiting: list[PayloadCheck] = []
+        self._waiting_bytes = 0
+        self._refused: dict[str, str] = {}
+
+    def ask(self, question: PayloadCheck) -> Iterator[PayloadResult]:
+        """Queue a check; run the queue when it is long."""
+        self._waiting.append(question)
+        self._waiting_bytes += question.size_bytes
+        if len(self._waiting) >= _MOST_WAITING or self._waiting_bytes >= _MOST_WAITING_BYTES:
+            yield from self.answer()
+
+    def answer(self) -> Iterator[PayloadResult]:
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        fresh = [each for each in waiting if self._may_be_tried(each)]
+        yield from (self._not_tried(each) for each in waiting if not self._may_be_tried(each))
+        try:
+            yield from _try(fresh)
+        except (Refused, LimitedRunBug):
+            # One check exceeded the limits for all of them: run each alone.
+            for each in fresh:
+                yield from self._answer_one(each)
+
+    def _may_be_tried(self, question: PayloadCheck) -> bool:
+        return question.schema.hash not in self._refused and len(self._refused) < _MOST_REFUSED
+
+    def _answer_one(self, question: PayloadCheck) -> Iterator[PayloadResult]:
+        if self._may_be_tried(question):
+            try:
+                yield from _try([question])
+            except Refused as error:
+                self._refused[question.schema.hash] = error.message
+            except LimitedRunBug as bug:
+                self._refused[question.schema.hash] = str(bug).strip().rpartition("\n")[2][:200]
+            else:
+                return
+        yield self._not_tried(question)
+
+    def _not_tried(self, question: PayloadCheck) -> PayloadResult:
+        name = question.schema.hash
+        why = self._refused.get(name, "too many other schemas exceeded the limits")
+        return PayloadResult(
+            question.origin, refused=f"cannot be checked against schema {name}: {why}"
+        )
+
+
+def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
+    if not questions:
+        return
+    # jsonschema costs 90 ms of start-up. Imported before the fork, so that children share it.
+    from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (see above)
+
+    def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
+        told: list[tuple[list[tuple[str, str]], list[str]]] = []
+        for each in questions:
+            schema, payload = each.schema.payload, each.payload
+            found = check_schema(payload) if each.schema.is_self_typed else []
+            found = found or check_value(schema, payload)
+            references = collect_references(schema, payload) if each.wants_references else []
+            told.append(([(problem.path, problem.message) for problem in found], list(references)))
+        return told
+
+    size_bytes = sum(each.size_bytes for each in questions)
+    # The smaller the payloads, the sooner the limit.
+    seconds = 1 + size_bytes // _MIB
+    memory_bytes = DEFAULT.memory_bytes + 64 * size_bytes
+    limits = RunLimits(memory_bytes=memory_bytes, cpu_s=seconds, wall_s=2.0 * seconds)
+    answers = run_limited(work, limits=limits, what="the check against the schema")
+    for each, (problems, references) in zip(questions, answers, strict=True):
+        told = tuple(Problem(path, message) for path, message in problems)
+        yield PayloadResult(each.origin, told, tuple(NodeHash(name) for name in references))
+
 
 _TURN_FIELDS = {
     "content": TEXT,
@@ -361,3 +476,122 @@ def _size(schema: object, payload: object) -> int:
 
 def _join(part: str, path: str) -> str:
     return f"{part}{'' if not path or path.startswith('[') else '.'}{path}" if part else path
+
+
+# Check a tree: does a commit hold exactly the files that it must.
+#
+# Of two trees only the folders that differ are read. Format: FORMAT.md,
+# "The tree of a thread commit", "The tree of a workflow commit".
+
+NODES = "nodes"
+
+_GONE = {
+    "lost": "was in the commit before and is missing",
+    "replaced": "was replaced: a node keeps the file it had first",
+}
+_LOST = (
+    "a thread never loses a node: `git show {commit}` names the lost one; the commit before it is "
+    "whole"
+)
+
+
+class TreeChecks:
+    def __init__(self, store: Store) -> None:
+        self.objects = store.objects
+        self.recent = RecentObjects(store.objects)
+        """For what many commits refer to."""
+        self.folders = NodeFolders(self.recent)
+        self.nodes = NodeChecks(self.recent, self.folders)
+        self.rules: dict[NodeHash, Rules] = {}
+        self.entries: dict[bytes, Position | None] = {}
+        """Of each StartNode, by its blob: where its thread begins in a flow."""
+        self.remaking = Remaking()
+        """What derived commits are compared with."""
+        self.commits = 0
+        self.unsigned = 0
+        """How many of them have no signature, though somebody made them."""
+
+    def count(self, commit: StrictCommit, *, is_derived: bool = False) -> None:
+        self.commits += 1
+        self.unsigned += not (commit.is_signed or is_derived)
+
+    def open_top(
+        self,
+        site: Location,
+        tree: bytes,
+        wanted: Mapping[str, bytes],
+        *,
+        others: dict[bytes, TreeEntry] | None = None,
+    ) -> tuple[dict[str, bytes], list[Finding]]:
+        """Return the *wanted* entries (name to mode) and findings; others go into *others*."""
+        troubles: list[Finding] = []
+        try:
+            top = self.folders.get(tree)
+        except StoreDamaged as error:
+            return {}, [site.finding(error.message, hint=error.hint)]
+        self.folders.forget(tree)
+        if others is not None:
+            own = {name.encode() for name in wanted}
+            others |= {key: entry for key, entry in top.items() if key not in own}
+            top = {key: entry for key, entry in top.items() if key in own}
+        entries = {key.decode(errors="backslashreplace"): entry for key, entry in top.items()}
+        found: dict[str, bytes] = {}
+        for name, (mode, raw) in entries.items():
+            if name not in wanted:
+                troubles.append(site.finding(f"the commit has {name}, which does not belong there"))
+            elif mode != wanted[name]:
+                problem = f"{name} has mode {mode.decode()}, and must have {wanted[name].decode()}"
+                troubles.append(site.finding(problem))
+            else:
+                found[name] = raw
+        missing = [name for name in wanted if name not in entries]
+        troubles += [site.finding(f"the commit has no {name}") for name in missing]
+        return found, troubles
+
+    def check_needed(
+        self, site: Location, cause: NodeHash | None, added: Sequence[NodeHash]
+    ) -> Iterator[Finding]:
+        left, seen = set(added), set[NodeHash]()
+        waiting = [] if cause is None else [cause]
+        left.difference_update(waiting)
+        try:
+            while waiting and left:
+                targets = self.nodes.list_targets(site, waiting.pop())
+                seen.update(targets)
+                found = left.intersection(targets)
+                left -= found
+                waiting += found
+            if left and any(self.nodes.find(site, each) is None for each in seen - BUILTIN.keys()):
+                return  # told as the node was checked: what is missing may refer to others
+        except StoreDamaged:
+            return  # told as the node was checked
+        for name in sorted(left):
+            message = f"node {name} was added, and nothing that the event adds refers to it"
+            yield site.finding(message, node=name)
+
+    def check_nodes(
+        self,
+        site: Location,
+        before: bytes | None,
+        added: list[NodeHash] | None = None,
+        *,
+        keep_before: bool = False,
+    ) -> Iterator[Finding]:
+        """Check that nothing since *before* was lost or replaced; new names go into *added*.
+
+        With *keep_before*, many threads share the folders before: they are cached.
+        """
+        if before == site.nodes:
+            return
+        for change in self.folders.compare(before, site.nodes, keep_old=keep_before):
+            if change.kind in {"odd", "damaged"}:
+                where = f"{change.path} " if change.kind == "odd" else ""
+                message = where + change.problem
+                yield site.finding(message, hint=change.hint or None, node=change.name)
+            elif change.kind in _GONE:
+                message = f"node {change.name} {_GONE[change.kind]}"
+                hint = _LOST.format(commit=site.commit)
+                yield site.finding(message, hint=hint, node=change.name)
+            elif change.kind == "added" and added is not None and change.name is not None:
+                added.append(change.name)
+            yield from self.nodes.check(site, change)

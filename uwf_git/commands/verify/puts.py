@@ -8,27 +8,30 @@ Format: FORMAT.md, "The tree of a workflow commit".
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from uwf_git.commands.verify.finding import Finding, Location
-from uwf_git.commands.verify.history import check_end, find_old_format, walk_back
-from uwf_git.commands.verify.rebuild import find_author_problem, list_wrong
-from uwf_git.commands.verify.tree import NODES, TreeChecks
+from uwf_git.commands.verify.history import Finding, Location, check_end, find_old_format, walk_back
+from uwf_git.commands.verify.making import find_author_problem, list_wrong
+from uwf_git.commands.verify.nodes import NODES, TreeChecks
 from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import BUILTIN, WORKFLOW
+from uwf_git.model.builtin import BUILTIN, WORKFLOW, find_reference
 from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import Node
-from uwf_git.model.references import find_reference
 from uwf_git.model.workflow import parse_flow_node
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import MAX_FILES, MAX_PATH, BadYaml, CannotInclude, Includes
-from uwf_git.store.lookup.cas_nodes import NODES_REF, build_put_message
+from uwf_git.store.lookup.lookup import NODES_REF, build_put_message
 from uwf_git.store.nodes.folders import RAW_FILE_MODE, RAW_TREE_MODE, TreeEntry, object_id
-from uwf_git.store.objects.commit import CommitView, read_commit
-from uwf_git.store.objects.message import BadMessage, body_of, parse_trailers
+from uwf_git.store.objects.commit import (
+    BadMessage,
+    CommitView,
+    body_of,
+    parse_trailers,
+    read_commit,
+)
 from uwf_git.store.objects.objects import get_blob
-from uwf_git.store.objects.strict_commit import StrictCommit, read_strict_commit
+from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     HEAD_FILE,
     PUT,
     REMOVE,

@@ -4,25 +4,199 @@ Nothing is written; each commit and node is checked once in a run. Bare reposito
 reflogs, so a history that was rewritten here shows only against what a remote last had.
 """
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
-from uwf_git.commands.verify.files import check_files, find_hub_gap
-from uwf_git.commands.verify.finding import Finding
+from uwf_git.commands.verify.history import Finding, check_files, find_hub_gap
+from uwf_git.commands.verify.nodes import TreeChecks
 from uwf_git.commands.verify.puts import check_put_ref
-from uwf_git.commands.verify.targets import Target, find_targets
 from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
-from uwf_git.commands.verify.tree import TreeChecks
-from uwf_git.errors import StoreDamaged
-from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.walk import is_descendant
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.remotes.divergence import RemoteHeads
+from uwf_git.commands.worktree.chain import Chain, Made, find_chain
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.model.names import NotAThreadId, ThreadId, is_thread_id
+from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.objects.commit import is_descendant
+from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.refs.refs import BadRef, list_refs
+from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, resolve_thread
+from uwf_git.store.threads.history import KEPT, list_preserved, list_preserved_threads, walk_history
+from uwf_git.store.threads.snapshot import Snapshot, read_at
+from uwf_git.store.workflows import WORKFLOWS, list_names
+
+# Find the refs to verify, and their order.
+#
+# Workflows come first, so that a damaged node is reported for its workflow; then threads from the
+# oldest to the newest, so that what a fork shares is reported for its origin. Each file of refs
+# is read once.
+
+TargetKind = Literal["workflow", "nodes", "active", "archive", "kept"]
+
+
+def no_such_ref(text: str) -> Refused:
+    shown = text[:100] if text and text.isprintable() else repr(text[:100])
+    return Refused(
+        f"there is no thread, workflow or ref {shown} that could be verified",
+        code="no-such-ref",
+        hint="`uwf thread list --all` and `uwf workflow list` show them; without a name all "
+        "are verified",
+        ref=text[:100],
+    )
+
+
+class Target(NamedTuple):
+    kind: TargetKind
+    ref: str
+    name: str
+
+    tip: Oid | None
+    """The commit; None if the ref holds no object id."""
+
+
+def find_targets(store: Store, texts: list[str]) -> list[Target]:
+    """Return all refs, or those that *texts* name: a full ref, a workflow, or a thread's refs."""
+    if not texts:
+        return list(_all(store))
+    targets = [target for text in texts for target in _meant(store, text)]
+    return list(dict.fromkeys(targets))
+
+
+def _all(store: Store) -> Iterator[Target]:
+    for name, tip in _listed(store, WORKFLOWS):
+        yield Target("workflow", WORKFLOWS + name, name, tip)
+    yield from _of_ref(store, NODES_REF)
+    threads = [
+        Target(kind, prefix + name, name, tip)
+        for kind, prefix in _THREADS
+        for name, tip in _listed(store, prefix)
+        if is_thread_id(name)
+    ]
+    # Of two refs of a thread the archived one counts, so it comes first.
+    yield from sorted(threads, key=lambda target: (target.name, target.kind != "archive"))
+    for thread in list_preserved_threads(store):
+        yield from _kept(store, thread)
+
+
+_THREADS: tuple[tuple[TargetKind, str], ...] = (("archive", ARCHIVE), ("active", ACTIVE))
+
+
+def _listed(store: Store, prefix: str) -> Iterator[tuple[str, Oid | None]]:
+    listed = list_refs(store.path, prefix)
+    yield from listed.items()
+    # A ref without an object id is not listed.
+    for name in store.refs.names(prefix):
+        if name not in listed and "/" not in name:
+            try:
+                yield name, store.refs.find(prefix + name)
+            except StoreDamaged:
+                yield name, None
+
+
+def _kept(store: Store, thread: ThreadId) -> Iterator[Target]:
+    for commit in list_preserved(store, thread):
+        yield Target("kept", f"{KEPT}{thread}/{commit}", thread, commit)
+
+
+def _meant(store: Store, text: str) -> Iterator[Target]:
+    name = unicodedata.normalize("NFC", text)
+    if name.startswith("refs/"):
+        found = list(_of_ref(store, name))
+        if not found:
+            raise no_such_ref(text)
+        yield from found
+    elif name in list_names(store):
+        yield from _of_ref(store, WORKFLOWS + name)
+    else:
+        try:
+            thread = resolve_thread(store, text)
+        except NotAThreadId:
+            raise no_such_ref(text) from None
+        for _kind, prefix in _THREADS:
+            yield from _of_ref(store, prefix + thread)
+        yield from _kept(store, thread)
+
+
+def _of_ref(store: Store, ref: str) -> Iterator[Target]:
+    """Return the target of a full ref; none if it does not exist or is not one of uwf."""
+    kind, name = _sort(ref) or (None, "")
+    try:
+        tip = store.refs.find(ref)
+        is_there = tip is not None
+    except StoreDamaged:
+        tip, is_there = None, True
+    if kind is not None and is_there:
+        yield Target(kind, ref, name, tip)
+
+
+def _sort(ref: str) -> tuple[TargetKind, str] | None:
+    if ref == NODES_REF:
+        return "nodes", ref
+    if ref.startswith(WORKFLOWS):
+        return "workflow", ref.removeprefix(WORKFLOWS)
+    for kind, prefix in _THREADS:
+        if ref.startswith(prefix) and is_thread_id(ref.removeprefix(prefix)):
+            return kind, ref.removeprefix(prefix)
+    thread, _slash, commit = ref.removeprefix(KEPT).partition("/")
+    is_kept = ref.startswith(KEPT) and is_thread_id(thread) and is_oid(commit)
+    return ("kept", thread) if is_kept else None
+
+
+# Check the commits of a project's files that the steps of threads name, where the project is.
+
+
+def check_ranges(store: Store, targets: Iterable[Target]) -> Iterator[tuple[bool, Finding]]:
+    """Yield what is wrong with threads' files here, and whether that is a problem."""
+    for target in targets:
+        if target.kind not in {"active", "archive"} or target.tip is None:
+            continue
+        steps = [each for each in walk_history(store, target.tip) if each.record.files is not None]
+        if not steps:
+            continue
+        chain = find_chain(store, ThreadId(target.name), store.environ, is_reading=True)
+        log = [] if chain is None else chain.read_log()
+        if chain is None or not log:
+            yield (
+                False,
+                Finding(
+                    f"the files of thread {target.name} are not here, and were not checked",
+                    "fetch them into the project: docs/files.md",
+                    target.ref,
+                ),
+            )
+            continue
+        places = {made.commit: number for number, made in enumerate(log)}
+        for step in steps:
+            problem = _find_problem(step, log, places)
+            if problem is not None:
+                yield True, _lost(step, chain, problem, target.ref)
+
+
+def _find_problem(step: Snapshot, log: list[Made], places: dict[str, int]) -> str | None:
+    before, _, after = (step.record.files or "").partition("..")
+    if before not in places or after not in places:
+        return "which are not both there"
+    if places[before] <= places[after]:
+        return "which are in another order there"
+    made = log[places[after]]
+    turn = read_at(step.objects, step.commit.parents[0]).turn_start
+    if (made.thread, made.after) != (step.record.thread, turn):
+        return f"but {after} was made by another turn"
+    return None
+
+
+def _lost(step: Snapshot, chain: Chain, problem: str, ref: str) -> Finding:
+    return Finding(
+        f"a {step.record.event} names the files {step.record.files} of {chain.ref} in "
+        f"{chain.worktree}, {problem}",
+        "another copy of the project may have them: `git fetch` that ref from there",
+        ref,
+        step.commit.oid,
+    )
+
 
 MOST_TOLD = 10_000
 

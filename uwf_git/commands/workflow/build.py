@@ -9,34 +9,49 @@ from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.agents.limited_fork import RunLimits, run_limited
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.workflow.find import find_used, includes_beside
+from uwf_git.commands.workflow.find import FoundWorkflow, find_used, find_workflow, includes_beside
 from uwf_git.engine.expression import check_condition
 from uwf_git.engine.flow_text import check_flow_text
+from uwf_git.engine.picture.plan import Subject, ThreadMarks
 from uwf_git.errors import Refused
-from uwf_git.model.canonical import NotCanonical
-from uwf_git.model.definition.append import (
+from uwf_git.model.definition.definition import (
+    Definition,
+    FindUsed,
+    FlowText,
+    InvalidWorkflow,
+    Surroundings,
+)
+from uwf_git.model.definition.roles import CheckSchema, RolesFile
+from uwf_git.model.definition.source import (
     Addition,
     Target,
     read_addition,
+    read_definition,
     read_flow_addition,
 )
-from uwf_git.model.definition.definition import Definition, FindUsed, FlowText, Surroundings
-from uwf_git.model.definition.findings import InvalidWorkflow
-from uwf_git.model.definition.roles import CheckSchema, RolesFile
-from uwf_git.model.definition.source import read_definition
+from uwf_git.model.flow import Flow
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import Node
+from uwf_git.model.node import Node, NotCanonical
 from uwf_git.model.problem import Problem
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.workflow import Graph, build_workflow, describe_check
+from uwf_git.model.workflow import (
+    Graph,
+    Workflow,
+    build_workflow,
+    describe_check,
+    parse_flow_node,
+    parse_graph,
+    parse_role,
+    parse_workflow,
+)
 from uwf_git.model.workflow_name import fold_workflow_name
 from uwf_git.model.yaml.include import BadYaml, Includes
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.store import Store
 from uwf_git.store.trust import trust_agents
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     SourceFiles,
     Version,
     add_version,
@@ -383,3 +398,44 @@ def _first_written(store: Store, seen: Version, node: Node) -> Node:
         return get_version_node(store, seen, node.hash)
     except MissingNode:
         return node
+
+
+# `uwf workflow graph`: what the picture of a workflow shows.
+
+
+class WorkflowPicture(NamedTuple):
+    subject: Subject
+    found: FoundWorkflow
+
+
+def picture_workflow(store: Store, text: str, *, cwd: str) -> WorkflowPicture:
+    """Return what the picture of the workflow *text* shows: a name, also in *cwd*, or a hash."""
+    found = find_workflow(store, text, cwd=cwd)
+    nodes = {node.hash: node for node in found.closure}
+    return WorkflowPicture(view_moves(found.workflow, nodes.__getitem__), found)
+
+
+def picture_source(
+    source: bytes, *, path: str | None, find_used: FindUsed | None = None
+) -> Subject:
+    """Return what the picture of the workflow file *source* shows; nothing is stored."""
+    built = build_source(source, includes_beside(path), outside_of(path, find_used), timestamp=0)
+    nodes = {node.hash: node for node in (built.node, *built.closure)}
+    return view_moves(parse_workflow(built.node), nodes.__getitem__)
+
+
+def view_moves(
+    workflow: Workflow,
+    get_node: Callable[[NodeHash], Node],
+    mark: Callable[[Graph | Flow], ThreadMarks] | None = None,
+) -> Subject:
+    """Return what a picture of *workflow* shows; *mark* tells what a thread adds."""
+    moves: Graph | Flow
+    if workflow.flow is not None:
+        moves = parse_flow_node(get_node(workflow.flow))
+    else:
+        moves = parse_graph(get_node(workflow.get_moderator()))
+    roles = {name: parse_role(get_node(role)).description for name, role in workflow.roles.items()}
+    return Subject(
+        workflow.name, workflow.description, roles, moves, None if mark is None else mark(moves)
+    )

@@ -10,22 +10,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import WORKFLOW
-from uwf_git.model.frozen import freeze
+from uwf_git.model.builtin import WORKFLOW, walk_closure
 from uwf_git.model.names import NodeHash, NotANodeHash, is_node_hash, parse_node_prefix
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
-from uwf_git.model.references import walk_closure
 from uwf_git.model.text import render_time
-from uwf_git.model.workflow import Workflow, parse_workflow
+from uwf_git.model.workflow import Workflow, freeze, parse_workflow
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import MAX_FILE_BYTES, CannotInclude, Includes
 from uwf_git.store.lookup.lookup import NodeLookup, NoSuchNode, ambiguous_node
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.byte_cache import ByteCache
+from uwf_git.store.objects.pack_file import ByteCache
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.workflows.registry import (
+from uwf_git.store.workflows import (
     Version,
     find_shipped,
     find_version,

@@ -42,17 +42,18 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused, StoreFailed, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import remove_file
-from uwf_git.store.disk.file_lock import hold_lock
+from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_settings, read_trunk
-from uwf_git.store.threads.local_files import (
+from uwf_git.store.threads.history import (
+    find_settings,
     find_workdir,
     has_files,
+    read_trunk,
     set_workdir,
     workdirs_folder,
 )
-from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.threads.run_dir import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.

@@ -7,8 +7,16 @@ from types import UnionType
 from typing import Any, NamedTuple
 
 from uwf_git.errors import name_some
-from uwf_git.model.definition.definition import CheckText, FlowText, RoleDefinition
-from uwf_git.model.definition.findings import DocumentPath, Findings, shown, suggestion, yaml_kind
+from uwf_git.model.definition.definition import (
+    CheckText,
+    DocumentPath,
+    Findings,
+    FlowText,
+    RoleDefinition,
+    shown,
+    suggestion,
+    yaml_kind,
+)
 from uwf_git.model.definition.roles import SENTINELS
 from uwf_git.model.flow import DEFAULT_BOUND, LONGEST_TIMEOUT_MS, SPLITTING, Flow, FlowNode, parent
 from uwf_git.model.workflow_name import check_name

@@ -11,11 +11,13 @@ is fast, threads would only cost time.
 Source: fsync(2), rename(2), posix_fadvise(2); git's own fsync of loose objects and refs.
 """
 
+import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Generic, NamedTuple, TypeVar
 
 TEMPORARY = ".tmp_"
 """The prefix of temporary files; a killed process may leave one."""
@@ -256,3 +258,115 @@ def _sync_at_once(descriptors: Sequence[int]) -> None:
 def _close(descriptors: list[int]) -> None:
     while descriptors:
         os.close(descriptors.pop())
+
+
+# What was read from a file, kept until the file changes, so that many steps read it once.
+#
+# A file counts as unchanged while its stamp is the same: device, inode, size, mtime, ctime. This
+# cannot miss a change. Who writes into a file, or renames another over it, sets a ctime, which no
+# program can set back. A change in the same tick of the clock would leave the same stamp, so what
+# changed a moment before it was read is not kept. On a network file system a stamp may be some
+# seconds old, as it is for git, which asks packed-refs in the same way. Source: stat(2); git's
+# racy-git.txt, stat_validity_check in read-cache.c.
+
+Value = TypeVar("Value")
+
+# Ticks are at most 10 ms; file systems that count in seconds show no fractions.
+_TICK_NS = 20_000_000
+_COARSE_TICK_NS = 3_000_000_000
+_NS_PER_S = 1_000_000_000
+
+
+class Stamp(NamedTuple):
+    """What changes whenever a file or a folder does."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+def read_stamp(path: str) -> Stamp | None:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:
+    if stamp is None:
+        return True
+    changed_ns = max(stamp.mtime_ns, stamp.ctime_ns)
+    is_coarse = changed_ns % _NS_PER_S == 0
+    return now_ns - changed_ns > (_COARSE_TICK_NS if is_coarse else _TICK_NS)
+
+
+class FileMemory(Generic[Value]):
+    """A value for each of the files that were read last; values of larger files are not kept.
+
+    Python threads may share it, for each call on the dictionary is atomic; a forked child has its
+    own copy.
+    """
+
+    def __init__(
+        self, most: int, *, largest: int = 256 * 1024, now_ns: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._most, self._largest, self._now_ns = most, largest, now_ns
+        self._held: dict[str, tuple[Stamp | None, Value]] = {}
+
+    def read(self, path: str, read: Callable[[str], Value]) -> Value:
+        """Return what *read* returns for *path*, or returned when the file was as it is now.
+
+        The value is shared: nobody may change it. If *read* raises, nothing is kept.
+        """
+        # The time and the stamp first: what changes while it is read has another stamp afterwards.
+        now_ns = self._now_ns()
+        try:
+            stamp = read_stamp(path)
+        except OSError:
+            # Reading it says what is wrong.
+            return read(path)
+        held = self._held.get(path)
+        if held is not None and held[0] == stamp:
+            return held[1]
+        value = read(path)
+        is_small = stamp is None or stamp.size <= self._largest
+        if is_small and is_settled(stamp, now_ns=now_ns):
+            self._held.pop(path, None)
+            while len(self._held) >= self._most:
+                self._held.pop(next(iter(self._held), path), None)
+            self._held[path] = stamp, value
+        return value
+
+
+# The user's own files about a store: below the XDG state directory, a folder for each store.
+#
+# What a user decided about a store does not lie in the store, which others may have written.
+# Source: XDG Base Directory Specification, $XDG_STATE_HOME.
+
+
+def find_user_file(git_dir: str, environ: Mapping[str, str], name: str) -> str | None:
+    """Return the path of the user's file *name* about a store, or None if there is no home."""
+    state = environ.get("XDG_STATE_HOME", "")
+    # The specification says that a relative path is to be ignored.
+    if not os.path.isabs(state):
+        home = _find_home(environ)
+        if home is None:
+            return None
+        state = os.path.join(home, ".local", "state")
+    key = hashlib.sha256(os.fsencode(os.path.realpath(git_dir))).hexdigest()
+    return os.path.join(state, "uwf", "stores", key, name)
+
+
+def _find_home(environ: Mapping[str, str]) -> str | None:
+    home = environ.get("HOME", "")
+    if os.path.isabs(home):
+        return home
+    # Cron jobs and hooks may have no HOME. Imported only for them.
+    with suppress(ImportError, KeyError):
+        import pwd  # noqa: PLC0415 (see above; Windows has none)
+
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    return home if os.path.isabs(home) else None

@@ -1,24 +1,302 @@
 """Pack the objects of a store, which git does: when it is due, and its log."""
 
+import functools
+import itertools
 import os
 import re
+import struct
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
-from uwf_git.errors import Refused
+from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
-from uwf_git.store.disk.durable import remove_file
-from uwf_git.store.gc.lock import GcRuns
-from uwf_git.store.gc.small_packs import count_unpacked, list_own_packs
+from uwf_git.processes import find_boot_time_s, read_process
+from uwf_git.store.disk.durable import read_if_there, remove_file
+from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.git.find_program import find_program
 from uwf_git.store.git.program import ProgramFailed, run_program
-from uwf_git.store.objects.pack_file import PACK
+from uwf_git.store.git.scopes import find_program
+from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK
+from uwf_git.store.objects.pack_writer import is_kept
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
+
+# Hold the gc lock of a store, and read and clear git's own, `gc.pid`.
+#
+# A lock of a dead process blocks no gc, even if its pid was reused; one that may be of a living
+# process is never removed. Source: git's builtin/gc.c, `lock_repo_for_gc`.
+
+_GIT_LOCK = "gc.pid"
+_HOLDER = re.compile(rb"([0-9]{1,10}) (\S{1,256})\n?")
+
+# How long git believes in a gc of another machine, which it cannot check.
+_BELIEVED_S = 12 * 3600
+# Our own lock without a named holder: ``is_gc_running`` holds it for a moment.
+_HELD_PATIENCE_S = 0.5
+# git holds gc.pid.lock for a single write. If a slower git is still alive, two gcs run side by
+# side, which git allows (`git gc --force`).
+_PATIENCE_S = 5.0
+_PAUSE_S = 0.05
+# File times and process times come from different clocks.
+_CLOCK_S = 2.0
+
+
+class GcRuns(Conflict):
+    code = "gc-runs"
+
+    def __init__(self, holder: Holder) -> None:
+        who = describe_holder(holder) or "by an unknown process"
+        super().__init__(
+            f"another gc is at work on this store ({who})",
+            hint="nothing to do: that gc does the same work",
+            holder=holder,
+        )
+
+
+@contextmanager
+def hold_gc_lock(store: Store) -> Iterator[None]:
+    holder = this_process(time.time_ns() // 1_000_000)
+    path = store.local_path("locks", "gc")
+    with hold_file(path, holder, patience_s=_HELD_PATIENCE_S, busy=GcRuns):
+        check_git_lock(store)
+        yield
+
+
+def is_gc_running(store: Store) -> bool:
+    return is_held(store.local_path("locks", "gc"))
+
+
+def is_git_gc_running(store: Store) -> bool:
+    """Check whether a gc of git may be at work; what a killed one left counts as nothing."""
+    found = _read(os.path.join(store.path, _GIT_LOCK))
+    match = _HOLDER.fullmatch(found[0]) if found is not None else None
+    if found is None or match is None:
+        return False
+    return may_live(int(match[1]), match[2].decode(errors="replace"), found[1])
+
+
+def check_git_lock(store: Store) -> None:
+    """Check that no gc of git is at work, and remove the lock that a killed one left."""
+    path = os.path.join(store.path, _GIT_LOCK)
+    _clear_lock_of_lock(path + ".lock")
+    found = _read(path)
+    if found is None:
+        return
+    content, left = found
+    match = _HOLDER.fullmatch(content)
+    if match is None:
+        # git cannot read it either, and takes the lock.
+        return
+    pid, host = int(match[1]), match[2].decode(errors="replace")
+    if may_live(pid, host, left):
+        raise GcRuns({"pid": pid, "host": host, "since": int(left.st_mtime * 1000)})
+    if _is_same(path, left):
+        remove_file(path)
+
+
+def _clear_lock_of_lock(path: str) -> None:
+    """Remove `gc.pid.lock` if its git is dead: it would block every later gc."""
+    deadline = time.monotonic() + _PATIENCE_S
+    first = found = _read(path)
+    while first is not None and found is not None and _same(first[1], found[1]):
+        content, left = found
+        match = _HOLDER.fullmatch(content)
+        is_dead = match and not may_live(int(match[1]), match[2].decode(errors="replace"), left)
+        if is_dead or time.monotonic() > deadline:
+            remove_file(path)
+            return
+        time.sleep(_PAUSE_S)
+        found = _read(path)
+
+
+def may_live(pid: int, host: str, left: os.stat_result) -> bool:
+    """Tell whether the process *pid* of *host*, which wrote a file *left*, may still be alive."""
+    if host != os.uname().nodename:
+        return time.time() - left.st_mtime < _BELIEVED_S
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    process, boot_s = read_process(pid), find_boot_time_s()
+    if process is None or boot_s is None:
+        return True
+    began_s = boot_s + process.start / os.sysconf("SC_CLK_TCK")
+    # A process that began after the file was written has the number of the writer by chance.
+    return not process.has_ended and began_s < left.st_mtime + _CLOCK_S
+
+
+def _read(path: str) -> tuple[bytes, os.stat_result] | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1000), os.fstat(file.fileno())
+    except FileNotFoundError:
+        return None
+
+
+def _is_same(path: str, left: os.stat_result) -> bool:
+    found = _read(path)
+    return found is not None and _same(found[1], left)
+
+
+def _same(one: os.stat_result, other: os.stat_result) -> bool:
+    return os.path.samestat(one, other) and one.st_mtime_ns == other.st_mtime_ns
+
+
+# List the packs that steps wrote and that nobody has packed since.
+#
+# git, a fetch and `uwf gc` name a pack after its checksum, the writers of steps draw the name by
+# lot: so the last bytes of an index tell which are packed already. Names stay, so each is read
+# once.
+
+MOST_PACKS = 16
+"""More small packs than these are united."""
+
+LARGE_BYTES = 32 * 1024 * 1024
+"""From this size a pack is not copied any more."""
+
+_SUM_BYTES = 20
+# An index has a head and a name, a CRC-32 and an offset for each object; gitformat-pack(5).
+NAMES_AT = 8 + 256 * 4
+_EMPTY_INDEX_BYTES = NAMES_AT + 2 * _SUM_BYTES
+_OBJECT_BYTES = OID_BYTES + 4 + 4
+_MULTI = "multi-pack-index"
+_MULTI_HEAD = struct.Struct(">4s4BI")
+_CHUNK = struct.Struct(">4sQ")
+_NAMES = b"PNAM"
+
+
+class SmallPack(NamedTuple):
+    """A pack without deltas, and without files of git beside it."""
+
+    path: str
+
+    objects: int
+
+    size_bytes: int
+    mtime_ns: int
+
+
+def list_stems(folder: str) -> list[str]:
+    """List the packs in *folder*, without their endings, that have an index and no other file.
+
+    git puts others beside its own: `.keep`, `.rev`, `.bitmap`, `.mtimes`, `.promisor`.
+    """
+    endings: dict[str, set[str]] = {}
+    for name in _names(folder):
+        stem, ending = os.path.splitext(name)
+        endings.setdefault(stem, set()).add(ending)
+    return sorted(stem for stem, found in endings.items() if found == {PACK, INDEX})
+
+
+def has_many_packs(git_dir: str) -> bool:
+    """Check, for the price of one listing, whether some packs may have to be united."""
+    return len(list_stems(os.path.join(git_dir, "objects", "pack"))) > MOST_PACKS
+
+
+def list_small_packs(folder: str) -> list[SmallPack]:
+    """List the packs in *folder* that steps wrote and that are still to be copied."""
+    return [pack for pack in list_own_packs(folder) if pack.size_bytes < LARGE_BYTES]
+
+
+def list_own_packs(folder: str) -> list[SmallPack]:
+    """List the packs in *folder* that steps wrote, the smallest first.
+
+    Packs with a `.keep` and packs in git's multi-pack-index are left out: git relies on these.
+    """
+    stems = list_stems(folder)
+    by_git = _read_multi_pack_index(folder)
+    found = (_look_at(os.path.join(folder, stem)) for stem in stems if stem not in by_git)
+    # Only after the listing: a `.keep` is older than the name of its pack.
+    packs = [pack for pack in found if pack is not None and not is_kept(pack.path)]
+    return sorted(packs, key=lambda pack: (pack.size_bytes, pack.path))
+
+
+def remove_packs(packs: Iterable[SmallPack]) -> None:
+    """Remove *packs* whose objects are elsewhere; not what git or a person relies on by now."""
+    by_folder: dict[str, set[str]] = {}
+    for pack in packs:
+        folder, stem = os.path.split(pack.path)
+        if folder not in by_folder:
+            by_folder[folder] = _read_multi_pack_index(folder)
+        if stem not in by_folder[folder] and not is_kept(pack.path):
+            # The index first, as git does: a pack without one is missing for all.
+            remove_file(pack.path + INDEX)
+            remove_file(pack.path + PACK)
+
+
+def count_unpacked(folder: str, *, up_to: int) -> int:
+    """Count the objects in packs that steps wrote; beyond *up_to* only whether there are more.
+
+    Most often the sizes of the files decide, and no file is opened.
+    """
+    counts = {os.path.join(folder, stem): 0 for stem in list_stems(folder)}
+    for path in counts:
+        try:
+            counts[path] = _count_objects(os.stat(path + INDEX).st_size)
+        except FileNotFoundError:
+            # It was united or packed in this moment.
+            continue
+    total = sum(counts.values())
+    for path in sorted(counts, key=lambda path: -counts[path]):
+        if total <= up_to:
+            break
+        if is_packed(path):
+            total -= counts[path]
+    return total
+
+
+@functools.lru_cache(maxsize=1000)
+def is_packed(path: str) -> bool:
+    """Check whether the pack at *path*, without its ending, is named after its checksum."""
+    try:
+        with open(path + INDEX, "rb", buffering=0) as file:
+            file.seek(-2 * _SUM_BYTES, os.SEEK_END)
+            return path.endswith(f"-{file.read(_SUM_BYTES).hex()}")
+    except OSError:
+        return True
+
+
+def _read_multi_pack_index(folder: str) -> set[str]:
+    """List the packs, without endings, that git's multi-pack-index names: gitformat-pack(5)."""
+    content = read_if_there(os.path.join(folder, _MULTI))
+    try:
+        _magic, _version, _hash, chunks, _bases, _packs = _MULTI_HEAD.unpack_from(content)
+        places = [
+            _CHUNK.unpack_from(content, _MULTI_HEAD.size + number * _CHUNK.size)
+            for number in range(chunks + 1)
+        ]
+    except struct.error:
+        return set()
+    spans = itertools.pairwise(places)
+    names = b"".join(content[at:end] for (kind, at), (_next, end) in spans if kind == _NAMES)
+    return {os.path.splitext(os.fsdecode(name))[0] for name in names.split(b"\0") if name}
+
+
+def _look_at(path: str) -> SmallPack | None:
+    try:
+        pack, index = os.stat(path + PACK), os.stat(path + INDEX)
+    except FileNotFoundError:
+        return None
+    if is_packed(path):
+        return None
+    return SmallPack(path, _count_objects(index.st_size), pack.st_size, pack.st_mtime_ns)
+
+
+def _count_objects(index_bytes: int) -> int:
+    return max(index_bytes - _EMPTY_INDEX_BYTES, 0) // _OBJECT_BYTES
+
+
+def _names(folder: str) -> Iterable[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return ()
+
 
 # The gc log: why packing in the background failed, shown to the user once.
 #

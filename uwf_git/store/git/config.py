@@ -7,9 +7,8 @@ from collections.abc import Callable, Container, Iterator
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.disk.durable import sync_directories
-from uwf_git.store.disk.file_memory import FileMemory
-from uwf_git.store.disk.lockfile import hold_ref_lock
+from uwf_git.store.disk.durable import FileMemory, sync_directories
+from uwf_git.store.disk.locks import hold_ref_lock
 
 # Parse and edit the text of git config files; comments and other lines stay as they are.
 #

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from uwf_git.debug_log import debug
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ALPHABET, NodeHash, encode_u64
-from uwf_git.store.lookup.roots import (
+from uwf_git.store.lookup.lookup import (
     follow,
     is_root_ref,
     keeps_versions,
@@ -23,7 +23,7 @@ from uwf_git.store.nodes.folders import NodeFolders
 from uwf_git.store.nodes.tree import NODES
 from uwf_git.store.objects.commit import CommitView, find_entry, read_commit
 from uwf_git.store.oid import Oid, is_oid
-from uwf_git.store.refs.packed_refs import stamp_packed
+from uwf_git.store.refs.refs import stamp_packed
 from uwf_git.store.store import Store
 
 # The index file: which ref keeps which node, in a SQLite database.

@@ -13,7 +13,7 @@ from dulwich.objects import ObjectID, Tree
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash
-from uwf_git.store.nodes.blob import JSON_SUFFIX, TEXT_SUFFIX
+from uwf_git.store.nodes.tree import JSON_SUFFIX, TEXT_SUFFIX
 from uwf_git.store.objects.objects import ObjectStore, damaged_object
 
 RAW_FILE_MODE = b"100644"

@@ -7,23 +7,207 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import IO, NamedTuple
 
-from dulwich.pack import apply_delta
+from dulwich.objects import ObjectID, RawObjectID, ShaFile, hex_to_sha
+from dulwich.pack import PackFileDisappeared, apply_delta
 
-from uwf_git.errors import Refused
-from uwf_git.store.objects.json_file import DEFAULT_BLOB_BYTES
-from uwf_git.store.objects.limited import most_bytes_of, render_size
+from uwf_git.errors import Refused, StoreDamaged
+from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
 from uwf_git.store.objects.pack_file import (
+    LONGEST_CHAIN,
     OFS_DELTA,
     OID_BYTES,
     REF_DELTA,
+    Pack,
     read_base_distance,
     read_entry_head,
     read_number,
 )
 from uwf_git.store.objects.pack_writer import format_entry_head, write_index
+
+# Refuse an object that is too large before its content is in memory.
+
+# Sizes of objects: how much memory reading one takes, told from headers alone.
+#
+# No object is inflated beyond its first bytes. The size of a delta is that of the largest object
+# on its chain: a small delta can have a base of gigabytes. Source: gitformat-pack(5), "Size
+# encoding" and "Deltified representation".
+
+_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+
+# A type, a size of 64 bits, the place of the base, and enough of the delta for its two numbers.
+_HEADER_BYTES = 512
+_LONGEST_HEADER = 64
+
+# What reading a file raises that is no pack, or is cut short.
+_UNREADABLE = (OSError, IndexError, ValueError, AssertionError, zlib.error)
+
+
+class ObjectSize(NamedTuple):
+    kind: str
+    """blob, tree, commit or tag."""
+
+    size_bytes: int
+    """Its own size, or the size of a larger object on its chain of deltas."""
+
+
+def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
+    sizes = (_size_on_disk(place, oid) for place in disk_places(objects))
+    return next((size for size in sizes if size is not None), None)
+
+
+def _size_on_disk(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
+    found = _loose_size(place, oid) or place.ask_packs(oid, _size_in) or _unusual_size(place, oid)
+    for alternate in place.others:
+        if found is None:
+            found = _size_on_disk(alternate, oid)
+    return found
+
+
+def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
+    name = oid.decode()
+    try:
+        with open(os.path.join(place.path, name[:2], name[2:]), "rb", buffering=0) as file:
+            start = zlib.decompressobj().decompress(file.read(_HEADER_BYTES), _LONGEST_HEADER)
+    except (OSError, zlib.error):
+        return None
+    kind, _space, rest = start.partition(b" ")
+    size, end, _content = rest.partition(b"\0")
+    if not end or not size.isdigit():
+        return None
+    return ObjectSize(kind.decode(errors="replace"), int(size))
+
+
+def _size_in(pack: Pack, offset: int) -> ObjectSize | None:
+    with open(pack.path, "rb", buffering=0) as file:
+        return _measure(_Pack(file.fileno(), pack.find_offset), offset)
+
+
+def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
+    for pack in place.by_dulwich.packs:
+        # Suppressed: it is not there, or not to be read.
+        with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
+            offset = pack.index.object_offset(hex_to_sha(oid))
+            with open(pack.data.path, "rb", buffering=0) as file:
+                return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
+    return None
+
+
+class _Pack(NamedTuple):
+    descriptor: int
+    find_offset: Callable[[RawObjectID], int | None]
+
+
+def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
+    """Follow the entry at *offset* from base to base; return the largest size on the way."""
+    largest = 0
+    for _base in range(LONGEST_CHAIN):
+        entry = os.pread(pack.descriptor, _HEADER_BYTES, offset)
+        kind, size, at = read_entry_head(entry)
+        if kind in _KINDS:
+            return ObjectSize(_KINDS[kind], max(largest, size))
+        if kind == OFS_DELTA:
+            back, at = read_base_distance(entry, at)
+            base = offset - back
+        elif kind == REF_DELTA:
+            found = pack.find_offset(RawObjectID(entry[at : at + OID_BYTES]))
+            if found is None:
+                return None
+            base, at = found, at + OID_BYTES
+        else:
+            return None
+        # Both the delta and its result are held in memory.
+        largest = max(largest, size, _size_after(entry[at:]))
+        offset = base
+    return None
+
+
+def _size_after(compressed: bytes) -> int:
+    """Return the size of the object that a delta makes: the second number in it."""
+    delta = zlib.decompressobj().decompress(compressed, _LONGEST_HEADER)
+    _size_before, at = read_number(delta, 0)
+    return read_number(delta, at)[0]
+
+
+# Limited objects: refuse an object that is too large before its content is in memory.
+#
+# A few kilobytes on the wire can be a blob of gigabytes, so the size is read from the header
+# first.
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+# Two levels of one character keep the trees of a million nodes below 50 KB.
+_TREE_BYTES = 4 * _MIB
+_COMMIT_BYTES = _MIB
+
+
+def _oversized_object(kind: str, oid: str, *, size_bytes: int, most_bytes: int) -> StoreDamaged:
+    return StoreDamaged(
+        f"{kind} {oid} takes {render_size(size_bytes)}, and at most "
+        f"{render_size(most_bytes)} may be pushed here",
+        code="oversized-object",
+        hint="keep large files elsewhere and name them in the text; the server's owner sets "
+        "the limit for blobs: git config uwf.maxBlobSize",
+        object=oid,
+        size=size_bytes,
+    )
+
+
+class LimitedObjects:
+    """The objects of a store; reading an object that is too large raises `StoreDamaged`."""
+
+    def __init__(self, objects: ObjectStore, *, most_blob_bytes: int) -> None:
+        self._objects = objects
+        self._most_blob_bytes = most_blob_bytes
+
+    def __contains__(self, sha1: ObjectID) -> bool:
+        return find_size(self._objects, sha1) is not None
+
+    def __getitem__(self, sha1: ObjectID) -> ShaFile:
+        self._check_size(sha1)
+        return self._objects[sha1]
+
+    def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
+        self._check_size(name)
+        return self._objects.get_raw(name)
+
+    def _check_size(self, oid: ObjectID) -> None:
+        size = find_size(self._objects, oid)
+        if size is None:
+            return
+        most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
+        if size.size_bytes > most:
+            raise _oversized_object(
+                size.kind,
+                oid.decode(errors="replace"),
+                size_bytes=size.size_bytes,
+                most_bytes=most,
+            )
+
+    def add_objects(
+        self,
+        objects: Iterable[tuple[ShaFile, str | None]],
+        progress: Callable[..., None] | None = None,
+    ) -> object:
+        return self._objects.add_objects(objects, progress)
+
+
+def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:
+    return {"blob": most_blob_bytes, "tree": _TREE_BYTES}.get(kind, _COMMIT_BYTES)
+
+
+def render_size(size_bytes: int) -> str:
+    """Return a size as git config spells it, rounded up: 5 bytes, 12k, 101m."""
+    for unit, letter in ((_MIB * _KIB, "g"), (_MIB, "m"), (_KIB, "k")):
+        if size_bytes >= unit:
+            return f"{-(-size_bytes // unit)}{letter}"
+    return f"{size_bytes} bytes"
+
 
 # Limits on a pack that a remote sends: sizes, number of objects, depth of deltas.
 #
@@ -38,7 +222,7 @@ MAX_FETCH_REFS = "uwf.maxFetchRefs"
 DEFAULT_OBJECTS = 1_000_000
 DEFAULT_REFS = 100_000
 
-LONGEST_CHAIN = 4095
+LONGEST_INCOMING_CHAIN = 4095
 """The most deltas from an object to its base: git writes no longer chains (pack.depth)."""
 
 _TALK_BYTES = 24 * 1024 * 1024
@@ -113,8 +297,8 @@ class PackLimits(NamedTuple):
 
     def check_depth(self, deltas: int) -> None:
         """Raise `Refused` for a delta whose whole object is so many deltas away."""
-        if deltas > LONGEST_CHAIN:
-            raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_CHAIN))
+        if deltas > LONGEST_INCOMING_CHAIN:
+            raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_INCOMING_CHAIN))
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""
@@ -138,7 +322,6 @@ FindBase = Callable[[bytes], tuple[int, bytes]]
 
 _HEAD = struct.Struct(">4sII")
 _VERSIONS = (2, 3)
-_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _DELTAS = (OFS_DELTA, REF_DELTA)
 
 _LONGEST_ENTRY_HEAD = 64

@@ -28,9 +28,8 @@ from dulwich.objects import ObjectID, ShaFile, hex_to_sha
 from uwf_git.errors import StoreFailed
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.durable import add_files, remove_file, sync_directories
-from uwf_git.store.disk.file_lock import free_lock, hold_lock, take_lock
-from uwf_git.store.objects.byte_cache import ByteCache
-from uwf_git.store.objects.pack_file import INDEX, PACK
+from uwf_git.store.disk.locks import free_lock, hold_lock, take_lock
+from uwf_git.store.objects.pack_file import INDEX, PACK, ByteCache
 
 # `.keep` files: git and our uniting leave the pack beside one alone until its writer is done.
 #

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from dulwich.refs import Ref, check_ref_format
 
 from uwf_git.store.disk.durable import read_if_there
-from uwf_git.store.disk.lockfile import PACKED_REFS
+from uwf_git.store.disk.locks import PACKED_REFS
 from uwf_git.store.oid import _OID, Oid
-from uwf_git.store.refs.packed_refs import (
+from uwf_git.store.refs.refs import (
     PACKED_HINT,
     BadPackedRefs,
     parse_packed_refs,

@@ -3,22 +3,140 @@
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import IO, cast
+from typing import IO, NamedTuple, TypeAlias, cast
 
-from dulwich.objects import ObjectID, RawObjectID, ShaFile, sha_to_hex
+from dulwich.object_store import MemoryObjectStore
+from dulwich.objects import Blob, ObjectID, RawObjectID, ShaFile, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.errors import Refused
 from uwf_git.store.disk.durable import remove_file, sync_directories
-from uwf_git.store.disk.file_lock import hold_lock
-from uwf_git.store.git.shared_mode import is_shared
-from uwf_git.store.objects.incoming_pack import IncomingPack, PackLimits, count_objects
-from uwf_git.store.objects.limited import LimitedObjects
+from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.git.config import GitConfig, parse_size
+from uwf_git.store.git.scopes import is_shared
+from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
+from uwf_git.store.objects.incoming_pack import (
+    DEFAULT_OBJECTS,
+    DEFAULT_REFS,
+    MAX_BLOB_SIZE,
+    MAX_FETCH_OBJECTS,
+    MAX_FETCH_REFS,
+    MAX_FETCH_SIZE,
+    IncomingPack,
+    LimitedObjects,
+    PackLimits,
+    count_objects,
+)
 from uwf_git.store.objects.objects import DurableObjects, ObjectStore, disk_places
 from uwf_git.store.objects.pack_writer import KeepFile, choose_name
+from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, open_store
+
+# What goes over a connection to a remote, in plain values; imports no network code.
+
+
+class FetchRequest(NamedTuple):
+    wants: list[Oid]
+    haves: list[Oid]
+    """Commits that are here with their history, the likeliest to be known to the remote first."""
+
+
+class Parcel(NamedTuple):
+    changes: Mapping[str, Oid | None]
+    """The new value of each ref; None deletes it."""
+
+    objects: list[ObjectID]
+
+
+class PushReport(NamedTuple):
+    statuses: dict[str, str | None]
+    """By ref: None if it was changed, else the remote's reason."""
+
+    output: str
+
+    is_atomic: bool = True
+    """False if an atomic push was requested and the remote does not support it; nothing changed."""
+
+
+ChooseWants: TypeAlias = Callable[[dict[str, Oid]], FetchRequest]
+"""Decides by the remote's refs what to fetch."""
+
+PackParcel: TypeAlias = Callable[[dict[str, Oid]], Parcel]
+"""Decides by the remote's refs what to push. git's protocol lists them in the same connection."""
+
+
+# Refs of a remote that lead to blobs, which are sent and never stored here.
+
+
+def name_blob(content: bytes) -> Oid:
+    return Oid(Blob.from_string(content).id.decode())
+
+
+def hold_blobs(contents: Iterable[bytes]) -> ObjectStore:
+    objects = MemoryObjectStore()
+    objects.add_objects([(Blob.from_string(each), None) for each in contents])
+    return cast("ObjectStore", objects)
+
+
+def build_parcel(changes: Mapping[str, bytes | None]) -> Parcel:
+    """Return the parcel that lets refs lead to blobs; None deletes a ref."""
+    blobs = {ref: Blob.from_string(each) for ref, each in changes.items() if each is not None}
+    return Parcel(
+        {ref: Oid(blobs[ref].id.decode()) if ref in blobs else None for ref in changes},
+        [blob.id for blob in blobs.values()],
+    )
+
+
+# Limits of what a store receives, from its git config; an invalid limit is an error.
+
+RECEIVE_TIMEOUT = "uwf.receiveTimeout"
+
+_DEFAULT_TIMEOUT_S = 600
+_LONGEST_TIMEOUT_S = 24 * 3600
+
+
+class ReceiveLimits(NamedTuple):
+    most_blob_bytes: int
+    timeout_s: int
+
+
+def read_receive_limits(config: GitConfig) -> ReceiveLimits:
+    """Read the limits of a store; zero means no limit, as for git's receive.maxInputSize."""
+    timeout_s = _read(config, RECEIVE_TIMEOUT, _DEFAULT_TIMEOUT_S) or _LONGEST_TIMEOUT_S
+    return ReceiveLimits(
+        most_blob_bytes=_read(config, MAX_BLOB_SIZE, DEFAULT_BLOB_BYTES) or sys.maxsize,
+        timeout_s=min(timeout_s, _LONGEST_TIMEOUT_S),
+    )
+
+
+def read_fetch_limits(config: GitConfig) -> PackLimits:
+    """Read the limits of what a fetch brings; zero means no limit."""
+    most_bytes = _read(config, MAX_FETCH_SIZE, -1)
+    return PackLimits(
+        most_blob_bytes=read_receive_limits(config).most_blob_bytes,
+        most_objects=_read(config, MAX_FETCH_OBJECTS, DEFAULT_OBJECTS) or sys.maxsize,
+        most_bytes=None if most_bytes < 0 else most_bytes or sys.maxsize,
+        most_refs=_read(config, MAX_FETCH_REFS, DEFAULT_REFS) or sys.maxsize,
+    )
+
+
+def _read(config: GitConfig, name: str, default: int) -> int:
+    value = config.get(name)
+    if value is None:
+        return default
+    size = parse_size(value)
+    if size is None:
+        raise Refused(
+            f"{name} is {value[:40]!r} in the git config of this store, not a number",
+            code="bad-receive-limit",
+            hint=f"set it to a number, such as 500 or 32m: `git config {name} NUMBER`",
+            setting=name,
+        )
+    return size
+
 
 # The quarantine: a store with the objects of a push that no hook has accepted yet; read-only.
 #

@@ -3,11 +3,10 @@
 import itertools
 import os
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
-from uwf_git.store.config_watch import own_change
 from uwf_git.store.git.config import (
     GitConfig,
     edit_config,
@@ -16,10 +15,14 @@ from uwf_git.store.git.config import (
     remove_values,
     rewrite_config,
 )
+from uwf_git.store.objects.commit import has_object, is_descendant
+from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.remotes.mirror import moves_threads_back
 from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url, rewrite_url, shown_url
-from uwf_git.store.store import Store
+from uwf_git.store.store import Store, own_change
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
+from uwf_git.store.workflows import WORKFLOWS
 
 # Remotes as git config has them: ``remote.<name>.*``.
 #
@@ -244,3 +247,44 @@ def repair_remote(store: Store, name: str) -> None:
 
     with own_change(store):
         rewrite_config(path, change)
+
+
+# Divergence: refs that neither go on from what a remote last had, nor lead to it.
+
+
+class Divergence(NamedTuple):
+    """A remote whose history of a thread or workflow differs from the one here."""
+
+    remote: str
+    there: Oid
+
+
+class RemoteHeads:
+    def __init__(self, store: Store) -> None:
+        self._objects = store.objects
+        self._heads = {
+            remote.name: {
+                prefix: list_refs(store.path, remote.tracking + prefix.removeprefix("refs/"))
+                for prefix in (ARCHIVE, ACTIVE, WORKFLOWS)
+            }
+            for remote in list_remotes(store.config)
+        }
+
+    def find_thread(self, thread: str, here: Oid) -> Iterator[Divergence]:
+        return self._find((ARCHIVE, ACTIVE), thread, here)
+
+    def find_workflow(self, name: str, here: Oid) -> Iterator[Divergence]:
+        return self._find((WORKFLOWS,), name, here)
+
+    def _find(self, prefixes: tuple[str, ...], name: str, here: Oid) -> Iterator[Divergence]:
+        for remote, heads in self._heads.items():
+            seen = (heads[prefix].get(name) for prefix in prefixes)
+            there = next((oid for oid in seen if oid is not None), None)
+            if there is not None and self._differ(here, there):
+                yield Divergence(remote, there)
+
+    def _differ(self, here: Oid, there: Oid) -> bool:
+        if is_descendant(self._objects, here, there) or is_descendant(self._objects, there, here):
+            return False
+        # A lost commit of the remote is for `git fsck`.
+        return all(has_object(self._objects, oid) for oid in (here, there))

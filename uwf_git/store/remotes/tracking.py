@@ -8,12 +8,13 @@ before the remote was contacted, so of two concurrent fetches the later answer s
 from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
-from uwf_git.model.names import is_thread_id
+from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_bad_files, list_refs
 from uwf_git.store.remotes.remotes import CLAIMS, SHARED, Remote
 from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
 _REFS = "refs/"
 
@@ -108,3 +109,34 @@ def forget_tracking(store: Store, remote: Remote) -> None:
         listed = list_refs(store.path, f"{remote.tracking}{kind}/")
         moves.update({f"{kind}/{name}": (oid, None) for name, oid in listed.items()})
     track(store, remote, moves)
+
+
+# Thread sides: the refs of a thread here, and its tracking refs of a remote.
+
+
+class Sides(NamedTuple):
+    """The refs of a thread on both sides; None for a missing ref."""
+
+    active: Oid | None
+    archived: Oid | None
+    there_active: Oid | None
+    there_archived: Oid | None
+
+    @property
+    def is_in_sync(self) -> bool:
+        """Check without reading a commit that there is nothing to reconcile."""
+        if self.archived is not None:
+            return self.active is None and self.there_archived in {None, self.archived}
+        if self.there_archived is not None:
+            return False
+        return self.there_active in {None, self.active}
+
+
+def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
+    # Active before archive: a thread archived in between is then seen in both, not in neither.
+    return Sides(
+        store.refs.find(ACTIVE + thread),
+        store.refs.find(ARCHIVE + thread),
+        store.refs.find(f"{remote.tracking}threads/{thread}"),
+        store.refs.find(f"{remote.tracking}archive/{thread}"),
+    )

@@ -6,17 +6,85 @@ the next page finds what changed.
 
 import asyncio
 import secrets
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any, NamedTuple
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.commands.agent_run.running import stamp_work
 from uwf_git.debug_log import debug
-from uwf_git.errors import UwfError
+from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import NotAStore, Store, find_git_dir
 from uwf_git.store.threads.watch import RefWatch
-from uwf_git.web.ui.workers import Workers
+
+# Threads for what blocks: reading and writing the store.
+#
+# They are daemons: when the server ends, a call that still waits (for a killed agent, say) does
+# not hold it up. What such a call records is whole or not there, as after a crash.
+
+Answer = TypeVar("Answer")
+
+
+class TooBusy(Conflict):
+    """More requests wait than a person's browser makes."""
+
+    code = "too-busy"
+
+    def __init__(self) -> None:
+        super().__init__("the server has too much to do", hint="try again in a moment")
+
+
+class Workers:
+    """Some threads, and the calls that wait for one."""
+
+    def __init__(self, count: int, *, most_waiting: int = 500) -> None:
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._most_waiting = most_waiting
+        self._count, self._begun = count, 0
+
+    async def run(self, function: Callable[[], Answer]) -> Answer:
+        if self._calls.qsize() >= self._most_waiting:
+            raise TooBusy
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+
+        def call() -> None:
+            answer: Any = None
+            error: BaseException | None = None
+            try:
+                answer = function()
+            except BaseException as raised:  # noqa: BLE001 (the caller gets it)
+                error = raised
+            # The loop may have ended.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_settle, future, answer, error)
+
+        self._calls.put(call)
+        self._begin_thread()
+        return await future
+
+    def _begin_thread(self) -> None:
+        if self._begun < self._count:
+            self._begun += 1
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self._calls.get()()
+
+
+def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | None) -> None:
+    if future.done():
+        # Who asked has gone.
+        return
+    if error is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(error)
+
 
 _TICK_S = 0.1
 _BEAT_S = 15.0

@@ -5,20 +5,17 @@ from typing import Any
 
 from uwf_git.commands.control.answer import read_question
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.inspect.excerpt import CONTENT_BYTES, cut_text
-from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.graph import picture_thread, view_present
 from uwf_git.commands.inspect.list import count_rows, name_damage
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.inspect.story import add_up, find_problems
-from uwf_git.commands.inspect.thread_report import view_present
+from uwf_git.commands.inspect.story import CONTENT_BYTES, add_up, cut_text, find_problems
 from uwf_git.commands.turn.bind_roles import read_played
 from uwf_git.engine.form import list_questions
-from uwf_git.engine.picture.draw import lay_out, make_plan
+from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.engine.picture.plan import Subject
-from uwf_git.engine.picture.svg import render_svg
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.event_folds import first_line
 from uwf_git.model.event_rules import may_follow
-from uwf_git.model.event_words import first_line
 from uwf_git.model.limits import count_tokens, find_cost
 from uwf_git.model.thread import ENDED
 from uwf_git.model.workflow import parse_workflow
@@ -26,8 +23,13 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_head
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.elements import json_fields
-from uwf_git.web.entries import list_proofs, render_compared, render_excerpt, render_value
-from uwf_git.web.markdown import render_markdown
+from uwf_git.web.entries import (
+    list_proofs,
+    render_compared,
+    render_excerpt,
+    render_markdown,
+    render_value,
+)
 from uwf_git.web.ui.answers import Asked, Exact, Html, Picture
 from uwf_git.web.ui.site import Site
 

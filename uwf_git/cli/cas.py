@@ -1,0 +1,493 @@
+"""`json-cas` verbs on nodes: get, cat, has, refs, walk, put, hash."""
+
+import io
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+import click
+
+from uwf_git.cli.app.json_argument import read_json_input
+from uwf_git.cli.app.parameters import INPUT, Input, not_text
+from uwf_git.cli.app.verb import verb
+from uwf_git.cli.output.screen import emit, render_json
+from uwf_git.cli.output.table import limit_option, render_text, shorten, wide_option
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
+from uwf_git.commands.cas import (
+    NodeFinding,
+    NodeRow,
+    SchemaRow,
+    bootstrap_store,
+    cat_node,
+    get_node,
+    get_schema_payload,
+    has_node,
+    hash_payload,
+    init_cas,
+    list_references,
+    list_schemas,
+    put_payload,
+    put_schema,
+    validate_node,
+    verify_nodes,
+    walk_nodes,
+)
+from uwf_git.errors import BadUsage, StoreDamaged
+from uwf_git.model.problem import Problem
+from uwf_git.model.text import one_line, render_time, visible_block, visible_line
+
+# Nodes as lines and documents, for several verbs.
+
+
+def row_document(row: NodeRow) -> dict[str, Any]:
+    """Return the document of a row; `problem` is there only if there is one."""
+    document = {
+        "hash": row.hash,
+        "type": row.type,
+        "typeName": row.type_name,
+        "summary": row.summary,
+    }
+    return document if row.problem is None else {**document, "problem": row.problem}
+
+
+def row_words(document: dict[str, Any]) -> str:
+    """Return the text of a line after the hash: the type and a summary."""
+    if "problem" in document:
+        return f"! {document['problem']}"
+    return f"{document['typeName'] or document['type']}  {document['summary']}".rstrip()
+
+
+def problem_document(problem: Problem) -> dict[str, Any]:
+    """Return the document of a problem."""
+    return {"path": problem.path, "message": problem.message}
+
+
+def payload_text(payload: Any) -> str:
+    """Format a payload for people: text as it is, everything else as JSON on several lines."""
+    return payload if isinstance(payload, str) else render_json(payload, pretty=True)
+
+
+# The arguments `[TYPE] FILE` of `put` and `hash`: a payload from a file, and its type.
+
+
+def _wrong_words(wanted: str, given: int, *, path: str) -> BadUsage:
+    words = "no words" if given == 0 else "1 word" if given == 1 else f"{given} words"
+    return BadUsage(
+        f"{path} takes {wanted}, not {words}",
+        code="wrong-words",
+        hint="FILE may be `-`, standard input; `json-cas schema list` names the types; "
+        f"`{path} --help` shows how it is typed",
+        given=given,
+    )
+
+
+class TypedPayload(NamedTuple):
+    """A payload named on the command line, not yet read."""
+
+    type_text: str | None
+    """The type as it was typed; None for a meta-schema."""
+
+    source: Input
+    as_text: bool
+
+    def read(self) -> Any:
+        """Read the payload."""
+        return read_exact_text(self.source) if self.as_text else read_json_input(self.source)
+
+
+def read_exact_text(source: Input) -> str:
+    """Read all of *source* as UTF-8, byte for byte: what is stored is printed unchanged."""
+    content = source.read_bytes()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise not_text(source.name, offset=error.start) from None
+
+
+def typed_payload(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
+
+    def with_payload(
+        *args: Any, words: tuple[Input, ...], self_typed: bool, as_text: bool, **others: Any
+    ) -> Any:
+        given = _understand(words, self_typed=self_typed, as_text=as_text)
+        return function(*args, given=given, **others)
+
+    wrapped = update_wrapper(with_payload, function)
+    with_text = click.option(
+        "--text", "as_text", is_flag=True, help="FILE is text: the payload is a string of it."
+    )(wrapped)
+    with_self = click.option(
+        "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
+    )(with_text)
+    return click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE")(with_self)
+
+
+def _understand(words: tuple[Input, ...], *, self_typed: bool, as_text: bool) -> TypedPayload:
+    path = click.get_current_context().command_path
+    if self_typed:
+        if len(words) != 1:
+            raise _wrong_words("FILE alone with --self", len(words), path=path)
+        return TypedPayload(None, words[0], as_text)
+    if len(words) != 2:  # noqa: PLR2004 (TYPE and FILE)
+        raise _wrong_words("TYPE and FILE", len(words), path=path)
+    return TypedPayload(words[0].path, words[1], as_text)
+
+
+@verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")
+@click.argument("node", metavar="HASH")
+def get_command(session: Session, node: str) -> None:
+    """Print a node.
+
+    Its type, its payload, and when it was first written, in milliseconds since 1970. HASH may be
+    any unique beginning, in upper or lower case. Threads, workflows and nodes put by hand are
+    searched.
+    """
+    found, type_name = get_node(session.open_store(), node)
+    document = {
+        "hash": found.hash,
+        "type": found.type,
+        "payload": found.payload,
+        "timestamp": found.timestamp,
+    }
+    emit(session, document, text=lambda document: _text(document, type_name))
+
+
+def _text(document: dict[str, Any], type_name: str | None) -> str:
+    name = "" if type_name is None else f" ({type_name})"
+    return (
+        f"node: {document['hash']}\n"
+        f"type: {document['type']}{name}\n"
+        f"written: {_time(document['timestamp'])}\n\n"
+        f"{payload_text(document['payload'])}"
+    )
+
+
+def _time(time_ms: int) -> str:
+    return "never: it is built in" if time_ms == 0 else render_time(time_ms)
+
+
+@verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")
+@click.argument("node", metavar="HASH")
+def cat_command(session: Session, node: str) -> None:
+    """Print only the payload of a node.
+
+    Text and bytes are printed byte for byte as they were stored; on a terminal, controls are
+    escaped. Everything else is JSON, on several lines.
+    """
+    content = cat_node(session.open_store(), node)
+    if content.raw is not None:
+        _write_raw(session, content.raw)
+    elif session.output_format == "json":
+        ascii_only = not stdout_is_utf8()
+        write_stdout(render_json(content.payload, pretty=True, ascii_only=ascii_only))
+    else:
+        emit(session, content.payload, text=payload_text)
+
+
+def _write_raw(session: Session, content: bytes) -> None:
+    if session.stdout_is_tty:
+        write_stdout(visible_block(content.decode(errors="backslashreplace")))
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Latin-1 has one character for each byte, so any bytes can be written like all other
+        # output, with its handling of closed readers and full disks.
+        sys.stdout.reconfigure(encoding="latin-1", newline="\n")
+    write_stdout(content.decode("latin-1"))
+
+
+@verb(
+    "json-cas has 8FWKR3TN5V1QA",
+    "json-cas has 8FWKR3TN5V1QA > /dev/null && echo yes",
+    exits={0: "it is in the store", 1: "it is not, or the prefix is ambiguous"},
+)
+@click.argument("node", metavar="HASH")
+def has_command(session: Session, node: str) -> None:
+    """Check whether a node is in the store."""
+    presence = has_node(session.open_store(), node)
+    emit(session, {"hash": presence.hash, "exists": presence.exists}, text=_yes_or_no)
+    if not presence.exists:
+        raise click.exceptions.Exit(1)
+
+
+def _yes_or_no(document: dict[str, Any]) -> str:
+    return "yes" if document["exists"] else "no"
+
+
+@verb("json-cas refs 8FWKR3TN5V1QA", exits={5: "a node among them is missing or damaged"})
+@click.argument("node", metavar="HASH")
+@wide_option
+def refs_command(session: Session, *, node: str, wide: bool) -> None:
+    """List the nodes that a node refers to.
+
+    Its type first, then those in its payload, in their order there.
+    """
+    references = list_references(session.open_store(), node)
+    rows = [
+        {"as": "type" if each.as_type else "payload", **row_document(each.target)}
+        for each in references
+    ]
+    width = None if wide else session.text_width()
+    emit(session, rows, text=lambda rows: "".join(_line(row, width) for row in rows))
+    if any(each.target.problem for each in references):
+        raise click.exceptions.Exit(StoreDamaged.exit_status)
+
+
+def _line(row: dict[str, Any], width: int | None) -> str:
+    line = visible_line(f"{row['as']:7}  {row['hash']}  {row_words(row)}")
+    return f"{line if width is None else shorten(line, width)}\n"
+
+
+# A thread of a thousand steps is a thousand levels deep: no screen is that wide.
+_DEEPEST = 20
+
+_Rows = list[dict[str, Any]]
+
+
+@verb(
+    "json-cas walk 8FWKR3TN5V1QA --format text",
+    exits={5: "a node on the way is missing or damaged"},
+)
+@click.argument("node", metavar="HASH")
+@wide_option
+def walk_command(session: Session, *, node: str, wide: bool) -> None:
+    """List every node that can be reached from a node.
+
+    Breadth first, each node once, with its depth and the node that first referred to it. With
+    --format text: indented below that node.
+    """
+    reached = walk_nodes(session.open_store(), node)
+    rows = [
+        {"depth": each.depth, "parent": each.parent, **row_document(each.node)} for each in reached
+    ]
+    width = None if wide else session.text_width()
+    emit(session, rows, text=lambda rows: "".join(_lines(rows, width)))
+    if any(each.node.problem for each in reached):
+        raise click.exceptions.Exit(StoreDamaged.exit_status)
+
+
+def _lines(rows: _Rows, width: int | None) -> Iterator[str]:
+    below: dict[str | None, _Rows] = defaultdict(list)
+    for row in rows:
+        below[row["parent"]].append(row)
+    waiting = below[None][::-1]
+    while waiting:
+        row = waiting.pop()
+        line = visible_line(f"{_indent(row['depth'])}{row['hash']}  {row_words(row)}")
+        yield f"{line if width is None else shorten(line, width)}\n"
+        waiting += reversed(below[row["hash"]])
+
+
+def _indent(depth: int) -> str:
+    return "  " * depth if depth <= _DEEPEST else "  " * _DEEPEST + f"[{depth}] "
+
+
+@verb(
+    "json-cas put FPCV6GD73KKKB person.json",
+    "json-cas put Text --text notes.md",
+    'echo \'{"name": "Ada"}\' | json-cas put FPCV6G -',
+    exits={
+        1: "the payload breaks its schema, or refers to what is not there; nothing is stored",
+        4: "other processes put nodes meanwhile: it is safe to try again",
+    },
+)
+@typed_payload
+def put_command(session: Session, given: TypedPayload) -> None:
+    """Store a JSON value as a node.
+
+    TYPE is a schema: its hash, the beginning of it, or the name of a built-in one (Text). The
+    payload must be valid, and every node that it refers to must be in the store. All that the node
+    reaches is kept with it, so that git's gc does not remove it. Repeating it changes nothing.
+    """
+    payload = given.read()
+    put = put_payload(session.open_store(create=True), caller_of(session), given.type_text, payload)
+    emit(session, {"hash": put.hash, "new": put.new}, text=lambda document: document["hash"])
+
+
+@verb(
+    "json-cas hash Text --text notes.md",
+    "json-cas hash --self meta-schema.json",
+)
+@typed_payload
+def hash_command(session: Session, given: TypedPayload) -> None:
+    """Print the hash that a value would have, storing nothing.
+
+    TYPE need not exist, and no store is needed unless TYPE is the beginning of a hash. The payload
+    is not checked against its schema.
+    """
+    name = hash_payload(given.type_text, given.read(), open_store=session.open_store)
+    emit(session, {"hash": name}, text=lambda document: document["hash"])
+
+
+# `json-cas schema` verbs.
+
+
+@verb("json-cas schema get FPCV6GD73KKKB", "json-cas schema get StepNode --format yaml")
+@click.argument("schema", metavar="HASH")
+def schema_get_command(session: Session, schema: str) -> None:
+    """Print a JSON Schema.
+
+    HASH may be any unique beginning, or the name of a built-in schema (Text).
+    """
+    emit(session, get_schema_payload(session.open_store(), schema), text=payload_text)
+
+
+@verb("json-cas schema list", "json-cas schema list --limit 5 --format text")
+@limit_option()
+@wide_option
+def schema_list_command(session: Session, *, limit: int | None, wide: bool) -> None:
+    """List the schemas.
+
+    The built-in ones, then those that were put by hand, by title. The schemas inside workflows
+    are not listed; `uwf workflow show` names them.
+    """
+    rows = list_schemas(session.open_store(create=True), limit=limit)
+    width = None if wide else session.text_width()
+    emit(session, [_document(row) for row in rows], text=lambda rows: _table(rows, width))
+
+
+def _document(row: SchemaRow) -> dict[str, Any]:
+    document = {"hash": row.hash, "title": row.title, "builtin": row.builtin}
+    return document if row.problem is None else {**document, "problem": row.problem}
+
+
+def _table(rows: list[dict[str, Any]], width: int | None) -> str:
+    shown = [
+        {
+            "hash": row["hash"],
+            "title": row.get("problem", row["title"]),
+            "builtin": row["builtin"],
+        }
+        for row in rows
+    ]
+    return render_text(shown, width=width)
+
+
+@verb(
+    "json-cas schema put person.schema.json",
+    'echo \'{"title": "Name", "type": "string"}\' | json-cas schema put -',
+    exits={
+        1: "it is not a JSON Schema; every problem is listed",
+        4: "other processes put nodes meanwhile: it is safe to try again",
+    },
+)
+@click.argument("file", type=INPUT)
+def schema_put_command(session: Session, file: Input) -> None:
+    """Store a JSON Schema as a node.
+
+    JSON Schema 2020-12. Where a payload refers to another node, its schema says `"format":
+    "cas_ref"`; the reference is the hash, or {"$ref": hash}. Repeating it changes nothing.
+    """
+    schema = read_json_input(file)
+    put = put_schema(session.open_store(create=True), caller_of(session), schema)
+    emit(session, {"hash": put.hash, "new": put.new}, text=lambda document: document["hash"])
+
+
+@verb(
+    "json-cas schema validate 8FWKR3TN5V1QA",
+    "json-cas schema validate FPCV6GD73KKKB person.json",
+    exits={1: "it is not valid, and every problem is listed; or it could not be checked"},
+)
+@click.argument("node", metavar="HASH")
+@click.argument("file", type=INPUT, required=False)
+def schema_validate_command(session: Session, node: str, file: Input | None) -> None:
+    """Check a node against its schema.
+
+    With FILE, HASH is a schema, or the name of a built-in one (Text), and the JSON in FILE is
+    checked against it; nothing is stored.
+    """
+    read_value = None if file is None else lambda: read_json_input(file)
+    validated = validate_node(session.open_store(), node, read_value)
+    document = {
+        "schema": validated.schema,
+        "valid": not validated.problems,
+        "problems": [problem_document(each) for each in validated.problems],
+    }
+    emit(session, document, text=_schema_text)
+    if validated.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _schema_text(document: dict[str, Any]) -> str:
+    if document["valid"]:
+        return "valid"
+    return "\n".join(
+        one_line(f"{each['path'] or 'the top'}: {each['message']}") for each in document["problems"]
+    )
+
+
+# `json-cas` verbs on a store: init, bootstrap, verify.
+
+
+@verb("json-cas init", "json-cas init ~/nodes.git")
+@click.argument("path", required=False)
+def init_command(session: Session, path: str | None) -> None:
+    """Create a store.
+
+    As `uwf init` does, with the built-in schemas in it. PATH becomes a bare repository, unless it
+    is a repository already. Without PATH: --repo, $UWF_REPO, or ~/.uwf/store.git.
+    """
+    made = init_cas(path or session.repo, caller_of(session))
+    emit(session, {"repo": made.store.path, "created": made.created})
+
+
+@verb(
+    "json-cas bootstrap",
+    "json-cas bootstrap --format text",
+    exits={4: "other processes put nodes meanwhile: it is safe to try again"},
+)
+def bootstrap_command(session: Session) -> None:
+    """Store the built-in schemas.
+
+    The meta-schema, which is its own type, and the schemas of everything that uwf stores. They are
+    the same in every store. Repeating it changes nothing.
+    """
+    made = bootstrap_store(session.open_store(create=True), caller_of(session))
+    emit(session, {"meta": made.meta, "schemas": made.schemas}, text=_store_table)
+
+
+def _store_table(document: dict[str, Any]) -> str:
+    named = {"(meta-schema)": document["meta"], **document["schemas"]}
+    return render_text([{"name": name, "hash": each} for name, each in named.items()])
+
+
+@verb(
+    "json-cas verify 8FWKR3TN5V1QA",
+    "json-cas verify $(json-cas walk 8FWK | jq -r '.[].hash')",
+    exits={5: "problems were found; all of them are listed"},
+)
+@click.argument("nodes", metavar="HASH...", nargs=-1, required=True)
+def verify_command(session: Session, nodes: tuple[str, ...]) -> None:
+    """Check nodes against their names.
+
+    Every copy that any ref keeps is read and hashed again; the payload is checked against its
+    schema, and what it refers to must be in the store.
+    """
+    verified = verify_nodes(session.open_store(), list(nodes))
+    document = {
+        "ok": not verified.findings,
+        "checked": list(verified.checked),
+        "problems": [_finding_document(each) for each in verified.findings],
+    }
+    emit(session, document, text=_store_text)
+    if verified.findings:
+        raise click.exceptions.Exit(StoreDamaged.exit_status)
+
+
+def _finding_document(finding: NodeFinding) -> dict[str, Any]:
+    document = {"node": finding.node, "message": finding.message}
+    places = {"ref": finding.ref, "path": finding.path}
+    return document | {name: place for name, place in places.items() if place is not None}
+
+
+def _store_text(document: dict[str, Any]) -> str:
+    if document["ok"]:
+        count = len(document["checked"])
+        return "ok: 1 node" if count == 1 else f"ok: {count} nodes"
+    return "\n".join(
+        one_line(": ".join(filter(None, map(each.get, ("node", "ref", "path", "message")))))
+        for each in document["problems"]
+    )

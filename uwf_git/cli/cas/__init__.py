@@ -1,1 +1,0 @@
-"""`json-cas ...`; `json_cas.py` lists them."""

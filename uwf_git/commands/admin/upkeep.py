@@ -1,0 +1,330 @@
+"""The upkeep of a store: its settings, its debug output, and its packing."""
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from uwf_git.agents.command_line import split_command
+from uwf_git.commands.turn.limits import (
+    BACKOFF,
+    CLAIM,
+    KEEP_LOGS,
+    RECORD_ENV,
+    RETRIES,
+    read_keep_rules,
+    read_retry,
+)
+from uwf_git.commands.turn.next_move import CONFIG_NAME
+from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES, read_most
+from uwf_git.commands.worktree.record import list_parents
+from uwf_git.debug_log import debug, switch_on
+from uwf_git.engine.masking import find_secrets, mask, mask_keys
+from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.plan import settings as plan
+from uwf_git.store.disk.locks import LockingUnsupported
+from uwf_git.store.gc.packing import (
+    NO_GIT,
+    Counted,
+    GcRuns,
+    count_files,
+    find_due,
+    has_failed_lately,
+    hold_gc_lock,
+    is_detached,
+    is_gc_running,
+    pack_objects,
+    take_gc_log,
+    write_gc_log,
+)
+from uwf_git.store.gc.tidy import (
+    claim_start,
+    find_union,
+    is_quick,
+    pack_refs,
+    pause_uniting,
+    remove_stale_files,
+    remove_stale_packs,
+    unite_packs,
+)
+from uwf_git.store.git.config import GitConfig, normal_name, set_config
+from uwf_git.store.git.program import ProgramFailed, start_background_program
+from uwf_git.store.git.scopes import find_program, shared_umask
+from uwf_git.store.objects.incoming_pack import (
+    MAX_BLOB_SIZE,
+    MAX_FETCH_OBJECTS,
+    MAX_FETCH_REFS,
+    MAX_FETCH_SIZE,
+)
+from uwf_git.store.remotes.incoming import RECEIVE_TIMEOUT, read_fetch_limits, read_receive_limits
+from uwf_git.store.store import Store, own_change
+from uwf_git.store.trust import describe_command, trust_agents
+
+# `uwf config`: the `uwf.*` settings in git config; a command that is set here is trusted.
+
+CHAT_ANSWERS = "uwf.chatAnswers"
+
+SETTINGS: dict[str, str] = {
+    "uwf.agent": "the agent command of roles that have none",
+    "uwf.store": "whether uwf finds this repository as a store from the folders below it",
+    "uwf.format": "the format of results at a terminal (text unless set; json, yaml)",
+    "uwf.fsync": "whether commits are flushed to the disk (true unless set)",
+    "uwf.retries": "how often a failed agent is tried again (0 unless set)",
+    "uwf.backoff": "seconds before the first retry; each later retry waits longer (1 unless set)",
+    KEEP_LOGS: "how much of the log of a step that went well is kept (64k unless set, 0 is none)",
+    RECORD_ENV: "the variables of an agent's environment that its step keeps, masked: LANG NODE_*",
+    CLAIM: "whether each run of a thread claims it at the remote, as `--claim` (false unless set)",
+    RECORD_FILES: "whether the files of the project are recorded before and after each turn (true "
+    "unless set)",
+    MAX_FILES: "the most bytes of files that are recorded for a thread (1g unless set)",
+    "uwf.maxBlobSize": "the largest blob that a push or a fetch may bring (32m unless set, 0 is no "
+    "limit)",
+    "uwf.maxFetchSize": "the most bytes that a fetch may bring (unless set 4g packed, and unpacked "
+    "256 times the pack, at least 1g; 0 is no limit)",
+    "uwf.maxFetchObjects": "the most objects that a fetch may bring (1000000 unless set, 0 is no "
+    "limit)",
+    "uwf.maxFetchRefs": "the most refs, new or moved, that a fetch may bring (100000 unless set, "
+    "0 is no limit)",
+    "uwf.signTimeout": "seconds that signing or checking a commit may take (120 unless set)",
+    "uwf.receiveTimeout": "seconds that the check of a push or a fetch may take (600 unless set)",
+    "uwf.onReceive": "the command that a shared store runs for each pushed transition",
+    "uwf.onEvent": "the command that is run for each event of what is recorded here",
+    CHAT_ANSWERS: "whether a chat program may ask its user what a thread asks (true unless set)",
+    **plan.MEANINGS,
+}
+
+_COMMANDS = {CONFIG_NAME, "uwf.onReceive", "uwf.onEvent", *plan.COMMANDS}
+_IN_A_DIRECTORY = {CONFIG_NAME, *plan.TRUSTED}
+_TRUSTED = {"uwf.onEvent", *_IN_A_DIRECTORY}
+_FLAGS = {"uwf.store", "uwf.fsync", CLAIM, RECORD_FILES, CHAT_ANSWERS}
+_RECEIVED = {MAX_BLOB_SIZE, MAX_FETCH_SIZE, MAX_FETCH_OBJECTS, MAX_FETCH_REFS, RECEIVE_TIMEOUT}
+_SELDOM = {"uwf.fsync", MAX_FILES, "uwf.signTimeout", *_RECEIVED, *plan.SELDOM}
+_NUMBERS = {RETRIES, BACKOFF, KEEP_LOGS, MAX_FILES, *_RECEIVED}
+_FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
+_FORMATS = ("json", "yaml", "text")
+
+
+def _not_set(name: str) -> Refused:
+    return Refused(
+        f"{name} is not set",
+        code="not-set",
+        hint=f"set it with `uwf config set {name} VALUE`",
+        setting=name,
+    )
+
+
+def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadUsage:
+    return BadUsage(
+        f"{name} cannot be {value[:60]!r}", code="bad-value", hint=f"it is {choices}", setting=name
+    )
+
+
+class Setting(NamedTuple):
+    name: str
+    value: str | None
+    meaning: str
+
+
+def get_store_setting(store: Store, name: str) -> Setting:
+    """Return the setting *name* (with or without ``uwf.``)."""
+    full = full_name(name)
+    value = store.config.get(full)
+    if value is None:
+        raise _not_set(full)
+    return Setting(full, value, SETTINGS[full])
+
+
+def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) -> Setting:
+    """Set *name* in the store's own config; a command is trusted from now on, an agent in *cwd*."""
+    full = full_name(name)
+    if full in _FLAGS and value.lower() not in _FLAG_VALUES:
+        raise _bad_value(full, value)
+    if full == "uwf.format" and value not in _FORMATS:
+        raise _bad_value(full, value, choices="json, yaml or text")
+    if full in _NUMBERS:
+        _check_number(full, GitConfig({full.lower(): [value]}))
+    if full == "uwf.signTimeout":
+        from uwf_git.store.signatures import read_sign_timeout  # noqa: PLC0415 (15 ms to import, for one number)
+
+        read_sign_timeout(store._replace(config=GitConfig({full.lower(): [value]})))
+    if full in plan.MEANINGS:
+        plan.read_plan_settings(GitConfig({full.lower(): [value]}))
+    if full in _COMMANDS and value:
+        # Checked here, before a step would run it. An empty value removes the default.
+        split_command(value)
+    if full in _TRUSTED and value:
+        where = cwd if full in _IN_A_DIRECTORY else store.path
+        trust_agents(store, [describe_command(full, value)], where)
+    with own_change(store):
+        set_config(os.path.join(store.path, "config"), full, value)
+    return Setting(full, value, SETTINGS[full])
+
+
+def _check_number(name: str, config: GitConfig) -> None:
+    if name in _RECEIVED:
+        read_receive_limits(config)
+        read_fetch_limits(config)
+    elif name in {RETRIES, BACKOFF}:
+        read_retry(config, {})
+    elif name == MAX_FILES:
+        read_most(config)
+    else:
+        read_keep_rules(config)
+
+
+def list_settings(store: Store, *, with_seldom: bool = True) -> list[Setting]:
+    """List the settings, with their values or None; *with_seldom* also unset rare settings."""
+    found = [Setting(name, store.config.get(name), told) for name, told in SETTINGS.items()]
+    return [each for each in found if with_seldom or each.value or each.name not in _SELDOM]
+
+
+def full_name(name: str) -> str:
+    normal = normal_name(_with_prefix(name))
+    for full in SETTINGS:
+        if normal_name(full) == normal:
+            return full
+    near = difflib.get_close_matches(_with_prefix(name), SETTINGS, n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise BadUsage(
+        f"there is no setting {name[:60]}",
+        code="no-such-setting",
+        hint=f"{meant}`uwf config list --all` shows every setting",
+        setting=name[:60],
+    )
+
+
+def _with_prefix(name: str) -> str:
+    return name if name.lower().startswith("uwf.") else f"uwf.{name}"
+
+
+# Switch the debug log on as `UWF_DEBUG` says: 1 (standard error), 0, or a file to append to.
+
+DEBUG_VARIABLE = "UWF_DEBUG"
+
+_OFF = ("", "0")
+_STDERR = "1"
+
+
+def switch_on_debug_log(
+    environ: Mapping[str, str], *, cwd: str, is_asked: bool = False
+) -> dict[str, str]:
+    """Switch the debug log on if asked for; return the environment for child processes."""
+    value = environ.get(DEBUG_VARIABLE, "")
+    if value in _OFF and not is_asked:
+        return dict(environ)
+    path = None if value in (*_OFF, _STDERR) else os.path.join(cwd, os.path.expanduser(value))
+    secrets = find_secrets(environ)
+    switch_on(path, mask=lambda text: mask_keys(mask(text, secrets)))
+    debug("W8FET4CS", "debug log on", output=path or "stderr", cwd=cwd)
+    return {**environ, DEBUG_VARIABLE: path or _STDERR}
+
+
+# `uwf gc`, and the same by itself when it is due: remove stale files, pack refs, pack objects.
+#
+# And unite the small packs of steps, which is due some hundred times as often.
+#
+# It is safe while other commands run; what it cannot do now, the next run does.
+
+
+class Collected(NamedTuple):
+    before: Counted
+    after: Counted
+    swept: int
+    """How many leftovers of killed processes were removed."""
+
+    last_failure: str | None
+    """Why packing in the background had failed; returned once."""
+
+
+def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
+    """Pack objects and refs of *store*, and remove what killed processes left."""
+    with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
+        last_failure = take_gc_log(store)
+        before = count_files(store)
+        swept = _remove_stale(store, environ)
+        pack_refs(store)
+        pack_objects(store, environ)
+        return Collected(before, count_files(store), swept, last_failure)
+
+
+def is_gc_due(store: Store) -> bool:
+    """Check whether *store* is due for packing, at the price of three directory listings."""
+    return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
+
+
+def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
+    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error."""
+    due = find_due(store)
+    if not due:
+        return unite_packs(store) > 0
+    try:
+        with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
+            _remove_stale(store, environ)
+            pack_refs(store)
+            if due.objects:
+                pack_objects(store, environ, auto=True)
+                _note_if_still_due(store)
+    except GcRuns:
+        return False
+    return True
+
+
+def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
+    """Pack as ``gc_if_due``, in a process whose errors nobody sees.
+
+    A failure is logged for the next `uwf gc`, and packing, but not uniting, is not tried again for
+    a day.
+    """
+    try:
+        if has_failed_lately(store):
+            return unite_packs(store) > 0
+        return gc_if_due(store, environ)
+    except (UwfError, OSError) as error:
+        write_gc_log(store, str(error))
+        return False
+
+
+def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
+    """Pack and unite what is due, in the background if it takes long; return what prevents it."""
+    union, is_due = find_union(store), is_gc_due(store)
+    needs_git = is_due and find_due(store).objects
+    told = NO_GIT if needs_git and find_program("git", environ) is None else None
+    if not is_detached(store.config):
+        if is_due or union:
+            gc_unwatched(store, environ)
+        return told
+    # Where there are no locks, no step comes so far.
+    with suppress(LockingUnsupported):
+        if is_due or not is_quick(union):
+            if claim_start(store):
+                _start_background(store, environ)
+        elif union:
+            unite_packs(store)
+    return told
+
+
+def _start_background(store: Store, environ: Mapping[str, str]) -> None:
+    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
+    argv += ["--format=json", "--repo", store.path]
+    try:
+        start_background_program(argv, environ)
+    except ProgramFailed as error:
+        write_gc_log(store, str(error))
+
+
+def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
+    removed = 0
+    if any(True for _ in list_parents(store)):
+        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few stores have any)
+
+        removed = sweep_worktrees(store, environ)
+    return removed + remove_stale_files(store) + remove_stale_packs(store)
+
+
+def _note_if_still_due(store: Store) -> None:
+    """Log a failure if packing is still due, so that it is not repeated after each step."""
+    if find_due(store).objects:
+        why = "there are still many objects that no ref needs, too young to be deleted "
+        write_gc_log(store, f"{why}(gc.pruneExpire)")

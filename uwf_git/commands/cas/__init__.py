@@ -1,1 +1,0 @@
-"""`json-cas`: read, put, check and walk nodes by hand."""
