@@ -36,7 +36,40 @@ from mutants.watched import Watched, file_of  # noqa: E402 (as above)
 SAMPLE = 60
 SEED = "1"
 
+_TESTED_IN_THEIR_OWN_FOLDER = [
+    "agentkit",
+    "agents",
+    "cli",
+    "library",
+    "plan",
+    "web",
+    "commands/admin",
+    "commands/agent",
+    "commands/agent_run",
+    "commands/cas",
+    "commands/draft",
+    "commands/events",
+    "commands/fleet",
+    "commands/inspect",
+    "commands/lifecycle",
+    "commands/mcp",
+    "commands/plan",
+    "commands/receive",
+    "commands/remote",
+    "commands/workflow",
+    "commands/worktree",
+    "store/disk",
+    "store/gc",
+    "store/git",
+    "store/lookup",
+    "store/nodes",
+    "store/remotes",
+    "store/signatures",
+    "store/workflows",
+]
+
 ROOMS = {
+    **{room: (room,) for room in _TESTED_IN_THEIR_OWN_FOLDER},
     "engine": ("engine",),
     "model": ("model",),
     "store/refs": ("store/refs", "store/gc/test_pack_refs.py"),
@@ -68,7 +101,7 @@ ROOMS = {
     ),
     "commands/split": ("commands/split", "commands/step/test_flows.py"),
 }
-"""The folders below uwf_git/ that are changed, and where below tests/ their tests are."""
+"""The folders and files below uwf_git/ that are changed, and where below tests/ their tests are."""
 
 COPIED = ("uwf_git", "tests", "workflows", "pyproject.toml", "README.md", "LICENSE")
 
@@ -81,6 +114,12 @@ _MARKED = "not browser and not realcli and not crash and not race and not hygien
 _TIMES_SLOWER, _WAITS_LONGER = 2, 4
 _SECONDS_MORE, _SECONDS_WAITED = 5, 20
 _MEMORY_BYTES = 8 << 30
+
+
+def list_modules(root: Path, room: str) -> list[Path]:
+    """List the modules of a room, which may be one."""
+    place = root / "uwf_git" / room
+    return sorted(place.rglob("*.py")) or [place.with_suffix(".py")]
 
 
 class Tried(NamedTuple):
@@ -231,7 +270,7 @@ class Room:
         root = self._tree.place
         found = [
             mutant
-            for path in sorted((root / "uwf_git" / self.name).rglob("*.py"))
+            for path in list_modules(root, self.name)
             for mutant in list_mutants(str(path.relative_to(root)), path.read_bytes())
         ]
         _say(f"# {self.name}: {len(found)} mutants")

@@ -1,6 +1,11 @@
+from pathlib import Path
+
 import pytest
 from mutants.mutations import apply, lines_of, list_mutants
+from mutants.run import ROOMS, list_modules
 from mutants.watched import Watched
+
+ROOT = Path(__file__).parents[2]
 
 
 def changes_of(source: str) -> list[str]:
@@ -83,3 +88,12 @@ def test_quick_tests_come_first_and_slow_ones_not_at_all() -> None:
     watched = Watched({"a": 5.0, "b": 0.1, "c": 5.0, "d": 5.0}, failed={"e"}, ran={})
 
     assert watched.order({"a", "b", "c", "d", "e"}) == ["b", "a", "c"]
+
+
+def test_every_folder_of_the_package_is_in_a_room() -> None:
+    known = {module for room in ROOMS for module in list_modules(ROOT, room)}
+    assert all(module.is_file() for module in known)
+
+    # Besides the single modules of store and commands.
+    left = {*(ROOT / "uwf_git").glob("*/*/**/*.py")} - known
+    assert left == set()
