@@ -19,7 +19,8 @@ from bench.timing import Case, Sample, ratio, take_turns, time_call
 from bench.world import Thread, World, begin_thread, make_store, play_once
 
 from uwf_git.agents.reply import AgentReply
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.step.step_thread import StepRequest, join_branches, list_leaves, step_thread
 from uwf_git.commands.turn.turn import Played, Turn

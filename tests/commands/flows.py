@@ -9,7 +9,8 @@ from commands.forging import add
 from commands.world import World, replied
 from dulwich.objects import Commit, ObjectID, ShaFile
 
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.commands.turn.turn import Played, Turn

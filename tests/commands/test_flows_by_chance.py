@@ -24,7 +24,8 @@ from uwf_git.commands.control.steer import (
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.split.family import list_branches
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify

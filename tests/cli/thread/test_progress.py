@@ -63,7 +63,7 @@ def test_hostile_log_cannot_move_the_cursor(terminal: Uwf) -> None:
 def test_key_in_a_log_is_masked_and_what_looks_like_a_key_too(terminal: Uwf) -> None:
     environ = {**terminal.session.environ, "MY_API_KEY": "sk-0123456789"}
     uwf = Uwf(terminal.place, terminal.session._replace(environ=environ), terminal.capsys)
-    unnamed = "sk-0123456789abcdefABCDEF"
+    unnamed = "sk-abcdefABCDEF0123456789"
     script = f'echo "using {unnamed} and $MY_API_KEY" >&2; sleep 0.2; {ANSWER}'
 
     told = run(uwf, script, "--until", "writer")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from refusing import refuses
 from store.story import THREAD, Story
 
-from uwf_git.commands.receive import Push, RefUpdate, find_bad_move
+from uwf_git.commands.receive.receive import Push, find_bad_move
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 

@@ -4,7 +4,8 @@ import pytest
 from fresh_store import fresh_store
 from store.story import THREAD, Story
 
-from uwf_git.commands.receive import Push, RefUpdate, find_bad_name
+from uwf_git.commands.receive.receive import Push, find_bad_name
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.store.oid import Oid
 
 A = Oid("a" * 40)

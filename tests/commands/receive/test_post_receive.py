@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from commands.world import World, says
 
-from uwf_git.commands.receive import RefUpdate, announce_push
+from uwf_git.commands.receive.receive import announce_push
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 

@@ -7,7 +7,8 @@ from commands.world import World
 from interop.forge import path_of, take_apart
 
 from uwf_git.agents.limited_fork import LimitHit
-from uwf_git.commands.receive import RefUpdate, check_push
+from uwf_git.commands.receive.receive import check_push
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import NotAStore

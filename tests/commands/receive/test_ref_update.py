@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.receive import MOST_INPUT_BYTES, RefUpdate, is_ours, ours_among, parse_updates
+from uwf_git.commands.receive.ref_update import (
+    MOST_INPUT_BYTES,
+    RefUpdate,
+    is_ours,
+    ours_among,
+    parse_updates,
+)
 from uwf_git.errors import BadUsage
 from uwf_git.store.oid import Oid
 

@@ -9,7 +9,8 @@ from refusing import refuses
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive import RefUpdate, Refusal, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.objects.commit import read_raw_commit

@@ -26,7 +26,8 @@ from commands.world import World, replied
 
 from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.receive import RefUpdate, Refusal, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal
 from uwf_git.commands.remote.fetch import divergence_hint
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import with_branches

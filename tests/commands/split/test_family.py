@@ -13,7 +13,8 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
 from uwf_git.commands.split.commits import (
     Asked,

@@ -9,7 +9,8 @@ from fresh_store import fresh_store
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId

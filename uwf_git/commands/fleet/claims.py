@@ -221,9 +221,14 @@ class Keeper:
         with self._lock:
             self._held.pop(held.thread, None)
             self._woken.set()
-        if not held.is_lost.is_set():
+        # A renewal may be under way, or a fetch hold the hub's lock.
+        for _ in range(_MOST_REFUSED):
+            if held.is_lost.is_set():
+                return
             with suppress(UwfError):
-                any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1])
+                if any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1]):
+                    return
+            time.sleep(self._poll_s / 4)
 
     def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {

@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.receive import RefUpdate, check_received
+from uwf_git.commands.receive.receive import check_received
+from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.push_plan import (
     FELL_WITH_OTHERS,
     REF_MOVED,

@@ -1,0 +1,1 @@
+"""What a hub accepts: the refs that were pushed, and the rules for them and their commits."""
