@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
 
 import pytest
@@ -217,5 +218,38 @@ def test_a_lost_answer_loses_no_claim(world: World) -> None:
     held = keeper.take(thread, on_look=lambda _refs: None)
     wait_until(lambda: hub.beats > 12 or held.is_lost.is_set(), "it is not renewed")
     assert not held.is_lost.is_set()
+    keeper.release(held)
+    assert hub.claims == {}
+
+
+class Slow(Away):
+    """A hub where a renewal is under way until a deletion was refused."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.renews, self.refused = threading.Event(), threading.Event()
+        self.renewed = threading.Event()
+
+    def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
+        ((before, new),) = moves.values()
+        is_renewal = before is not None and new is not None
+        if is_renewal:
+            self.renews.set()
+            self.refused.wait(0.3)
+        self.beats = 0  # no answer is lost here
+        moved = super().swap(moves)
+        if is_renewal:
+            self.renewed.set()
+        elif not moved:
+            self.refused.set()
+            self.renewed.wait(0.3)
+        return moved
+
+
+def test_a_release_during_a_renewal_leaves_no_claim(world: World) -> None:
+    hub = Slow(world.store)
+    keeper = Keeper(hub, ttl_s=0.06, poll_s=0.01)
+    held = keeper.take(ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"), on_look=lambda _refs: None)
+    assert hub.renews.wait(10)
     keeper.release(held)
     assert hub.claims == {}

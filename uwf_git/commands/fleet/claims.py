@@ -171,7 +171,8 @@ class Keeper:
     def __init__(self, hub: Hub, *, ttl_s: float = TTL_S, poll_s: float = POLL_S) -> None:
         self._hub, self._ttl_s, self._poll_s = hub, ttl_s, poll_s
         self._held: dict[ThreadId, Held] = {}
-        self._lock, self._woken = threading.Lock(), threading.Event()
+        self._lock, self._moving = threading.Lock(), threading.Lock()
+        self._woken = threading.Event()
         self._is_running = False
 
     def take(self, thread: ThreadId, *, over: Oid | None = None, on_look: OnLook) -> Held:
@@ -221,14 +222,10 @@ class Keeper:
         with self._lock:
             self._held.pop(held.thread, None)
             self._woken.set()
-        # A renewal may be under way, or a fetch hold the hub's lock.
-        for _ in range(_MOST_REFUSED):
-            if held.is_lost.is_set():
-                return
-            with suppress(UwfError):
-                if any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1]):
-                    return
-            time.sleep(self._poll_s / 4)
+        # A renewal that arrives between two values would outlive both deletions.
+        with self._moving, suppress(UwfError):
+            if not held.is_lost.is_set():
+                any(self._hub.swap({held.thread: (each, None)}) for each in held.values[::-1])
 
     def _build(self, thread: ThreadId, role: str) -> bytes:
         said = {
@@ -251,14 +248,17 @@ class Keeper:
                     self._is_running = False
                     return
             if time.monotonic() >= due:
-                with self._surviving():
-                    self._renew(each for each in held if not each.is_lost.is_set())
+                with self._surviving(), self._moving:
+                    self._renew(each for each in held if self._keeps(each))
                     due = time.monotonic() + self._ttl_s / _BEATS
             with self._surviving():
                 refs = self._hub.look()
                 for each in held:
                     with self._surviving():
                         self._compare(each, refs)
+
+    def _keeps(self, held: Held) -> bool:
+        return self._held.get(held.thread) is held and not held.is_lost.is_set()
 
     @contextmanager
     def _surviving(self) -> Iterator[None]:
@@ -270,8 +270,10 @@ class Keeper:
 
     def _compare(self, held: Held, refs: Mapping[str, Oid]) -> None:
         """Notice that another process has the claim."""
+        if not self._keeps(held):
+            return
         value = refs.get(CLAIMS + held.thread)
-        if value not in held.values and held.thread in self._held:
+        if value not in held.values:
             debug("Q5R8W2TN", "claim lost", thread=held.thread)
             held.is_lost.set()
         elif value is not None:

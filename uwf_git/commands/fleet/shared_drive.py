@@ -171,11 +171,12 @@ class SharedDrive:
         Raises:
             ClaimLost: the thread itself went on elsewhere.
         """
+        # First: a loss that comes now is to interrupt what goes on.
+        self.cancelled.clear()
         kept = self._follow()
         head = find_head(self._store, self._thread)
         if kept or head is None or head.archived or self._held.is_lost.is_set():
             raise ClaimLost(self._thread, self._remote, kept=kept)
-        self.cancelled.clear()
 
     def attend(self, play: Player) -> Player:
         """Return a player that pushes before a turn and looks at the hub after the turn."""
