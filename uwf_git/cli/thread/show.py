@@ -1,6 +1,7 @@
 """`uwf thread show`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -49,15 +50,10 @@ def command(session: Session, thread: str, full: bool) -> None:  # noqa: FBT001 
         stop = with_short_id(session, store, document["thread"], _prefer_held(stop, document))
         screen = screen_of(session)
         failed = count_failed_by_role(store, shown.snapshot.commit.oid, most=_MOST_COMMITS)
-        told = {
-            **document,
-            "visits": _tell_visits(document, failed),
-            "count": _count_steps(document),
-        }
         status = document.get("branchStatus", document["status"])
         branches = _list_ids(document.get("branches", []))
         shorten = read_short_ids(store, branches).shorten if session.is_screen else str
-        return _paint(_text(told, screen, stop.advice.text, shorten), status, screen)
+        return _paint(_text(document, screen, stop.advice.text, shorten, failed), status, screen)
 
     emit(session, shown.document, text=render)
 
@@ -84,6 +80,7 @@ def _text(
     screen: Screen,
     advice: str = "",
     shorten: Callable[[str], str] = str,
+    failed: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Format the state of a thread for people; `uwf thread read` prints its texts."""
     steps = document["steps"] if "steps" in document else [document["step"]]
@@ -97,9 +94,9 @@ def _text(
         "head": document["head"],
         "parent": _parent(document),
         "prompt": document["prompt"],
-        "steps": document.get("count", document["depth"]),
+        "steps": _count_steps(document),
         "newest": document["said"],
-        "visits": document["visits"] or None,
+        "visits": _tell_visits(document, failed) or None,
         "spent": _describe_spent(document),
         "agents": _describe_agents(document["agents"]),
         "started": screen.tell_moment(document["startTime"]),

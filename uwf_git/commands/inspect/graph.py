@@ -23,7 +23,7 @@ from uwf_git.commands.inspect.story import (
     mask_json,
     view_files_of,
 )
-from uwf_git.commands.split.commits import Container, find_container, label_begun_branch, read_entry
+from uwf_git.commands.split.commits import Container, find_container, label_branch, read_entry
 from uwf_git.commands.turn.limits import add_branches
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.commands.workflow.build import view_moves
@@ -123,7 +123,7 @@ def _read_joined(join: Snapshot) -> tuple[Container, list[Snapshot]]:
 def _view_branch(container: Container, number: int, tip: Snapshot) -> dict[str, Any]:
     return {
         "number": number,
-        "label": label_begun_branch(container, number, tip),
+        "label": label_branch(container, number, tip),
         "thread": tip.record.thread,
         "status": tip.record.status,
         "depth": tip.record.depth,

@@ -14,7 +14,6 @@ from uwf_git.commands.inspect.step_view import view_failure
 from uwf_git.commands.split.commits import (
     Container,
     find_container,
-    label_begun_branch,
     label_branch,
 )
 from uwf_git.commands.split.family import Branch, list_branches
@@ -147,13 +146,12 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
     try:
         snapshot = read_snapshot(store, branch.head.commit)
         record = snapshot.record
-        label = label_begun_branch(container, branch.number, snapshot)
+        view["label"] = label_branch(container, branch.number, snapshot)
         error = view_failure(snapshot, snapshot.get_present())
         inner = view_branches(store, snapshot)
     except StoreDamaged as damage:
         return {**view, "status": name_damage(damage), "error": damage.message}
     view |= {
-        "label": label,
         "status": find_status(store, record),
         "depth": record.depth,
         "said": snapshot.subject,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.commands.inspect.step_view import Commands, get_command, get_text
-from uwf_git.commands.split.commits import find_container, label_begun_branch, label_branch
+from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.commands.verify.history import SignatureReader
 from uwf_git.engine.diff import diff_texts, diff_values, render_path
 from uwf_git.engine.masking import change_texts, find_secrets, mask, mask_keys
@@ -404,7 +404,7 @@ class StoryReader:
                     continue
                 snapshot = read_snapshot(self._store, tip)
                 record = snapshot.record
-                view["label"] = self._mask(label_begun_branch(container, number, snapshot))
+                view["label"] = self._mask(label_branch(container, number, snapshot))
             except UwfError as error:
                 yield {**view, "status": None, "problem": self._tell_problem(error)}
                 continue

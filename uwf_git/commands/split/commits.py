@@ -139,24 +139,21 @@ def find_container(snapshot: Snapshot, at: str) -> Container:
     return Container(at, node.label, node.kind, workflow, node, used, flow)
 
 
-def label_branch(container: Container, number: int) -> str:
-    """Return the name of a branch for people: its node's name, or the container's."""
-    if container.kind == "parallel" and container.flow is not None:
-        return container.flow.nodes[f"{container.place}/{number}"].label
-    return container.label
-
-
 _MOST_OF_ITEM = 60
 
 
-def label_begun_branch(container: Container, number: int, tip: Snapshot) -> str:
-    """Return ``label_branch``, of a map with the item that the branch at *tip* works on."""
-    label = label_branch(container, number)
-    if container.kind != "map":
-        return label
-    item = tip.get_start().payload.get("initialState", {}).get(container.item)
-    told = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-    return f"{label}: {first_line(told)[:_MOST_OF_ITEM]}"
+def label_branch(container: Container, number: int, tip: Snapshot | None = None) -> str:
+    """Return the name of a branch for people: its node's name, or the container's.
+
+    The branch of a map that has begun, at *tip*, has its item in its name.
+    """
+    if container.kind == "map" and tip is not None:
+        item = tip.get_start().payload.get("initialState", {}).get(container.item)
+        told = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+        return f"{container.label}: {first_line(told)[:_MOST_OF_ITEM]}"
+    if container.kind == "parallel" and container.flow is not None:
+        return container.flow.nodes[f"{container.place}/{number}"].label
+    return container.label
 
 
 # The branches that it asks for.

@@ -8,7 +8,7 @@ from uwf_git.commands.split.commits import (
     SplitRefused,
     find_container,
     find_split,
-    label_begun_branch,
+    label_branch,
     read_entry,
     read_flow,
     walk_back,
@@ -98,7 +98,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
             break
         number = children.index(at.record.thread)
         numbers.append(str(number))
-        label = label or label_begun_branch(find_container(trunk, found.at), number, at)
+        label = label or label_branch(find_container(trunk, found.at), number, at)
         at = trunk
     return f"{'.'.join(reversed(numbers))} {label}".strip()
 
