@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.agentkit.settings import AgentResult, print_result, render_result
+from uwf_git.agentkit.result import AgentResult, print_result, render_result
 from uwf_git.agents.reply import parse_reply
 
 

@@ -9,14 +9,14 @@ from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.ladder import NoMeta
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
-from uwf_git.agentkit.settings import AgentResult
 
 Agent = Callable[..., Ran]
 
 FRAME = """\
 import os, subprocess, sys
-from uwf_git.agentkit.settings import AgentResult
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
 from uwf_git.errors import Refused
 

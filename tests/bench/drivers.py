@@ -15,7 +15,7 @@ from bench.world import Thread, World, begin_endless, begin_thread, find_program
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.run_dir import find_driver
+from uwf_git.store.threads.lock import find_driver
 from uwf_git.store.threads.snapshot import read_snapshot
 
 _STEPS = 3

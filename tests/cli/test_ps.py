@@ -8,7 +8,7 @@ from uwf_git.agents.run_files import find_last_output_ms
 from uwf_git.cli.output.screen import tell_silence
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_nothing_runs(uwf: Uwf) -> None:

@@ -6,7 +6,7 @@ from commands.world import World
 from store.due import make_due
 from store.small_packs import unpacked_in, write_blobs, write_small_pack
 
-from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
 from uwf_git.model.names import ThreadId

@@ -17,7 +17,7 @@ from commands.killed import (
 from commands.world import World
 from store.killing import fails_at, in_child, moments_of
 
-from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk import durable

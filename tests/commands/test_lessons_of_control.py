@@ -19,7 +19,7 @@ from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thr
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import find_holder
+from uwf_git.store.threads.lock import find_holder
 
 LONGEST_S = 60
 

@@ -30,7 +30,7 @@ from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.step_view import view_attempt
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import find_driver
+from uwf_git.store.threads.lock import find_driver
 
 UNTIL_GO = "while [ ! -e go ]; do sleep 0.02; done\n"
 

@@ -8,7 +8,7 @@ from commands.world import DEMO, World
 from store.power import Image, Seen, images_of, record
 from store.whole_refs import check_refs, refs_in
 
-from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.store.git.config import set_config

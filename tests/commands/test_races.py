@@ -19,7 +19,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import list_preserved, walk_history
-from uwf_git.store.threads.run_dir import ThreadBusy
+from uwf_git.store.threads.lock import ThreadBusy
 
 ENDLESS = """\
 name: count

@@ -15,7 +15,7 @@ from commands.world import DEMO, replied
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Commit, ObjectID
 
-from uwf_git.commands.admin.upkeep import gc_store
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread

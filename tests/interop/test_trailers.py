@@ -16,7 +16,7 @@ from uwf_git.model.names import NodeHash
 from uwf_git.model.thread import TransitionRecord
 from uwf_git.store.objects.commit import BadMessage, parse_trailers, subject_of
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import build_thread_message, parse_thread_message
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 
 Git = Callable[..., str]
 

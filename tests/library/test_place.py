@@ -12,7 +12,7 @@ from store.due import make_due
 from store.small_packs import packs_in, unpacked_in, write_blobs
 
 from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
-from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.library.values import read_system_clock_ms
 from uwf_git.store.gc.packing import MOST_PACKS
 from uwf_git.store.git.config import set_config

@@ -21,15 +21,14 @@ from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, create_head
-from uwf_git.store.threads.snapshot import (
+from uwf_git.store.threads.record import (
     NewCommit,
-    Snapshot,
     build_next,
-    read_snapshot,
     read_standing,
     record_next,
     record_start,
 )
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
 # Its graph goes on as the sound one does, and allows every other way: who tells a story chooses.

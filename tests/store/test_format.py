@@ -8,7 +8,7 @@ import pytest
 from store.format_page import PACKAGE, PAGE, section, table
 from store.story import THREAD
 
-from uwf_git.commands.admin.upkeep import SETTINGS
+from uwf_git.commands.admin.config import SETTINGS
 from uwf_git.model.builtin import BUILTIN_NODES, TEXT
 from uwf_git.model.event_folds import Words
 from uwf_git.model.event_rules import RULES
@@ -34,7 +34,7 @@ from uwf_git.store.objects.commit import parse_trailers
 from uwf_git.store.remotes.remotes import CLAIMS
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.history import KEPT
-from uwf_git.store.threads.snapshot import build_thread_message, parse_thread_message
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 from uwf_git.store.workflows import WORKFLOWS
 
 SOURCES = {

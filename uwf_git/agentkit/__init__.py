@@ -38,8 +38,8 @@ from uwf_git.agentkit.extraction.ladder import Extracted, NoMeta, extract_meta
 from uwf_git.agentkit.llm.endpoint import extract
 from uwf_git.agentkit.loading import load_context
 from uwf_git.agentkit.programs.spawn_cli import spawn_cli
+from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.settings import AgentResult, print_result
 from uwf_git.agentkit.step_files import build_prompt, record_prompt, trace
 
 __all__ = [

@@ -7,8 +7,8 @@ agent would get.
 import sys
 
 from uwf_git.agentkit.context import AgentContext
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.settings import AgentResult
 from uwf_git.engine.prompt import build_prompt
 
 

@@ -24,7 +24,7 @@ from uwf_git.agentkit.extraction.ladder import (
 )
 from uwf_git.agentkit.llm.endpoint import find_extractor
 from uwf_git.agentkit.loading import load_context
-from uwf_git.agentkit.settings import AgentResult, print_result
+from uwf_git.agentkit.result import AgentResult, print_result
 from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
 from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
@@ -127,7 +127,7 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
 def _log_to_file() -> None:
     """Write the debug log if UWF_DEBUG names a file; stderr is recorded, its last line read."""
     if os.environ.get("UWF_DEBUG", "") not in {"", "0", "1"}:
-        from uwf_git.commands.admin.upkeep import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
+        from uwf_git.commands.admin.debug_output import switch_on_debug_log  # noqa: PLC0415 (10 ms, and rarely used)
 
         switch_on_debug_log(os.environ, cwd=os.getcwd())
 

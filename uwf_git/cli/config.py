@@ -7,7 +7,7 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit
 from uwf_git.cli.output.table import render_text, wide_option
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.admin.upkeep import get_store_setting, list_settings, set_setting
+from uwf_git.commands.admin.config import get_store_setting, list_settings, set_setting
 
 
 @verb("uwf config get agent", exits={1: "it is not set"})

@@ -16,7 +16,7 @@ from uwf_git.commands.inspect.read import SearchRequest, search_threads
 from uwf_git.engine.masking import find_secrets
 from uwf_git.engine.text_search import compile_pattern
 from uwf_git.model.text import visible_line
-from uwf_git.store.threads.history import read_short_ids
+from uwf_git.store.threads.naming import read_short_ids
 
 _DEFAULT_LIMIT = 100
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
 
 _WARNED = "guessed-committers"
 
@@ -37,7 +37,7 @@ def _pack_if_due(store: Store, environ: Mapping[str, str]) -> str | None:
     # On an OSError the next command tries again.
     with suppress(OSError):
         if has_many_packs(store.path) or find_due(store):
-            from uwf_git.commands.admin.upkeep import tidy  # noqa: PLC0415 (once in some steps)
+            from uwf_git.commands.admin.gc import tidy  # noqa: PLC0415 (once in some steps)
 
             return tidy(store, environ)
     return None

@@ -7,7 +7,7 @@ from uwf_git.store.git.identity import find_committer
 from uwf_git.store.objects.commit import Signing
 from uwf_git.store.remotes.mirror import refuse_mirror
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import say_signing
+from uwf_git.store.threads.lock import say_signing
 
 
 class Caller(NamedTuple):

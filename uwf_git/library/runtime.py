@@ -134,7 +134,7 @@ class TaskRuntime:
         given = read_environ() if environ is None else dict(environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)
         if given.get("UWF_DEBUG"):
-            from uwf_git.commands.admin.upkeep import switch_on_debug_log  # noqa: PLC0415 (few set UWF_DEBUG)
+            from uwf_git.commands.admin.debug_output import switch_on_debug_log  # noqa: PLC0415 (few set UWF_DEBUG)
 
             given = switch_on_debug_log(given, cwd=here)
         named = given.get("UWF_REPO") if repo is None else os.fspath(repo)

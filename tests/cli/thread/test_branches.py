@@ -10,7 +10,7 @@ from uwf_git.commands.step.step_thread import list_leaves
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 CHECKS = """\

@@ -11,7 +11,7 @@ from uwf_git.cli.output.table import display_width
 from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:

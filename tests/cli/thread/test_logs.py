@@ -9,7 +9,7 @@ from cli.program import Uwf
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 
 
 def logged(uwf: Uwf, thread: str, text: str) -> None:

@@ -8,7 +8,7 @@ from commands.world import World, read_thread
 from store.due import make_due
 from store.small_packs import unpacked_in
 
-from uwf_git.commands.admin.upkeep import gc_if_due, gc_store, gc_unwatched, is_gc_due, tidy
+from uwf_git.commands.admin.gc import gc_if_due, gc_store, gc_unwatched, is_gc_due, tidy
 from uwf_git.store.gc.packing import (
     NO_GIT,
     count_files,

@@ -3,7 +3,7 @@ from pathlib import Path
 from commands.world import World
 
 from uwf_git.commands.agent_run.activity import list_possibly_active, may_be_active
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_step_driver_and_run_leave_some(world: World) -> None:

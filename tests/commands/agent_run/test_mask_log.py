@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agents.request import Listener
-from uwf_git.commands.agent_run.run_checks import masked_listener
+from uwf_git.commands.agent_run.mask import masked_listener
 
 KEY = "sk-ant-0123456789"
 ENVIRON = {"MY_API_KEY": KEY, "OTHER_TOKEN": "6789-sk-ant-é"}

@@ -3,7 +3,7 @@ from commands.world import World
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import AgentRun, RunOutcome
-from uwf_git.commands.agent_run.run_checks import (
+from uwf_git.commands.agent_run.mask import (
     Secrets,
     mask_played,
     mask_run,

@@ -28,7 +28,7 @@ from uwf_git.processes import read_process_start
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.threads.run_dir import ThreadBusy, find_holder, lock_drive, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
 SLOW = """

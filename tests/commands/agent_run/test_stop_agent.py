@@ -23,7 +23,7 @@ from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.commands.agent_run.running import find_running
 from uwf_git.commands.agent_run.runs import stop_agents
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
-from uwf_git.store.threads.run_dir import ThreadBusy
+from uwf_git.store.threads.lock import ThreadBusy
 
 # The grace, and the time that two slow processors need to start and end processes.
 LONGEST_S = DEFAULT_GRACE_S + 5

@@ -13,7 +13,7 @@ from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_t
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.turn.branches import ThreadNotActive
+from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.workflow.find import WorkflowRemoved
@@ -22,7 +22,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import ThreadBusy
+from uwf_git.store.threads.lock import ThreadBusy
 from uwf_git.store.trust import is_trusted, untrust_agents
 
 LONGER = (

@@ -25,7 +25,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
@@ -41,8 +41,9 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import ThreadBusy, find_holder, lock_stop, lock_thread
-from uwf_git.store.threads.snapshot import NewCommit, Snapshot, read_standing, record_next
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
 

@@ -11,7 +11,8 @@ from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
 from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.store.threads.snapshot import NewCommit, Snapshot
+from uwf_git.store.threads.record import NewCommit
+from uwf_git.store.threads.snapshot import Snapshot
 
 
 def test_thread_at_a_role_that_its_own_workflow_lost_can_still_be_amended(world: World) -> None:

@@ -28,8 +28,8 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.worktree.repository import Git as RepositoryGit
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
-from uwf_git.store.threads.history import find_workdir
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.lock import lock_thread
 
 
 def read_all(place: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.store.threads.heads import NoSuchThread, list_threads
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.run_dir import ThreadBusy, lock_stop
+from uwf_git.store.threads.lock import ThreadBusy, lock_stop
 
 
 def test_killed_thread_is_archived_with_its_history(world: World) -> None:

@@ -19,7 +19,7 @@ from uwf_git.commands.drive.drive_thread import (
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 
 PAIR = """\
 name: pair

@@ -10,7 +10,7 @@ from refusing import refuses
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.threads.run_dir import ThreadBusy, lock_drive
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 
 
 def wide(width: int, *, passes: int = 3, more: str = "") -> str:

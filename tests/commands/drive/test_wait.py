@@ -12,7 +12,7 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.thread import Waiting
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 class Waits:

@@ -13,7 +13,7 @@ from commands.crowd import at_once
 from commands.world import World
 from conftest import Draws
 
-from uwf_git.commands.admin.upkeep import gc_store
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head

@@ -11,7 +11,7 @@ from commands.world import World, fails
 from uwf_git.commands.agent_run.running import list_running, running_rows
 from uwf_git.commands.inspect.logs import LogPiece, LogRequest, follow_logs, read_logs
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.commands.agent_run.run_checks import Secrets
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.inspect.logs import LastLine, LogLines
 
 SECRET = "correct-horse-battery-1"

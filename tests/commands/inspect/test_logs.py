@@ -21,8 +21,8 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import NoSuchThread
-from uwf_git.store.threads.history import log_path
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.local_files import log_path
+from uwf_git.store.threads.lock import lock_drive
 
 ANSWER = """echo '{"meta": {"text": "x", "ok": true}}'"""
 
@@ -42,7 +42,7 @@ DRIVE = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 with lock_drive(open_store(sys.argv[1]), ThreadId(sys.argv[2]), since_ms=1):
     print("drives", flush=True)
     sys.stdin.read()

@@ -8,7 +8,7 @@ from uwf_git.commands.inspect.show import read_stop
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_next_role_is_told_until_the_end(world: World) -> None:

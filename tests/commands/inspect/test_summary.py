@@ -13,7 +13,7 @@ from uwf_git.commands.inspect.list import (
 )
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 
 
 def summary(world: World, thread: str) -> Summary:

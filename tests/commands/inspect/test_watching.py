@@ -19,7 +19,7 @@ from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.run_dir import lock_drive, lock_thread
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 # The ids of tests are older than their clock.
 BEGUN_MS = read_time_ms(ThreadId("01J00000000000000000000001"))

@@ -8,13 +8,13 @@ from commands.sharing import Site, another, make_hub, share
 from commands.world import World
 from store.killing import dies_at, moments_of
 
+from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import adopt_remote_history
 from uwf_git.commands.remote.push import PushDiverged
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.run_dir import has_lock_file, lock_thread
+from uwf_git.store.threads.lock import has_lock_file, lock_thread
 
 Sites = tuple[Site, Site, ThreadId]
 

@@ -9,7 +9,7 @@ from uwf_git.commands.plan import PlansAtWork, hold_plans, prepare_plans
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 
 
 def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.plan import PlansAtWork, clean_plans, read_plan_status
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 
 NOTHING: dict[str, Any] = {"ended": None, "removed": []}
 

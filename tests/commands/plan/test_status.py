@@ -11,7 +11,7 @@ from uwf_git import TaskHandle
 from uwf_git.commands.plan import read_plan_rows, read_plan_status
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import lock_drive
+from uwf_git.store.threads.lock import lock_drive
 
 STATE = ".state/workflow.state.json"
 

@@ -16,7 +16,7 @@ from uwf_git.commands.split.commits import (
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.heads import advance_head, create_head, get_head
-from uwf_git.store.threads.history import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 

@@ -7,17 +7,17 @@ import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
 from commands.world import World, fails
 
-from uwf_git.commands.admin.upkeep import gc_store
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.branches import ThreadNotActive, read_active
+from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
 from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, list_threads
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 
 
 def left_behind(world: World, thread: str) -> list[str]:

@@ -15,7 +15,7 @@ from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.branches import ThreadNotActive
+from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.workflow.build import put_workflow
@@ -24,7 +24,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.history import list_preserved
-from uwf_git.store.threads.run_dir import ThreadBusy, lock_drive, lock_stop
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
 
 
 def test_step_gives_where_the_thread_then_stands(world: World) -> None:

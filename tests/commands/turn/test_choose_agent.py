@@ -9,7 +9,7 @@ import pytest
 from commands.world import DEMO, World, content_player, says
 from refusing import refuses
 
-from uwf_git.commands.admin.upkeep import set_setting
+from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.choose_agent import NoAgent
 from uwf_git.commands.turn.turn import Played, Turn

@@ -10,7 +10,7 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.limits import RetryRules, read_retry
+from uwf_git.commands.turn.rules import RetryRules, read_retry
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, set_config

@@ -26,7 +26,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ARCHIVE
-from uwf_git.store.threads.snapshot import NOW_FILE, parse_thread_message
+from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.snapshot import NOW_FILE
 
 RECORDED = Path(__file__).parent / "recorded" / "format-2.bundle"
 # Of each event the newest; of these, which look otherwise in places, one more.

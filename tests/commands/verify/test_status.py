@@ -30,7 +30,8 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.threads.snapshot import read_snapshot, read_standing
+from uwf_git.store.threads.record import read_standing
+from uwf_git.store.threads.snapshot import read_snapshot
 
 SOON_MS = 1_760_000_100_000
 NEVER_MS = 4_000_000_000_000

@@ -17,7 +17,7 @@ from commands.worktree.project import (
 )
 from commands.world import World, replied
 
-from uwf_git.commands.admin.upkeep import gc_store
+from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.after import warn_of_worktrees
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
@@ -28,7 +28,7 @@ from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.threads.heads import get_head
-from uwf_git.store.threads.history import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 
 
 def work(git: Git, world: World, branch: ThreadId, path: str) -> str:

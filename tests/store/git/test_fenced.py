@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from uwf_git.store.disk.durable import find_user_file
-from uwf_git.store.git.program import (
+from uwf_git.store.git.fenced import (
     Kept,
     Place,
-    ProgramFailed,
     fenced,
     find_place,
     keep_settings,
@@ -18,6 +17,7 @@ from uwf_git.store.git.program import (
     read_settings,
     run_fenced,
 )
+from uwf_git.store.git.program import ProgramFailed
 
 Git = Callable[..., str]
 

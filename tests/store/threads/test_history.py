@@ -15,13 +15,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import (
-    NewCommit,
-    build_next,
-    read_snapshot,
-    read_standing,
-    record_next,
-)
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import read_snapshot
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 

@@ -1,7 +1,7 @@
 from fresh_store import fresh_store
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.lock import (
     find_kill_request,
     forget_kill_request,
     forget_lock,

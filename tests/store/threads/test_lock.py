@@ -19,7 +19,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.locks import hold_lock, read_holder
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.lock import (
     ThreadBusy,
     check_not_stopped,
     find_driver,
@@ -38,7 +38,7 @@ HOLD = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import forget_lock, lock_thread
+from uwf_git.store.threads.lock import forget_lock, lock_thread
 store, thread = open_store(sys.argv[1]), ThreadId(sys.argv[2])
 with lock_thread(store, thread, since_ms=1234) as lock:
     WHAT
@@ -258,7 +258,7 @@ def test_of_many_lockers_at_once_one_wins(store: Store) -> None:
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.run_dir import ThreadBusy, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, lock_thread
 store = open_store(sys.argv[1])
 sys.stdin.readline()
 try:

@@ -4,7 +4,7 @@ from fresh_store import fresh_store
 from store.story import THREAD
 
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import forget_log, log_path
+from uwf_git.store.threads.local_files import forget_log, log_path
 
 
 def test_log_lies_below_what_can_be_deleted(store: Store) -> None:

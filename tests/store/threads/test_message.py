@@ -9,7 +9,7 @@ from uwf_git.model.event_folds import Words
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Event, Status, TransitionRecord
 from uwf_git.store.objects.commit import BadMessage, body_of, subject_of
-from uwf_git.store.threads.snapshot import build_thread_message, parse_thread_message
+from uwf_git.store.threads.message import build_thread_message, parse_thread_message
 
 RECORD = TransitionRecord(
     thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),

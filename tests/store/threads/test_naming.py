@@ -15,7 +15,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, NoSuchThread, resolve_thread
-from uwf_git.store.threads.history import ShortIds, describe_threads
+from uwf_git.store.threads.naming import ShortIds, describe_threads
 
 SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ENDS = st.text(SYMBOLS[:3], min_size=16, max_size=16)

@@ -3,7 +3,7 @@ import pytest
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Child, NotAPresent, Split, ThreadState
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.threads.snapshot import parse_now
+from uwf_git.store.threads.message import parse_now
 
 STATE = ThreadState(
     NodeHash("8FWKR3TN5V1QA"), {"writer": NodeHash("7BQST3VW9F2MA")}, 5, state={"n": 1}

@@ -16,13 +16,8 @@ from uwf_git.store.nodes.tree import DamagedNode
 from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import (
-    NewCommit,
-    Snapshot,
-    read_standing,
-    record_next,
-    record_start,
-)
+from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
+from uwf_git.store.threads.snapshot import Snapshot
 
 
 def files(snapshot: Snapshot) -> dict[str, str]:

@@ -11,7 +11,7 @@ from store.story import THREAD
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.history import find_workdir, forget_workdir, set_workdir
+from uwf_git.store.threads.local_files import find_workdir, forget_workdir, set_workdir
 
 OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
@@ -95,7 +95,7 @@ SET = """
 import sys
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.history import set_workdir
+from uwf_git.store.threads.local_files import set_workdir
 for number in range(20):
     set_workdir(open_store(sys.argv[1]), ThreadId(sys.argv[2]), sys.argv[3] * 2000)
 """

@@ -9,7 +9,7 @@ import pytest
 from commands.world import World
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.threads.run_dir import lock_thread
+from uwf_git.store.threads.lock import lock_thread
 from uwf_git.web.ui import changes as changes_module
 from uwf_git.web.ui.changes import MOST_STREAMS, Changes, StoreLook
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.loading import load_context, parse_arguments
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
-from uwf_git.agentkit.settings import AgentResult
 from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.debug_log import debug
@@ -33,16 +33,15 @@ from uwf_git.plan.project_files import (
     resolve_inside,
 )
 from uwf_git.store.disk.durable import find_user_file
-from uwf_git.store.git.program import (
+from uwf_git.store.git.fenced import (
     Kept,
-    ProgramFailed,
-    Ran,
     find_place,
     list_changed_inside,
     read_settings,
     run_fenced,
 )
-from uwf_git.store.threads.history import SETTINGS
+from uwf_git.store.git.program import ProgramFailed, Ran
+from uwf_git.store.threads.local_files import SETTINGS
 
 _HELP = """\
 Usage: uwf-check completed

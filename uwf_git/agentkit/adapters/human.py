@@ -8,8 +8,8 @@ import sys
 
 from uwf_git.agentkit.context import AgentContext
 from uwf_git.agentkit.extraction.ladder import find_misfit
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import create_agent
-from uwf_git.agentkit.settings import AgentResult
 from uwf_git.agentkit.step_files import write_prompt
 from uwf_git.agents.terminal import Terminal, edit_text
 from uwf_git.commands.control.answer import ask_person, build_page

@@ -22,8 +22,9 @@ from uwf_git.agentkit.extraction.ladder import (
 )
 from uwf_git.agentkit.llm.endpoint import find_extractor
 from uwf_git.agentkit.loading import load_context, parse_arguments
+from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import run_as_agent
-from uwf_git.agentkit.settings import KEYS, AgentResult, load_settings, parse_seconds, parse_words
+from uwf_git.agentkit.settings import KEYS, load_settings, parse_seconds, parse_words
 from uwf_git.agentkit.step_files import (
     open_trace,
     read_reported,

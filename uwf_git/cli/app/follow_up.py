@@ -11,7 +11,7 @@ from uwf_git.commands.turn.next_move import Advice
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import read_short_ids
+from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from uwf_git.cli.output.table import display_width, shorten
 from uwf_git.cli.session.settings import Session
 from uwf_git.model.text import render_duration, render_time, visible_line
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import ShortIds, read_short_ids
+from uwf_git.store.threads.naming import ShortIds, read_short_ids
 
 # Lines of steps, of a drive or of events: they line up, and fit the terminal.
 

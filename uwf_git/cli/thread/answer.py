@@ -23,7 +23,8 @@ from uwf_git.commands.control.answer import (
     build_page,
     read_question,
 )
-from uwf_git.commands.turn.turn import ThreadResult, find_problem
+from uwf_git.commands.turn.check_meta import find_problem
+from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.model.names import parse_node_prefix

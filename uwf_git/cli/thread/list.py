@@ -29,7 +29,7 @@ from uwf_git.commands.inspect.list import (
 from uwf_git.errors import BadUsage
 from uwf_git.model.thread import FROM_TASK_WORDS, STATUSES
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import read_short_ids
+from uwf_git.store.threads.naming import read_short_ids
 
 _DEFAULT_LIMIT = 50
 _MOST_COUNTED = 100

@@ -22,8 +22,8 @@ from uwf_git.cli.session.settings import (
     write_stderr,
 )
 from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import Secrets
 from uwf_git.commands.agent_run.runs import ReportedUsage
 from uwf_git.commands.drive.drive_thread import Watcher
 from uwf_git.commands.inspect.logs import LastLine

@@ -24,7 +24,7 @@ from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.limits import CLAIM
+from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.event_folds import count_steps, first_line
@@ -32,7 +32,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.text import render_duration, visible_line
 from uwf_git.model.thread import Waiting
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import read_short_ids
+from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:

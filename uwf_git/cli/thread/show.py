@@ -16,7 +16,7 @@ from uwf_git.commands.turn.next_move import Advice
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import render_duration, render_time, visible_block
-from uwf_git.store.threads.history import read_short_ids
+from uwf_git.store.threads.naming import read_short_ids
 
 _LONGEST_VALUE = 100
 _LONGEST_QUESTION = 4_000

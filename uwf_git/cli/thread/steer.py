@@ -21,7 +21,7 @@ from uwf_git.commands.control.steer import (
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import BadUsage
 from uwf_git.store.store import Store
-from uwf_git.store.threads.run_dir import find_holder
+from uwf_git.store.threads.lock import find_holder
 
 # What the verbs that steer a thread share: the document, and the option `-m`.
 

@@ -51,19 +51,21 @@ from uwf_git.agents.run_files import (
     read_run_state,
     stop_run,
 )
-from uwf_git.commands.agent_run.run_checks import (
-    NotStarted,
+from uwf_git.commands.agent_run.mask import (
     Secrets,
-    agent_environ,
-    find_timeout_s,
     mask_played,
     mask_run,
     masked_listener,
     read_secrets,
+    write_fingerprints,
+)
+from uwf_git.commands.agent_run.run_checks import (
+    NotStarted,
+    agent_environ,
+    find_timeout_s,
     require_programs,
     run_checks,
     turn_environment,
-    write_fingerprints,
 )
 from uwf_git.commands.agent_run.runs import (
     describe_turn,
@@ -74,8 +76,10 @@ from uwf_git.commands.agent_run.runs import (
     read_step_dir,
 )
 from uwf_git.commands.turn.branches import find_source
-from uwf_git.commands.turn.limits import record_env, tell_cut_short
-from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path, find_reply_problem
+from uwf_git.commands.turn.check_meta import find_reply_problem
+from uwf_git.commands.turn.limits import tell_cut_short
+from uwf_git.commands.turn.rules import record_env
+from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes

@@ -31,17 +31,14 @@ from uwf_git.model.names import NodeHash, ThreadId, is_node_hash
 from uwf_git.model.thread import add_usage, drop_unfit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import ThreadBusy, find_holder, is_stopped, lock_thread
 from uwf_git.store.threads.run_dir import (
     RunDir,
-    ThreadBusy,
-    find_holder,
     get_run_dir,
     has_runs,
     is_empty_and_removed,
-    is_stopped,
     list_check_runs,
     list_run_dirs,
-    lock_thread,
     remove_runs,
 )
 from uwf_git.store.threads.snapshot import Snapshot

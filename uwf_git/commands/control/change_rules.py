@@ -9,6 +9,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import read_entry, read_flow
+from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.bind_roles import (
     Bound,
     bind_roles,
@@ -17,7 +18,6 @@ from uwf_git.commands.turn.bind_roles import (
     find_played,
     read_played,
 )
-from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.turn.next_move import settings_by_role
@@ -35,16 +35,11 @@ from uwf_git.model.problem import Problem
 from uwf_git.model.thread import Action, Amendment, Status, ThreadState, build_signal
 from uwf_git.model.workflow import Workflow, parse_flow_node, parse_role, parse_workflow
 from uwf_git.store.store import Store
-from uwf_git.store.threads.history import find_workdir, walk_history
-from uwf_git.store.threads.run_dir import ThreadBusy, find_driver, lock_thread
-from uwf_git.store.threads.snapshot import (
-    NewCommit,
-    Snapshot,
-    get_role,
-    get_typed,
-    read_snapshot,
-    read_standing,
-)
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing
+from uwf_git.store.threads.snapshot import Snapshot, get_role, get_typed, read_snapshot
 from uwf_git.store.trust import is_trusted, trust_agents
 
 # Change the rules of a thread: its workflow, agents or limits.

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from uwf_git.commands.agent_run.run_checks import Secrets
+from uwf_git.commands.agent_run.mask import Secrets
 from uwf_git.commands.agent_run.runs import check_nothing_runs
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.fork import (
@@ -36,12 +36,14 @@ from uwf_git.commands.worktree.repository import (
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.git.program import ProgramFailed, find_common_dir
+from uwf_git.store.git.fenced import find_common_dir
+from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, get_head, resolve_thread
-from uwf_git.store.threads.history import find_workdir, walk_history, workdirs_folder
-from uwf_git.store.threads.run_dir import find_holder, lock_thread
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.local_files import find_workdir, workdirs_folder
+from uwf_git.store.threads.lock import find_holder, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot, find_newest_step, read_snapshot
 
 _SHOWN, _MOST = 5, 1_000

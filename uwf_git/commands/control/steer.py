@@ -10,12 +10,8 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.step.step_thread import sweep_branches
-from uwf_git.commands.turn.branches import (
-    ThreadNotActive,
-    WrongStatus,
-    read_active,
-    resolve_or_begin,
-)
+from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, read_active
+from uwf_git.commands.turn.branches import resolve_or_begin
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem
@@ -28,15 +24,9 @@ from uwf_git.model.thread import build_signal, keep_reason
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, advance_head, get_head
-from uwf_git.store.threads.run_dir import ThreadBusy, lock_briefly
-from uwf_git.store.threads.snapshot import (
-    NewCommit,
-    Snapshot,
-    build_next,
-    read_snapshot,
-    read_standing,
-    record_next,
-)
+from uwf_git.store.threads.lock import ThreadBusy, lock_briefly
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Steer a thread: record a commit that changes how it goes on and adds no step.
 #

@@ -15,16 +15,16 @@ from uwf_git.commands.agent_run.running import is_any_at_work, refuse_inside
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.split.family import Family
+from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.bind_roles import check_roles
-from uwf_git.commands.turn.branches import ThreadNotReady, is_steppable, read_active
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Status, Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import log_path
-from uwf_git.store.threads.run_dir import ThreadBusy, find_driver, find_holder, find_jobs
+from uwf_git.store.threads.local_files import log_path
+from uwf_git.store.threads.lock import ThreadBusy, find_driver, find_holder, find_jobs
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _TICK_S = 0.02

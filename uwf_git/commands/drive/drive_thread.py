@@ -25,10 +25,12 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
+from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.bind_roles import check_roles
-from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, read_active
-from uwf_git.commands.turn.limits import LimitReached, RetryRules, find_steps_left
+from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.turn.limits import LimitReached, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
+from uwf_git.commands.turn.rules import RetryRules
 from uwf_git.commands.turn.turn import LIMIT_KIND, Played, ThreadResult, Turn, build_thread_result
 from uwf_git.debug_log import debug
 from uwf_git.errors import UwfError
@@ -37,7 +39,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import ENDED, Status, Waiting
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, find_head, get_head
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.lock import (
     ThreadBusy,
     ThreadLock,
     is_being_stopped,

@@ -35,7 +35,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.run_dir import find_driver, find_holder
+from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 # Where threads stand among others: which statuses need somebody, and which is shown first.

@@ -22,21 +22,10 @@ from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.remotes.remotes import list_remotes
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
-from uwf_git.store.threads.history import (
-    find_settings,
-    give_workdir,
-    list_preserved,
-    release,
-    walk_history,
-)
-from uwf_git.store.threads.snapshot import (
-    NewCommit,
-    Snapshot,
-    build_next,
-    read_snapshot,
-    read_standing,
-    record_next,
-)
+from uwf_git.store.threads.history import find_settings, list_preserved, release, walk_history
+from uwf_git.store.threads.local_files import give_workdir
+from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _NUMBER = re.compile("[0-9]{1,6}")
 _HEX = re.compile("[0-9a-f]{4,40}")
@@ -219,7 +208,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     follows = None
     if at == head.commit and list_remotes(store.config):
         # Imports all checks of verify, which only a store with remotes needs.
-        from uwf_git.commands.lifecycle.remove import adopt_remote_history  # noqa: PLC0415 (see above)
+        from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history  # noqa: PLC0415 (see above)
 
         follows = adopt_remote_history(store, caller, head.thread, kept=at)
     return Forked(record.workflow, thread, record.node, record.depth, record.thread, at, follows)

@@ -1,16 +1,13 @@
 """`uwf thread rm`: which threads are removed, and their removal from this store."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 from uwf_git.agents.run_files import RunAlive
 from uwf_git.commands.agent_run.runs import read_state
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import DAMAGED
-from uwf_git.commands.remote.push_plan import list_joined, with_branches
-from uwf_git.commands.remote.reconcile import check_no_work_waits, first_finding
-from uwf_git.commands.verify.thread import check_thread
+from uwf_git.commands.remote.push_plan import with_branches
 from uwf_git.commands.worktree.record import find_worktree, forget_worktrees
 from uwf_git.commands.worktree.worktrees import (
     ForgottenWork,
@@ -20,38 +17,28 @@ from uwf_git.commands.worktree.worktrees import (
 )
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote, list_remotes
-from uwf_git.store.remotes.tracking import Sides, read_sides, track
+from uwf_git.store.remotes.tracking import read_sides, track
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
     Head,
     HeadMoved,
-    advance_head,
-    archive_head,
     find_head,
     get_head,
-    replace_archive,
     resolve_thread,
 )
-from uwf_git.store.threads.history import (
+from uwf_git.store.threads.history import list_preserved, release
+from uwf_git.store.threads.local_files import (
     forget_files,
     forget_log,
     forget_settings,
     forget_workdir,
-    list_preserved,
-    release,
 )
-from uwf_git.store.threads.run_dir import (
-    forget_lock,
-    list_check_runs,
-    list_run_dirs,
-    lock_thread,
-    remove_runs,
-)
+from uwf_git.store.threads.lock import forget_lock, lock_thread
+from uwf_git.store.threads.run_dir import list_check_runs, list_run_dirs, remove_runs
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # Which threads `uwf thread rm` removes: the named ones and their branches, all of them archived.
@@ -249,72 +236,3 @@ def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:
     tracked = {"threads": sides.there_active, "archive": sides.there_archived}
     track(store, remote, {f"{kind}/{thread}": (oid, None) for kind, oid in tracked.items()})
     return sides.there_active is not None or sides.there_archived is not None
-
-
-# Adopt a remote's history for a diverged thread, once a fork keeps the local one.
-#
-# The one move of a thread's ref that is not to a descendant: from a commit that another thread of
-# this store has in its history, to a commit that was checked.
-
-
-def adopt_remote_history(
-    store: Store, caller: Caller, thread: ThreadId, *, kept: Oid
-) -> str | None:
-    """Move *thread* from *kept*, which another thread has in its history, to a remote's head.
-
-    Branches that *kept* has joined go on as at the remote too. Return the remote, or None if the
-    thread has diverged from no remote, or is busy.
-    """
-    follows = _adopt(store, caller, thread, kept)
-    for end in list_joined(store, kept) if follows else ():
-        _adopt(store, caller, read_snapshot(store, end).record.thread, end)
-    return follows
-
-
-def _adopt(store: Store, caller: Caller, thread: ThreadId, kept: Oid) -> str | None:
-    for remote, sides in _diverged(store, thread, kept):
-        there = sides.there_archived or sides.there_active
-        if there is None:
-            continue
-        is_archived = sides.there_archived is not None
-        try:
-            with lock_thread(store, thread, since_ms=caller.now_ms()):
-                head = Head(thread, kept, archived=sides.archived is not None)
-                if not head.archived:
-                    check_no_work_waits(store, head)
-                check = partial(check_thread, store, thread, there, archived=is_archived)
-                if first_finding(store, check) is not None:
-                    continue
-                if head.archived:
-                    replace_archive(store, head, there)
-                    forget_lock(store, thread)
-                    return remote.name
-                moved = advance_head(store, head, there)
-                if is_archived:
-                    # Archive after the move: a kill in between must not leave an active ref that
-                    # diverges from the archive.
-                    archive_head(store, moved, there)
-                    forget_workdir(store, thread)
-        except Conflict:
-            continue
-        return remote.name
-    return None
-
-
-def _diverged(store: Store, thread: ThreadId, kept: Oid) -> Iterator[tuple[Remote, Sides]]:
-    """List the remotes from which the thread, here at *kept*, has diverged."""
-    for remote in list_remotes(store.config):
-        try:
-            sides = read_sides(store, remote, thread)
-        except StoreDamaged:
-            continue
-        there = sides.there_archived or sides.there_active
-        if kept not in {sides.active, sides.archived} or there is None:
-            continue
-        if sides.archived is not None and (sides.active or not sides.there_archived):
-            # A fetch settles what is active on one side.
-            continue
-        is_ahead = is_descendant(store.objects, there, kept)
-        is_behind = sides.there_archived is None and is_descendant(store.objects, kept, there)
-        if not is_ahead and not is_behind:
-            yield remote, sides

@@ -37,8 +37,9 @@ from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import give_workdir
-from uwf_git.store.threads.snapshot import NewCommit, Snapshot, read_snapshot, record_start
+from uwf_git.store.threads.local_files import give_workdir
+from uwf_git.store.threads.record import NewCommit, record_start
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 from uwf_git.store.trust import is_set_by_store, is_trusted, list_trusted, trust_agents
 from uwf_git.store.workflows import list_names, list_shipped
 

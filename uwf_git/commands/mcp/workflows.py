@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from uwf_git.commands.admin.upkeep import CHAT_ANSWERS
+from uwf_git.commands.admin.config import CHAT_ANSWERS
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.agent_run.running import THREAD_VARIABLE, is_any_at_work
 from uwf_git.commands.caller import Caller
@@ -62,7 +62,7 @@ from uwf_git.commands.mcp.server import (
     describe_object,
 )
 from uwf_git.commands.split.family import Family, walk_descendants
-from uwf_git.commands.turn.branches import ThreadNotActive
+from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.limits import check_asked, find_limit
 from uwf_git.engine.picture.draw import lay_out, make_plan, render_svg
 from uwf_git.errors import Conflict, Refused

@@ -47,7 +47,7 @@ from uwf_git.store.remotes.tracking import (
 )
 from uwf_git.store.remotes.url import bad_remote_url, folder_of, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store
-from uwf_git.store.threads.run_dir import has_lock_file, lock_thread
+from uwf_git.store.threads.lock import has_lock_file, lock_thread
 from uwf_git.store.workflows import WORKFLOWS, list_names
 
 # Check fetched threads and workflows before their objects are in the store, and drop the bad

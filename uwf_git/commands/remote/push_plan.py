@@ -27,7 +27,8 @@ from uwf_git.store.remotes.url import shown_url
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import find_head, resolve_thread
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.snapshot import parse_thread_message, read_snapshot
+from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.snapshot import read_snapshot
 
 # `uwf remote list|add|remove|repair`: the repositories that this store shares with.
 

@@ -55,17 +55,14 @@ from uwf_git.store.objects.commit import (
 )
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
+from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
 from uwf_git.store.threads.snapshot import (
-    NewCommit,
     Snapshot,
-    draft_next,
     find_newest_step,
     get_flow,
     get_role,
     get_workflow,
     read_at,
-    read_standing,
-    write_draft,
 )
 
 _NOBODY = b"uwf <uwf@uwf>"

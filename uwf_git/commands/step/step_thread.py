@@ -46,31 +46,28 @@ from uwf_git.commands.step.record_turn import (
     record_turn,
     wait_for_person,
 )
+from uwf_git.commands.turn.active_thread import (
+    ThreadNotActive,
+    ThreadNotReady,
+    is_steppable,
+    read_active,
+)
 from uwf_git.commands.turn.bind_roles import check_next, check_roles
 from uwf_git.commands.turn.branches import (
     BranchHeld,
-    ThreadNotActive,
-    ThreadNotReady,
     begin_branch,
     begin_in,
     check_ancestors,
     check_result,
     choose_place,
     find_source,
-    is_steppable,
     plan_join,
-    read_active,
     share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
-from uwf_git.commands.turn.limits import (
-    check_limits,
-    find_steps_left,
-    read_keep_rules,
-    read_retry,
-    read_spending,
-)
+from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
+from uwf_git.commands.turn.rules import read_keep_rules, read_retry
 from uwf_git.commands.turn.turn import (
     Player,
     ThreadResult,
@@ -95,7 +92,7 @@ from uwf_git.store.threads.heads import (
     get_head,
     parse_thread_id,
 )
-from uwf_git.store.threads.run_dir import (
+from uwf_git.store.threads.lock import (
     ThreadBusy,
     check_not_stopped,
     find_driver,

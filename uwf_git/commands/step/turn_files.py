@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from uwf_git.commands.agent_run.run_checks import Secrets, agent_environ, read_secrets
+from uwf_git.commands.agent_run.mask import Secrets, read_secrets
+from uwf_git.commands.agent_run.run_checks import agent_environ
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.commands.worktree.chain import RECORD_FILES, Chain, HasKey, find_chain
 from uwf_git.debug_log import debug
 from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import UwfError
-from uwf_git.store.threads.history import SLOW_TO_RECORD, UNRECORDED, note_once
+from uwf_git.store.threads.local_files import SLOW_TO_RECORD, UNRECORDED, note_once
 
 _SLOW_S = 1.0
 

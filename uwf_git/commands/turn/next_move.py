@@ -304,10 +304,7 @@ def _find_held(store: Store, snapshot: Snapshot) -> UwfError | None:
     """Return why the threads around a branch do not let it go on; None if they do."""
     if snapshot.record.parent_thread is None:
         return None
-    from uwf_git.commands.turn.branches import (  # noqa: PLC0415 (few threads are branches)
-        BranchHeld,
-        check_ancestors,
-    )
+    from uwf_git.commands.turn.branches import BranchHeld, check_ancestors  # noqa: PLC0415 (few threads are branches)
 
     try:
         check_ancestors(store, snapshot)

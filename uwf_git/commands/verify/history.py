@@ -34,7 +34,8 @@ from uwf_git.store.signatures import SignatureChecker, Verdict
 from uwf_git.store.store import Store, accept_config
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head
 from uwf_git.store.threads.history import KEPT, walk_history
-from uwf_git.store.threads.snapshot import Snapshot, parse_thread_message
+from uwf_git.store.threads.message import parse_thread_message
+from uwf_git.store.threads.snapshot import Snapshot
 
 # Findings, and the place in the store where each was made.
 #

@@ -70,13 +70,8 @@ from uwf_git.store.objects.commit import (
 from uwf_git.store.objects.objects import ObjectStore, get_blob
 from uwf_git.store.objects.strict import StrictCommit
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.snapshot import (
-    NOW_FILE,
-    Snapshot,
-    build_thread_message,
-    parse_now,
-    parse_thread_message,
-)
+from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
+from uwf_git.store.threads.snapshot import NOW_FILE, Snapshot
 
 # Make a commit again from its event, its new nodes and what is free; compare it byte by byte.
 #

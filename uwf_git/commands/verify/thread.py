@@ -44,15 +44,8 @@ from uwf_git.store.objects.strict import StrictCommit, read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.snapshot import (
-    HEAD_FILE,
-    NOW_FILE,
-    START_FILE,
-    Snapshot,
-    parse_now,
-    parse_thread_message,
-    read_at,
-)
+from uwf_git.store.threads.message import parse_now, parse_thread_message
+from uwf_git.store.threads.snapshot import HEAD_FILE, NOW_FILE, START_FILE, Snapshot, read_at
 
 # Check a commit of a thread: may it follow the commit before, and is it what its event makes.
 #

@@ -24,17 +24,13 @@ from uwf_git.model.text import visible_line
 from uwf_git.project_paths import is_in_repository
 from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.git.config import GitConfig, parse_size, read_config_file
-from uwf_git.store.git.program import Place, ProgramFailed, find_common_dir, find_place
+from uwf_git.store.git.fenced import Place, find_common_dir, find_place
+from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import (
-    files_index,
-    files_size,
-    find_settings,
-    find_workdir,
-    read_root,
-)
+from uwf_git.store.threads.history import find_settings, read_root
+from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
 from uwf_git.store.threads.snapshot import read_snapshot
 
 RECORD_FILES = "uwf.recordFiles"

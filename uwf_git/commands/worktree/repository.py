@@ -13,13 +13,11 @@ from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
-from uwf_git.store.git.program import (
+from uwf_git.store.git.fenced import (
     LINK,
     NOTHING_KEPT,
     Kept,
     Place,
-    ProgramFailed,
-    Ran,
     fenced,
     find_common_dir,
     find_inner,
@@ -29,6 +27,7 @@ from uwf_git.store.git.program import (
     run_fenced,
     share_sparseness,
 )
+from uwf_git.store.git.program import ProgramFailed, Ran
 
 # The user's repository, as git itself sees it: its state, a new worktree, a tree out of a worktree.
 #

@@ -45,15 +45,9 @@ from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import (
-    find_settings,
-    find_workdir,
-    has_files,
-    read_trunk,
-    set_workdir,
-    workdirs_folder,
-)
-from uwf_git.store.threads.run_dir import ThreadBusy, forget_lock, lock_thread
+from uwf_git.store.threads.history import find_settings, read_trunk
+from uwf_git.store.threads.local_files import find_workdir, has_files, set_workdir, workdirs_folder
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
 
 # Make the worktree of a branch, at the commit at which all branches of its split begin.

@@ -18,6 +18,7 @@ from uwf_git.engine.picture.labels import (
     wrap,
 )
 from uwf_git.engine.picture.nested import lay_out_flow
+from uwf_git.engine.picture.outline import render_outline
 from uwf_git.engine.picture.plan import (
     Block,
     FlowPlan,
@@ -29,7 +30,7 @@ from uwf_git.engine.picture.plan import (
     plan_flow,
     plan_graph,
 )
-from uwf_git.engine.picture.spine import lay_out_graph, render_outline
+from uwf_git.engine.picture.spine import lay_out_graph
 from uwf_git.model.flow import Flow
 
 # A plan in Mermaid, which GitHub and GitLab draw in Markdown.

@@ -44,7 +44,7 @@ from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_de
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.threads.history import (
+from uwf_git.store.threads.local_files import (
     FILES,
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -56,12 +56,10 @@ from uwf_git.store.threads.history import (
     log_path,
     workdirs_folder,
 )
+from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.run_dir import (
-    ThreadBusy,
-    forget_lock,
     is_any_alive,
     list_threads_with_runs,
-    lock_thread,
     remove_runs,
     runs_folder,
 )

@@ -125,7 +125,7 @@ def parse_thread_id(text: str) -> ThreadId | None:
 
 
 def _resolve_prefix(store: Store, text: str) -> ThreadId:
-    from uwf_git.store.threads.history import describe_threads, find_newest  # noqa: PLC0415 (it reads threads; few are named so)
+    from uwf_git.store.threads.naming import describe_threads, find_newest  # noqa: PLC0415 (it reads threads; few are named so)
 
     if text.startswith(NEWEST):
         newest = find_newest(store, text)
@@ -145,7 +145,7 @@ def _resolve_prefix(store: Store, text: str) -> ThreadId:
 
 def _refuse_not_begun(store: Store, text: str) -> None:
     """Raise an error if *text* names branches that nobody has begun here."""
-    from uwf_git.store.threads.history import list_not_begun  # noqa: PLC0415 (it reads threads)
+    from uwf_git.store.threads.naming import list_not_begun  # noqa: PLC0415 (it reads threads)
 
     found = list_not_begun(store, text)
     if len(found) > 1:

@@ -1,10 +1,8 @@
 """The commits of a thread, its steps, the threads around it, and preserved work."""
 
 import os
-import re
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from threading import Lock
@@ -12,153 +10,17 @@ from typing import TYPE_CHECKING
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import START, STEP, find_reference
-from uwf_git.model.names import TIME_SYMBOLS, NodeHash, ThreadId, is_thread_id, parse_thread_prefix
+from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node
-from uwf_git.store.disk.durable import FileMemory, read_if_there, remove_file, replace_file
 from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head, list_threads
+from uwf_git.store.threads.heads import find_head
+from uwf_git.store.threads.local_files import settings_file
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 if TYPE_CHECKING:
-    from uwf_git.store.git.program import Kept
-
-# The work directory and the log of each thread, which stay on this machine.
-#
-# A work directory is a small file below `<git dir>/uwf-workdirs/`: as a setting in git config,
-# every start would rewrite a file that every start reads, and 200 starting threads would wait for
-# its lock.
-
-SETTINGS = "git-settings"
-"""The folder of the user's own files about a store that has the settings of each thread."""
-
-STAYS = "worktrees-that-stay"
-"""The folder of notes on worktrees of ended branches, below ``Store.local_path``."""
-
-UNRECORDED, SLOW_TO_RECORD = "files-not-recorded", "files-slow-to-record"
-"""The folder of notes on threads whose files are not recorded, below ``Store.local_path``."""
-
-
-def note_once(store: Store, folder: str, thread: ThreadId, content: bytes) -> None:
-    """Note in *folder*, for a warning, what is wrong with *thread*, unless it is noted already."""
-    path = store.local_path(folder, thread)
-    if not os.path.lexists(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, content)
-
-
-def take_notes(store: Store, folder: str) -> dict[ThreadId, bytes]:
-    path = store.local_path(folder)
-    names = sorted(filter(is_thread_id, os.listdir(path))) if os.path.isdir(path) else []
-    told = {ThreadId(name): read_if_there(os.path.join(path, name)) for name in names}
-    found = {thread: content for thread, content in told.items() if content}
-    for thread in found:
-        # The empty file says that it is known.
-        replace_file(os.path.join(path, thread), b"")
-    return found
-
-
-_FOLDER = "uwf-workdirs"
-_WORKDIRS: FileMemory[str | None] = FileMemory(256)
-
-
-def set_workdir(store: Store, thread: ThreadId, path: str) -> None:
-    replace_file(_file(store, thread), os.fsencode(path) + b"\n")
-
-
-def give_workdir(store: Store, thread: ThreadId, path: str, *, known: "Kept | None" = None) -> None:
-    """Record that the agents of *thread* run in *path*, before any agent has run.
-
-    The settings that git has there now are kept: an agent may change them. Settings that are
-    *known* from before other agents ran there are kept instead.
-    """
-    kept = settings_file(store, thread)
-    if kept is not None:
-        from uwf_git.store.git.program import NOTHING_KEPT, keep_settings  # noqa: PLC0415 (only a start needs it)
-
-        keep_settings(kept, path, known=known or NOTHING_KEPT)
-    set_workdir(store, thread, path)
-
-
-def settings_file(store: Store, thread: ThreadId) -> str | None:
-    if store.trust_file is None:
-        return None
-    return os.path.join(os.path.dirname(store.trust_file), SETTINGS, thread)
-
-
-def find_workdir(store: Store, thread: ThreadId) -> str | None:
-    """Return the work directory of *thread*; None if this machine has no record of it."""
-    return _WORKDIRS.read(_file(store, thread), _read_workdir)
-
-
-def _read_workdir(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read().removesuffix(b"\n"))
-    except FileNotFoundError:
-        return None
-
-
-def forget_workdir(store: Store, thread: ThreadId) -> None:
-    """Remove the record of the work directory of *thread*, if no files are recorded there."""
-    if not has_files(store, thread):
-        remove_file(_file(store, thread))
-
-
-def forget_settings(store: Store, thread: ThreadId) -> None:
-    """Remove what is kept of the settings that git had when *thread* began."""
-    if (path := settings_file(store, thread)) is not None:
-        remove_file(path)
-
-
-def workdirs_folder(store: Store) -> str:
-    return os.path.join(store.path, _FOLDER)
-
-
-def _file(store: Store, thread: ThreadId) -> str:
-    return os.path.join(workdirs_folder(store), thread)
-
-
-LOGS = "logs"
-LOG_SUFFIX = ".log"
-
-
-def log_path(store: Store, thread: ThreadId) -> str:
-    return store.local_path(LOGS, thread + LOG_SUFFIX)
-
-
-def forget_log(store: Store, thread: ThreadId) -> None:
-    remove_file(log_path(store, thread))
-
-
-# What the chain of a thread's files needs here: git's index of it, and how many bytes it has.
-
-FILES = "files"
-INDEX_SUFFIX = ".index"
-_SIZE_SUFFIX = ".size"
-
-
-def files_index(store: Store, thread: ThreadId) -> str:
-    return store.local_path(FILES, thread + INDEX_SUFFIX)
-
-
-def files_size(store: Store, thread: ThreadId) -> str:
-    return store.local_path(FILES, thread + _SIZE_SUFFIX)
-
-
-def has_files(store: Store, thread: ThreadId) -> bool:
-    return os.path.exists(files_size(store, thread))
-
-
-def forget_files(store: Store, thread: ThreadId) -> None:
-    for path in (
-        files_index(store, thread),
-        files_size(store, thread),
-        store.local_path(UNRECORDED, thread),
-        store.local_path(SLOW_TO_RECORD, thread),
-    ):
-        remove_file(path)
+    from uwf_git.store.git.fenced import Kept
 
 
 # Walk the commits of a thread, newest first, along first parents.
@@ -197,7 +59,7 @@ def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
 
 def find_settings(store: Store, thread: ThreadId) -> "Kept":
     """Return the settings of git that the project had when the outermost thread began."""
-    from uwf_git.store.git.program import read_settings  # noqa: PLC0415 (few threads start git)
+    from uwf_git.store.git.fenced import read_settings  # noqa: PLC0415 (few threads start git)
 
     head = find_head(store, thread)
     if head is not None:
@@ -334,111 +196,3 @@ def release(store: Store, thread: ThreadId, commit: Oid) -> None:
 
 def _ref(thread: ThreadId, commit: Oid) -> str:
     return f"{KEPT}{thread}/{commit}"
-
-
-# How people name threads: short ids that can be copied, and `@`, the newest.
-
-_MOST_DESCRIBED = 10
-_LONGEST_TASK = 60
-_NEWEST = re.compile("@([1-9][0-9]{0,8})?")
-
-
-class ShortIds:
-    """The shortest unique beginning of each id, at least its time: new threads change none."""
-
-    def __init__(self, threads: Iterable[str]) -> None:
-        self._all = sorted(threads)
-
-    def __contains__(self, thread: str) -> bool:
-        place = bisect_left(self._all, thread)
-        return place < len(self._all) and self._all[place] == thread
-
-    def shorten(self, thread: str) -> str:
-        """Return the short id of *thread*, which need not be among these ids."""
-        place = bisect_left(self._all, thread)
-        around = self._all[max(place - 1, 0) : place + 2]
-        alike = max((_count_alike(thread, each) for each in around if each != thread), default=0)
-        return thread[: max(alike + 1, TIME_SYMBOLS)]
-
-
-def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
-    return ShortIds({*_list_all(store), *not_begun})
-
-
-def find_newest(store: Store, text: str) -> ThreadId | None:
-    """Return the thread that ``@`` (newest) or ``@2`` names, without branches of threads here."""
-    named = _NEWEST.fullmatch(text)
-    if named is None:
-        return None
-    left = int(named[1] or 1)
-    for thread in _walk_newest(store):
-        left -= 1
-        if not left:
-            return thread
-    return None
-
-
-def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
-    """Return the branches, and their threads, whose ids begin so and that have not begun here."""
-    prefix = "" if text.startswith("@") else parse_thread_prefix(text)
-    found: dict[ThreadId, ThreadId] = {}
-    for thread in list_threads(store, archived=False) if prefix else ():
-        snapshot = _read(store, thread)
-        # A pause keeps the branches.
-        if snapshot is None or snapshot.record.status not in {"split", "paused"}:
-            continue
-        with suppress(StoreDamaged):
-            split = snapshot.get_present().split
-            for child in () if split is None else split.children:
-                if child.thread.startswith(prefix) and find_head(store, child.thread) is None:
-                    found[child.thread] = thread
-    return found
-
-
-def describe_threads(store: Store, threads: Sequence[ThreadId]) -> list[str]:
-    """Return a line for each of *threads*, as far as people read: short id, status, task."""
-    short = read_short_ids(store)
-    lines = []
-    for thread in threads[:_MOST_DESCRIBED]:
-        line = short.shorten(thread)
-        snapshot = _read(store, thread)
-        if snapshot is not None:
-            line += f"  {snapshot.record.status:9}  {_find_task(snapshot)}"
-        lines.append(line)
-    left = len(threads) - _MOST_DESCRIBED
-    return [*lines, f"and {left} more"] if left > 0 else lines
-
-
-def _walk_newest(store: Store) -> Iterator[ThreadId]:
-    for thread in sorted(_list_all(store), reverse=True):
-        snapshot = _read(store, thread)
-        trunk = None if snapshot is None else snapshot.get_trunk()
-        if trunk is None or find_head(store, trunk) is None:
-            yield thread
-
-
-def _list_all(store: Store) -> set[ThreadId]:
-    return {*list_threads(store, archived=False), *list_threads(store, archived=True)}
-
-
-def _read(store: Store, thread: ThreadId) -> Snapshot | None:
-    try:
-        head = find_head(store, thread)
-        snapshot = None if head is None else read_snapshot(store, head.commit)
-        if snapshot is not None:
-            snapshot.get_start()
-    except StoreDamaged:
-        return None
-    return snapshot
-
-
-def _find_task(snapshot: Snapshot) -> str:
-    lines = str(snapshot.get_start().payload["prompt"]).strip().splitlines()
-    return lines[0][:_LONGEST_TASK] if lines else ""
-
-
-def _count_alike(one: str, other: str) -> int:
-    for number, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return number
-    return min(len(one), len(other))

@@ -17,7 +17,7 @@ from uwf_git.commands.control.answer import (
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.lifecycle.start import Agent, find_agents, find_default, name_agent
 from uwf_git.commands.turn.bind_roles import read_played
-from uwf_git.commands.turn.turn import list_field_problems
+from uwf_git.commands.turn.check_meta import list_field_problems
 from uwf_git.errors import UwfError
 from uwf_git.library.handle import TaskHandle
 from uwf_git.model.builtin import AGENT_CONFIG, BUILTIN
@@ -25,7 +25,7 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow import END, parse_workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import HeadMoved, get_head, resolve_thread
-from uwf_git.store.threads.history import find_workdir
+from uwf_git.store.threads.local_files import find_workdir
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.web.ui.answers import Asked, bad_body, check_names, take_text
 from uwf_git.web.ui.site import Site

@@ -26,9 +26,10 @@ from uwf_git.library.players import StepMemory
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
-from uwf_git.web.ui.answers import HEADERS, OTHER_HOST, Describe, Refusal, hold_redirect
+from uwf_git.web.ui.answers import Describe, hold_redirect
 from uwf_git.web.ui.application import Application, write_refusal
 from uwf_git.web.ui.changes import Changes
+from uwf_git.web.ui.guard import HEADERS, OTHER_HOST, Refusal
 from uwf_git.web.ui.site import LiveLogs, Site, Stories
 
 _HOST = "127.0.0.1"

@@ -1,14 +1,12 @@
-"""The upkeep of a store: its settings, its debug output, and its packing."""
+"""`uwf config`: the `uwf.*` settings in git config; a command that is set here is trusted."""
 
 import difflib
 import os
-import sys
-from collections.abc import Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.agents.command_line import split_command
-from uwf_git.commands.turn.limits import (
+from uwf_git.commands.turn.next_move import CONFIG_NAME
+from uwf_git.commands.turn.rules import (
     BACKOFF,
     CLAIM,
     KEEP_LOGS,
@@ -17,41 +15,10 @@ from uwf_git.commands.turn.limits import (
     read_keep_rules,
     read_retry,
 )
-from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.commands.worktree.chain import MAX_FILES, RECORD_FILES, read_most
-from uwf_git.commands.worktree.record import list_parents
-from uwf_git.debug_log import debug, switch_on
-from uwf_git.engine.masking import find_secrets, mask, mask_keys
-from uwf_git.errors import BadUsage, Refused, UwfError
+from uwf_git.errors import BadUsage, Refused
 from uwf_git.plan import settings as plan
-from uwf_git.store.disk.locks import LockingUnsupported
-from uwf_git.store.gc.packing import (
-    NO_GIT,
-    Counted,
-    GcRuns,
-    count_files,
-    find_due,
-    has_failed_lately,
-    hold_gc_lock,
-    is_detached,
-    is_gc_running,
-    pack_objects,
-    take_gc_log,
-    write_gc_log,
-)
-from uwf_git.store.gc.tidy import (
-    claim_start,
-    find_union,
-    is_quick,
-    pack_refs,
-    pause_uniting,
-    remove_stale_files,
-    remove_stale_packs,
-    unite_packs,
-)
 from uwf_git.store.git.config import GitConfig, normal_name, set_config
-from uwf_git.store.git.program import ProgramFailed, start_background_program
-from uwf_git.store.git.scopes import find_program, shared_umask
 from uwf_git.store.objects.incoming_pack import (
     MAX_BLOB_SIZE,
     MAX_FETCH_OBJECTS,
@@ -61,8 +28,6 @@ from uwf_git.store.objects.incoming_pack import (
 from uwf_git.store.remotes.incoming import RECEIVE_TIMEOUT, read_fetch_limits, read_receive_limits
 from uwf_git.store.store import Store, own_change
 from uwf_git.store.trust import describe_command, trust_agents
-
-# `uwf config`: the `uwf.*` settings in git config; a command that is set here is trusted.
 
 CHAT_ANSWERS = "uwf.chatAnswers"
 
@@ -197,134 +162,3 @@ def full_name(name: str) -> str:
 
 def _with_prefix(name: str) -> str:
     return name if name.lower().startswith("uwf.") else f"uwf.{name}"
-
-
-# Switch the debug log on as `UWF_DEBUG` says: 1 (standard error), 0, or a file to append to.
-
-DEBUG_VARIABLE = "UWF_DEBUG"
-
-_OFF = ("", "0")
-_STDERR = "1"
-
-
-def switch_on_debug_log(
-    environ: Mapping[str, str], *, cwd: str, is_asked: bool = False
-) -> dict[str, str]:
-    """Switch the debug log on if asked for; return the environment for child processes."""
-    value = environ.get(DEBUG_VARIABLE, "")
-    if value in _OFF and not is_asked:
-        return dict(environ)
-    path = None if value in (*_OFF, _STDERR) else os.path.join(cwd, os.path.expanduser(value))
-    secrets = find_secrets(environ)
-    switch_on(path, mask=lambda text: mask_keys(mask(text, secrets)))
-    debug("W8FET4CS", "debug log on", output=path or "stderr", cwd=cwd)
-    return {**environ, DEBUG_VARIABLE: path or _STDERR}
-
-
-# `uwf gc`, and the same by itself when it is due: remove stale files, pack refs, pack objects.
-#
-# And unite the small packs of steps, which is due some hundred times as often.
-#
-# It is safe while other commands run; what it cannot do now, the next run does.
-
-
-class Collected(NamedTuple):
-    before: Counted
-    after: Counted
-    swept: int
-    """How many leftovers of killed processes were removed."""
-
-    last_failure: str | None
-    """Why packing in the background had failed; returned once."""
-
-
-def gc_store(store: Store, environ: Mapping[str, str]) -> Collected:
-    """Pack objects and refs of *store*, and remove what killed processes left."""
-    with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
-        last_failure = take_gc_log(store)
-        before = count_files(store)
-        swept = _remove_stale(store, environ)
-        pack_refs(store)
-        pack_objects(store, environ)
-        return Collected(before, count_files(store), swept, last_failure)
-
-
-def is_gc_due(store: Store) -> bool:
-    """Check whether *store* is due for packing, at the price of three directory listings."""
-    return bool(find_due(store)) and not has_failed_lately(store) and not is_gc_running(store)
-
-
-def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
-    """Pack or unite what is due, and return whether anything was; a concurrent gc is no error."""
-    due = find_due(store)
-    if not due:
-        return unite_packs(store) > 0
-    try:
-        with shared_umask(store.config), hold_gc_lock(store), pause_uniting(store):
-            _remove_stale(store, environ)
-            pack_refs(store)
-            if due.objects:
-                pack_objects(store, environ, auto=True)
-                _note_if_still_due(store)
-    except GcRuns:
-        return False
-    return True
-
-
-def gc_unwatched(store: Store, environ: Mapping[str, str]) -> bool:
-    """Pack as ``gc_if_due``, in a process whose errors nobody sees.
-
-    A failure is logged for the next `uwf gc`, and packing, but not uniting, is not tried again for
-    a day.
-    """
-    try:
-        if has_failed_lately(store):
-            return unite_packs(store) > 0
-        return gc_if_due(store, environ)
-    except (UwfError, OSError) as error:
-        write_gc_log(store, str(error))
-        return False
-
-
-def tidy(store: Store, environ: Mapping[str, str]) -> str | None:
-    """Pack and unite what is due, in the background if it takes long; return what prevents it."""
-    union, is_due = find_union(store), is_gc_due(store)
-    needs_git = is_due and find_due(store).objects
-    told = NO_GIT if needs_git and find_program("git", environ) is None else None
-    if not is_detached(store.config):
-        if is_due or union:
-            gc_unwatched(store, environ)
-        return told
-    # Where there are no locks, no step comes so far.
-    with suppress(LockingUnsupported):
-        if is_due or not is_quick(union):
-            if claim_start(store):
-                _start_background(store, environ)
-        elif union:
-            unite_packs(store)
-    return told
-
-
-def _start_background(store: Store, environ: Mapping[str, str]) -> None:
-    argv = [sys.executable, "-m", "uwf_git", "gc", "--auto", "--detached"]
-    argv += ["--format=json", "--repo", store.path]
-    try:
-        start_background_program(argv, environ)
-    except ProgramFailed as error:
-        write_gc_log(store, str(error))
-
-
-def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
-    removed = 0
-    if any(True for _ in list_parents(store)):
-        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few stores have any)
-
-        removed = sweep_worktrees(store, environ)
-    return removed + remove_stale_files(store) + remove_stale_packs(store)
-
-
-def _note_if_still_due(store: Store) -> None:
-    """Log a failure if packing is still due, so that it is not repeated after each step."""
-    if find_due(store).objects:
-        why = "there are still many objects that no ref needs, too young to be deleted "
-        write_gc_log(store, f"{why}(gc.pruneExpire)")

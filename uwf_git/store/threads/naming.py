@@ -1,0 +1,121 @@
+"""How people name threads: short ids that can be copied, and `@`, the newest."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from uwf_git.errors import StoreDamaged
+from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
+from uwf_git.store.store import Store
+from uwf_git.store.threads.heads import find_head, list_threads
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    pass
+
+_MOST_DESCRIBED = 10
+_LONGEST_TASK = 60
+_NEWEST = re.compile("@([1-9][0-9]{0,8})?")
+
+
+class ShortIds:
+    """The shortest unique beginning of each id, at least its time: new threads change none."""
+
+    def __init__(self, threads: Iterable[str]) -> None:
+        self._all = sorted(threads)
+
+    def __contains__(self, thread: str) -> bool:
+        place = bisect_left(self._all, thread)
+        return place < len(self._all) and self._all[place] == thread
+
+    def shorten(self, thread: str) -> str:
+        """Return the short id of *thread*, which need not be among these ids."""
+        place = bisect_left(self._all, thread)
+        around = self._all[max(place - 1, 0) : place + 2]
+        alike = max((_count_alike(thread, each) for each in around if each != thread), default=0)
+        return thread[: max(alike + 1, TIME_SYMBOLS)]
+
+
+def read_short_ids(store: Store, not_begun: Iterable[str] = ()) -> ShortIds:
+    return ShortIds({*_list_all(store), *not_begun})
+
+
+def find_newest(store: Store, text: str) -> ThreadId | None:
+    """Return the thread that ``@`` (newest) or ``@2`` names, without branches of threads here."""
+    named = _NEWEST.fullmatch(text)
+    if named is None:
+        return None
+    left = int(named[1] or 1)
+    for thread in _walk_newest(store):
+        left -= 1
+        if not left:
+            return thread
+    return None
+
+
+def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
+    """Return the branches, and their threads, whose ids begin so and that have not begun here."""
+    prefix = "" if text.startswith("@") else parse_thread_prefix(text)
+    found: dict[ThreadId, ThreadId] = {}
+    for thread in list_threads(store, archived=False) if prefix else ():
+        snapshot = _read(store, thread)
+        # A pause keeps the branches.
+        if snapshot is None or snapshot.record.status not in {"split", "paused"}:
+            continue
+        with suppress(StoreDamaged):
+            split = snapshot.get_present().split
+            for child in () if split is None else split.children:
+                if child.thread.startswith(prefix) and find_head(store, child.thread) is None:
+                    found[child.thread] = thread
+    return found
+
+
+def describe_threads(store: Store, threads: Sequence[ThreadId]) -> list[str]:
+    """Return a line for each of *threads*, as far as people read: short id, status, task."""
+    short = read_short_ids(store)
+    lines = []
+    for thread in threads[:_MOST_DESCRIBED]:
+        line = short.shorten(thread)
+        snapshot = _read(store, thread)
+        if snapshot is not None:
+            line += f"  {snapshot.record.status:9}  {_find_task(snapshot)}"
+        lines.append(line)
+    left = len(threads) - _MOST_DESCRIBED
+    return [*lines, f"and {left} more"] if left > 0 else lines
+
+
+def _walk_newest(store: Store) -> Iterator[ThreadId]:
+    for thread in sorted(_list_all(store), reverse=True):
+        snapshot = _read(store, thread)
+        trunk = None if snapshot is None else snapshot.get_trunk()
+        if trunk is None or find_head(store, trunk) is None:
+            yield thread
+
+
+def _list_all(store: Store) -> set[ThreadId]:
+    return {*list_threads(store, archived=False), *list_threads(store, archived=True)}
+
+
+def _read(store: Store, thread: ThreadId) -> Snapshot | None:
+    try:
+        head = find_head(store, thread)
+        snapshot = None if head is None else read_snapshot(store, head.commit)
+        if snapshot is not None:
+            snapshot.get_start()
+    except StoreDamaged:
+        return None
+    return snapshot
+
+
+def _find_task(snapshot: Snapshot) -> str:
+    lines = str(snapshot.get_start().payload["prompt"]).strip().splitlines()
+    return lines[0][:_LONGEST_TASK] if lines else ""
+
+
+def _count_alike(one: str, other: str) -> int:
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return number
+    return min(len(one), len(other))
