@@ -30,7 +30,7 @@ from uwf_git.store.workflows import SourceFiles, add_version
 SHALLOW, MIDDLE, DEEP = 10, 60, 300
 
 # Names decide in which folders nodes lie, and so how many folders two reads share.
-NOISE = 12
+NOISE = 8
 
 ENDLESS = "endless"
 

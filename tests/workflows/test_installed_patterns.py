@@ -41,7 +41,7 @@ class Installed:
         self.environ["UWF_AGENT"] = f"uwf-mock {self.place / 'script.yaml'}"
         ran = self("run", run.pattern, "-p", "Do it.", "--jobs", "1")
         assert ran.returncode == 0, ran.stderr
-        told = re.findall(r"^(?:\d+ .*?: )?step \d+ (\S+):", ran.stderr, re.MULTILINE)
+        told = re.findall(r"^(?:\d+ \S+: (?:.*?: )?)?step \d+ (\S+):", ran.stderr, re.MULTILINE)
         told += re.findall(r"^(\S+) waits for a person$", ran.stderr, re.MULTILINE)
         return json.loads(ran.stdout), told
 
