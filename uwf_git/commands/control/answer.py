@@ -285,9 +285,9 @@ def _record(
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)
-    from uwf_git.commands.step.turn_files import find_answer_range  # noqa: PLC0415 (start-up time of the library)
+    from uwf_git.commands.step.turn_files import find_range  # noqa: PLC0415 (start-up time of the library)
 
-    files = find_answer_range(turn)
+    files = find_range(turn, None)
     new = build_answer(turn, reply, since_ms=since, now_ms=now, note=answer.note, files=files)
     commit = record_next(store, snapshot, new, caller.signing(store))
     advance_head(store, head, commit)

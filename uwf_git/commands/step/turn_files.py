@@ -24,36 +24,30 @@ _SLOW_S = 1.0
 def record_before(turn: Turn) -> None:
     """Record the files before *turn*, and note their commit beside its run."""
     with _warned(turn):
-        commit = _record(turn, "before")
-        if commit is not None:
-            turn.run_dir.write_before(commit)
+        chain = _find_chain(turn)
+        if chain is not None:
+            turn.run_dir.write_before(_record(turn, chain, "before"))
 
 
-def find_range(turn: Turn, before: str) -> str | None:
-    """Return the commits of the files *before* and after *turn*; None if it changed none."""
+def find_range(turn: Turn, before: str | None) -> str | None:
+    """Return the commits of the files *before* and after *turn*; None if it changed none.
+
+    A person's turn has no *before*: it began with the thread's newest record; without one, nobody
+    knows how the files were.
+    """
     after = None
     with _warned(turn):
-        after = _record(turn, "after", since=before)
+        chain = _find_chain(turn)
+        if chain is not None and before is None:
+            tip = chain.read_tips()[1]
+            before = None if tip is None else tip.commit
+        if chain is not None and before is not None:
+            after = _record(turn, chain, "after", since=before)
     return None if after in {None, before} else f"{before}..{after}"
 
 
-def find_answer_range(turn: Turn) -> str | None:
-    """Return the commits of the files before and after a person's *turn*; None if none changed.
-
-    It began with the newest record of the thread; without one, nobody knows how the files were.
-    """
-    before = None
-    with _warned(turn):
-        chain = _find_chain(turn)
-        before = None if chain is None else chain.read_tips()[1]
-    return None if before is None else find_range(turn, before.commit)
-
-
-def _record(turn: Turn, when: str, *, since: str | None = None) -> str | None:
-    """Return the commit of the files as they are; None if those of the turn are not recorded."""
-    chain = _find_chain(turn)
-    if chain is None:
-        return None
+def _record(turn: Turn, chain: Chain, when: str, *, since: str | None = None) -> str:
+    """Return the commit of the files as they are."""
     title = f"{when} {turn.role}, step {turn.present.depth + 1}, attempt {turn.attempt}"
     secrets = read_secrets(turn.run_dir, agent_environ(turn))
     began, worked = time.monotonic(), _read_work_s()
@@ -71,6 +65,7 @@ def _read_work_s() -> float:
 
 
 def _find_chain(turn: Turn) -> Chain | None:
+    """Return where the files of *turn* are recorded; None if they are not."""
     if not turn.store.config.get_flag(RECORD_FILES, default=True):
         return None
     return find_chain(turn.store, turn.thread, turn.environ)
