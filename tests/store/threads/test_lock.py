@@ -118,7 +118,7 @@ def test_busy_lock_names_the_role(store: Store) -> None:
 
 def test_busy_lock_says_that_a_commit_is_being_signed(store: Store) -> None:
     begin = (
-        "from uwf_git.store.threads.run_dir import say_signing; "
+        "from uwf_git.store.threads.lock import say_signing; "
         "signing = say_signing('by openpgp'); signing.__enter__()"
     )
     end = "signing.__exit__(None, None, None)"
