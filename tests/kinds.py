@@ -45,6 +45,7 @@ FILES = {
         "interop/test_receive.py",
         "interop/test_sharing_hostile.py",
         "interop/test_sharing_http.py",
+        "interop/test_fleet_over_ssh.py",
         "interop/test_sharing_sshd.py",
         "interop/test_sharing_users.py",
         "library/test_arguments.py",
