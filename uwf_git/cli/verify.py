@@ -14,7 +14,7 @@ from uwf_git.commands.verify.history import (
     note_changed_settings,
     verify_signatures,
 )
-from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, verify
+from uwf_git.commands.verify.verify import MOST_TOLD, VerifyResult, check_ranges, verify
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.text import one_line
 
@@ -77,8 +77,6 @@ def command(
     verified = verify(store, list(refs))
     verified = verified._replace(notes=verified.notes + note_changed_settings(store))
     if with_files:
-        from uwf_git.commands.verify.verify import check_ranges  # noqa: PLC0415 (start-up time)
-
         found = [*check_ranges(store, verified.targets)]
         verified = verified._replace(
             troubles=verified.troubles + tuple(each for is_lost, each in found if is_lost),

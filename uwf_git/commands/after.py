@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
+from uwf_git.commands.worktree.record import take_those_that_stay
 from uwf_git.store.disk.durable import read_if_there
 from uwf_git.store.store import Store
 from uwf_git.store.threads.local_files import SLOW_TO_RECORD, STAYS, UNRECORDED, take_notes
@@ -47,7 +48,6 @@ def warn_of_worktrees(store: Store) -> list[str]:
     """Return a warning for each worktree of a branch whose work cannot be kept; each once."""
     if not os.path.isdir(store.local_path(STAYS)):
         return []
-    from uwf_git.commands.worktree.record import take_those_that_stay  # noqa: PLC0415 (there are few)
 
     return [
         f"the worktree of branch {thread} stays at {path}, since its work cannot be kept: "

@@ -6,11 +6,13 @@ Source: seed 004, TaskRuntime and TaskFilter.
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from uwf_git.agents.group import cancellable, wait_for_one
+from uwf_git.commands.admin.debug_output import switch_on_debug_log
 from uwf_git.commands.admin.init import init_store
 from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.inspect.list import DAMAGED, UNREADABLE, ListRequest, list_thread_rows
@@ -134,8 +136,6 @@ class TaskRuntime:
         given = read_environ() if environ is None else dict(environ)
         here = os.path.abspath(os.getcwd() if cwd is None else cwd)
         if given.get("UWF_DEBUG"):
-            from uwf_git.commands.admin.debug_output import switch_on_debug_log  # noqa: PLC0415 (few set UWF_DEBUG)
-
             given = switch_on_debug_log(given, cwd=here)
         named = given.get("UWF_REPO") if repo is None else os.fspath(repo)
         if create and named:
@@ -286,8 +286,6 @@ class TaskRuntime:
             UwfError: the first one that a run raised, once all have stopped.
             KeyboardInterrupt: Ctrl-C; the attempts are recorded.
         """
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (with logging behind it)
-
         check_number("TaskRuntime.run_all(jobs=…)", jobs, least=1)
         cancelled = Event()
 

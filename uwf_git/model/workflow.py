@@ -15,6 +15,7 @@ from uwf_git.model.builtin import (
     find_reference,
     reference,
 )
+from uwf_git.model.flow import parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 
@@ -294,9 +295,6 @@ def parse_role(node: Node) -> Role:
 
 
 def parse_flow_node(node: Node) -> "Flow":
-    from uwf_git.model.flow import (  # noqa: PLC0415 (most workflows are graphs)
-        parse_flow,
-    )
 
     if node.type != FLOW:
         raise NotAWorkflow(node, "flow")

@@ -6,11 +6,13 @@ process of its own; a test checks each summary against the command's own help.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 from uwf_git.cli.app.guard import run_guarded
 from uwf_git.cli.session.settings import (
@@ -22,6 +24,7 @@ from uwf_git.cli.session.settings import (
     write_stdout,
 )
 from uwf_git.errors import BadUsage
+from uwf_git.model.limits import LIMITS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -59,8 +62,6 @@ def write_options(
     formatter: click.HelpFormatter, ctx: click.Context, params: Sequence[click.Parameter]
 ) -> None:
     """Write the options of *params* with their help, the limits of a thread as one group."""
-    from uwf_git.model.limits import LIMITS  # noqa: PLC0415 (only help needs it)
-
     groups: dict[str, list[tuple[str, str]]] = {}
     for param in params:
         # Newer versions of click have help of arguments too.
@@ -310,10 +311,6 @@ def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Ses
 
 def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[str, str]) -> int:
     """Answer the shell's completion request; any failure is silent, since the user is typing."""
-    from click.shell_completion import (  # noqa: PLC0415 (only the shell's question needs it)
-        get_completion_class,
-    )
-
     variable, question = asked
     shell, _, what = question.partition("_")
     made = get_completion_class(shell)
@@ -460,8 +457,6 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete a name from the table, or an option."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few complete)
-
         names = [
             CompletionItem(name, help=entry.summary)
             for name, entry in self._shown()
@@ -474,7 +469,6 @@ class LazyGroup(click.Group):
         return [(name, entry) for name, entry in self.table.items() if not entry.hidden]
 
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
-        from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
 
         from uwf_git.cli.app.failure import find_meant  # noqa: PLC0415 (as above)
 

@@ -5,6 +5,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from uwf_git.cli.app.lazy_group import (
     is_shared,
@@ -67,7 +68,6 @@ def complete_names(parameters: Iterable[click.Parameter]) -> None:
 
 
 def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
 
     return [CompletionItem(each.word, help=_meaning(each.meaning)) for each in candidates]
 
@@ -99,7 +99,6 @@ def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     session = ctx.obj
     found = _items(offer_workflows(session.open_store(create=True), incomplete, cwd=session.cwd))
     # A workflow may be a file too.
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 (2 ms; few commands complete)
 
     return found or [CompletionItem(incomplete, type="file")]
 

@@ -23,6 +23,9 @@ from uwf_git.plan.hooks import (
     uninstall_hooks,
     write_plugin,
 )
+from uwf_git.plan.settings import load_plan_settings, read_plan_settings
+from uwf_git.store.git.scopes import read_user_config
+from uwf_git.store.store import NotAStore
 
 if TYPE_CHECKING:
     from uwf_git.plan.settings import PlanSettings
@@ -55,13 +58,6 @@ def open_project(session: Session, workdir: str) -> "tuple[Store | None, PlanSet
 
     The store is None if there is none yet; then the settings are those of the user.
     """
-    from uwf_git.plan.settings import (  # noqa: PLC0415 (60 ms that help does not need)
-        load_plan_settings,
-        read_plan_settings,
-    )
-    from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (as above)
-    from uwf_git.store.store import NotAStore  # noqa: PLC0415 (as above)
-
     try:
         store = session._replace(cwd=workdir).open_store()
     except NotAStore:

@@ -16,6 +16,7 @@ import io
 import itertools
 import os
 import re
+import select
 import shlex
 import sys
 import time
@@ -171,8 +172,6 @@ def write_stderr(text: str) -> None:
 
 def wait_for_reader(seconds: float) -> None:
     """Wait, but notice that the reader of standard output leaves meanwhile."""
-    import select  # noqa: PLC0415 (only who follows waits)
-
     poller = select.poll()
     try:
         poller.register(sys.stdout.fileno(), 0)

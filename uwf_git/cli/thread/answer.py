@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from uwf_git.agents.reply import BadReply, parse_reply
-from uwf_git.agents.terminal import NoTerminal, Terminal
+from uwf_git.agents.terminal import NoTerminal, Terminal, edit_text
 from uwf_git.cli.app.json_argument import read_json_argument
 from uwf_git.cli.app.parameters import INPUT, Input, text_argument
 from uwf_git.cli.app.verb import verb
@@ -23,6 +23,7 @@ from uwf_git.commands.control.answer import (
     build_page,
     read_question,
 )
+from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.turn.check_meta import find_problem
 from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.engine.turn_context import parse_context
@@ -181,8 +182,6 @@ def _ask_at(
     terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
 ) -> PersonAnswer:
     # Only a terminal needs the page and the form.
-    from uwf_git.agents.terminal import edit_text  # noqa: PLC0415 (see above)
-    from uwf_git.commands.inspect.context import get_context  # noqa: PLC0415 (see above)
 
     context = parse_context(get_context(store, question.thread, role=question.role))
     terminal.say(build_page(context))

@@ -18,8 +18,15 @@ from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.progress import Progress
 from uwf_git.cli.thread.step import jobs_option
-from uwf_git.commands.drive.background import AtRest, WaitRequest, wait_for_threads
+from uwf_git.commands.drive.background import (
+    AtRest,
+    DriverRequest,
+    WaitRequest,
+    start_driver,
+    wait_for_threads,
+)
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
+from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive
 from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
@@ -193,10 +200,6 @@ def _find_hold(store: Store, driving: Driving) -> Callable[..., Any]:
     share = driving.share
     if share is None and not (driving.how.claim or store.config.get_flag(CLAIM, default=False)):
         return hold_drive
-    from uwf_git.commands.fleet.shared_drive import (  # noqa: PLC0415 (imports all that fetches and pushes)
-        Share,
-        hold_shared_drive,
-    )
 
     return partial(hold_shared_drive, share=share or Share())
 
@@ -219,10 +222,6 @@ def raise_if_failed(driven: Driven) -> None:
 
 
 def _start(session: Session, store: Store, driving: Driving) -> None:
-    from uwf_git.commands.drive.background import (  # noqa: PLC0415 (drivers need not know how they are started)
-        DriverRequest,
-        start_driver,
-    )
 
     def argv(thread: ThreadId) -> Sequence[str]:
         # -P: modules in the working directory of the agents are not imported.

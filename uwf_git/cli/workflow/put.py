@@ -12,6 +12,7 @@ from uwf_git.cli.app.parameters import INPUT, Input
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.paging import picture_options, print_picture
 from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session, write_stdout
 from uwf_git.cli.workflow.show import is_file, note_local
@@ -69,8 +70,6 @@ def put_command(session: Session, file: Input) -> None:
 
 def render_unwarned(document: dict[str, Any]) -> str:
     """Return *document* as text, without the warnings, which are on standard error already."""
-    from uwf_git.cli.output.table import render_text  # noqa: PLC0415 (one format needs it)
-
     shown = {key: value for key, value in document.items() if key != "warnings"}
     return render_text(shown)
 

@@ -12,6 +12,8 @@ from uwf_git.commands.inspect.step_view import (
     view_failure,
     view_step,
 )
+from uwf_git.commands.split.commits import name_work
+from uwf_git.commands.split.node import find_node
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import (
@@ -162,7 +164,6 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     found = [*([] if own is None else [own]), *list_worktrees(store, thread)]
     if not found:
         return {}
-    from uwf_git.commands.split.commits import name_work  # noqa: PLC0415 (few threads work apart)
 
     work = [
         {
@@ -271,7 +272,6 @@ def _view_try(
 def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
     if at is None:
         return None
-    from uwf_git.commands.split.node import find_node  # noqa: PLC0415 (graphs have no places)
 
     return find_node(snapshot, at)
 

@@ -50,7 +50,7 @@ from uwf_git.store.remotes.tracking import (
     sort_refs,
     track,
 )
-from uwf_git.store.remotes.transport import Access
+from uwf_git.store.remotes.transport import Access, send_pack
 from uwf_git.store.remotes.url import RemoteUrl
 from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import resolve_thread
@@ -289,8 +289,6 @@ def _overtaken(unit: PushUnit) -> NotPushed:
 
 def open_connection(store: Store, caller: Caller, url: RemoteUrl) -> _SendParcel:
     """Return the way to *url*: git's protocol, or our own code where no git is installed."""
-    from uwf_git.store.remotes.transport import send_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-
     access = Access(url, store.config, caller.environ)
     access.check_trusted(store)
     if access.is_served_here:

@@ -65,6 +65,7 @@ from uwf_git.commands.turn.branches import (
     share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person
+from uwf_git.commands.turn.flow import ask_container
 from uwf_git.commands.turn.limits import check_limits, find_steps_left, read_spending
 from uwf_git.commands.turn.next_move import NextTurn, decide_next, find_turn_place
 from uwf_git.commands.turn.rules import read_keep_rules, read_retry
@@ -266,8 +267,6 @@ def split_thread(
     named: str | None,
 ) -> ThreadResult:
     """Record, under its lock, that the thread splits; *named* is the step's work directory."""
-    from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)
-
     head, snapshot = seen
     container = find_container(snapshot, turn.at or "")
     asked = ask_container(snapshot, snapshot.get_present(), container)

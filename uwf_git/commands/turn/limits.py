@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from uwf_git.commands.split.family import list_branches
 from uwf_git.errors import Refused
 from uwf_git.model.limits import LIMITS, Spent, find_limit_problem, find_spent, find_time_left_s
 from uwf_git.model.names import ThreadId
@@ -133,7 +134,6 @@ def find_steps_left(store: Store, thread: ThreadId) -> int | None:
 
 
 def _add_open_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
-    from uwf_git.commands.split.family import list_branches  # noqa: PLC0415 (few threads split)
 
     inherited = sum(at.get_present().visits.values())
     for branch in list_branches(store, at):

@@ -4,8 +4,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from uwf_git.commands.split.commits import find_container
+from uwf_git.commands.split.family import list_branches, walk_descendants
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.debug_log import debug
+from uwf_git.engine.flow_state import is_verdict_due
 from uwf_git.engine.lazy_list import LazyList, lazy_list
 from uwf_git.engine.moderator import (
     NotPlain,
@@ -110,7 +113,6 @@ def find_turn_place(snapshot: Snapshot, at: str | None) -> "FlowPlace | None":
 
 def _decide_flow(snapshot: Snapshot, present: ThreadState, name: NodeHash) -> NextTurn:
     from uwf_git.commands.turn.flow import decide_flow  # noqa: PLC0415 (graphs do not need it)
-    from uwf_git.engine.flow_state import is_verdict_due  # noqa: PLC0415 (graphs do not need it)
 
     move = decide_flow(snapshot, present, get_flow(snapshot, name))
     debug(
@@ -242,8 +244,6 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
     if present.waiting is not None:
         return NextMove(present.waiting.role, at=present.waiting.at)
     if present.split is not None:
-        from uwf_git.commands.split.commits import find_container  # noqa: PLC0415 (few threads split)
-
         at = present.split.at
         return NextMove(find_container(snapshot, at).label, splits=True, at=at)
     try:
@@ -323,10 +323,6 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
 
 def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
-    from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
-        list_branches,
-        walk_descendants,
-    )
 
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
     failed = sum(branch.record.status == "failed" for branch in below)

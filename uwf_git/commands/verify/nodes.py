@@ -38,6 +38,7 @@ from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, encode
 from uwf_git.model.plain_schema import PlainCheck, plain_check
 from uwf_git.model.problem import Problem
+from uwf_git.model.schema_check import check_schema, check_value
 from uwf_git.store.nodes.folders import NodeFileChange, NodeFolders, TreeEntry, object_id
 from uwf_git.store.nodes.tree import TEXT_SUFFIX, DamagedNode, MissingNode, decode_node, encode_node
 from uwf_git.store.objects.objects import ObjectStore, get_blob
@@ -130,7 +131,6 @@ def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
     # jsonschema costs 90 ms of start-up. Imported before the fork, so that children share it.
-    from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (see above)
 
     def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
         told: list[tuple[list[tuple[str, str]], list[str]]] = []

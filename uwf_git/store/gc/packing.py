@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from dulwich.approxidate import parse_approxidate
+
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
@@ -417,7 +419,6 @@ def find_expiry(config: GitConfig) -> int | None:
 
 
 def _parse_date(text: str, default: int) -> int:
-    from dulwich.approxidate import parse_approxidate  # noqa: PLC0415 (only packing needs it)
 
     try:
         return parse_approxidate(text) if text else default

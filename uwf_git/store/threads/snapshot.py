@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from dulwich.objects import ObjectID
 
 from uwf_git.model.builtin import BUILTIN, START, STEP, find_reference
+from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import (
@@ -200,8 +201,6 @@ def check_type(node: Node, kind: NodeHash) -> Node:
 
 def find_newest_step(tip: Snapshot) -> Snapshot:
     """Return the commit of the newest step that counts at *tip*; the oldest of all for no step."""
-    from uwf_git.model.event_rules import STEPS  # noqa: PLC0415 (start-up time)
-
     at = tip
     while at.record.depth and not (at.record.event in STEPS and at.record.node == tip.record.node):
         at = read_at(at.objects, at.commit.parents[0])
