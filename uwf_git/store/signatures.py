@@ -211,9 +211,8 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
     signature = ran.stdout.replace(b"\r", b"")
     if ran.status == 0 and _BEGINS.match(signature):
         return signature
-    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
     program = os.path.basename(signer.program)
-    raise cannot_sign(signer.store, f"{program}: {said}", fix=unlock)
+    raise cannot_sign(signer.store, f"{program}: {_last_line(ran)}", fix=unlock)
 
 
 def _key_command(store: Store) -> list[str]:
@@ -238,10 +237,9 @@ def _ask_for_key(signer: _Signer) -> str:
     first = ran.stdout.decode(errors="surrogateescape").partition("\n")[0].strip()
     if ran.status == 0 and _literal_key(first) is not None:
         return first
-    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
     raise cannot_sign(
         signer.store,
-        f"gpg.ssh.defaultKeyCommand prints no key: {said}",
+        f"gpg.ssh.defaultKeyCommand prints no key: {_last_line(ran)}",
         fix="give the key to ssh-agent with `ssh-add`, or name it with "
         f"`{git_config(signer.store)} user.signingKey`",
     )
@@ -406,7 +404,7 @@ class SshCheck:
         ran = question.check_alone()
         sound = _read_good(ran)
         if sound is None:
-            return Verdict("bad", _FORMAT, problem=_said(ran))
+            return Verdict("bad", _FORMAT, problem=_last_line(ran))
         key = sound["key"]
         principals = _principals(found)
         for principal in principals:
@@ -471,11 +469,6 @@ def _read_good(ran: Ran) -> re.Match[str] | None:
     if ran.status != 0:
         return None
     return _GOOD.fullmatch(ran.stdout.decode(errors="replace").partition("\n")[0])
-
-
-def _said(ran: Ran) -> str:
-    lines = _lines(ran.stderr) or _lines(ran.stdout) or [f"exit status {ran.status}"]
-    return " ".join(lines[-1].split())[:300]
 
 
 def _principals(found: Ran | None) -> list[str]:

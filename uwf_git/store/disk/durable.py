@@ -114,9 +114,9 @@ def sync_directories(directories: Iterable[str]) -> None:
 def sync_folder(path: str) -> None:
     for folder, _folders, files in os.walk(path, topdown=False):
         for name in files:
-            _sync_path(os.path.join(folder, name))
-        _sync_path(folder)
-    _sync_path(os.path.dirname(path))
+            sync_path(os.path.join(folder, name))
+        sync_path(folder)
+    sync_path(os.path.dirname(path))
 
 
 def replace_file(
@@ -209,7 +209,7 @@ def _sync(descriptors: Sequence[int], place: str) -> None:
                 return
 
 
-def _sync_path(path: str) -> None:
+def sync_path(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _sync([descriptor], path)

@@ -3,7 +3,7 @@
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
@@ -375,11 +375,7 @@ class _WithNew:
             return self._objects.get_raw(name)
         return found.type_num, found.as_raw_string()
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> None:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         raise NotImplementedError  # nothing is written here
 
 

@@ -361,10 +361,6 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
         return False
 
 
-def has_object(objects: ObjectStore, oid: Oid) -> bool:
-    return ObjectID(oid.encode()) in objects
-
-
 # Object walks: which objects a commit needs beyond those behind commits that are already there.
 #
 # A push asks what to send, a fetch whether everything came. Of each commit only the difference to

@@ -148,11 +148,7 @@ class ObjectStore(Protocol):
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content; raise as ``[]`` does."""
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
         """Write the objects durably."""
 
 
@@ -301,11 +297,7 @@ class DurableObjects:
     def add_object(self, obj: ShaFile) -> None:
         self.add_objects([(obj, None)])
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,  # noqa: ARG002 - as `ObjectStore` has it
-    ) -> None:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.
 
         No object then rests on an old pack, which git may be about to drop. Until `release` of a
