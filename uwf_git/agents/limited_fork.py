@@ -244,7 +244,8 @@ def _run_child(
     status = _NO_ANSWER
     try:
         _set_limits(limits, blocked)
-        _write(writing, _answer(work))
+        with open(writing, "wb") as file:
+            file.write(_answer(work))
         status = 0
     except MemoryError:
         status = _OUT_OF_MEMORY
@@ -302,9 +303,3 @@ def _answer(work: Callable[[], Any]) -> bytes:
         return json.dumps({"error": said}, default=str).encode()
     except BaseException:  # noqa: BLE001 (the parent raises it)
         return json.dumps({"bug": traceback.format_exc()}).encode()
-
-
-def _write(writing: int, answer: bytes) -> None:
-    left = memoryview(answer)
-    while left:
-        left = left[os.write(writing, left) :]
