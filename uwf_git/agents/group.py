@@ -109,10 +109,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
     The kernel may give the signal to another thread, and Python handles it in the main thread only:
     so the main thread wakes now and then.
     """
-    from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
-        FIRST_COMPLETED,
-        wait,
-    )
+    from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 (with logging behind it; few have branches)
 
     while True:
         done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)

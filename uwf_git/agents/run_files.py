@@ -8,13 +8,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.agents.files import (
-    OutputFile,
-    Outputs,
-    create_output,
-    open_left_file,
-    read_left_file,
-)
+from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
 from uwf_git.agents.group import ask_group, kill_group, list_members
 from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.errors import AgentFailed, Refused
