@@ -200,10 +200,9 @@ def _reap(pid: int, *, kill_first: bool) -> int | None:
     if kill_first:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    try:
+    with contextlib.suppress(ChildProcessError):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:
-        return None
+    return None
 
 
 def _judge(ending: _Ending, limits: RunLimits, what: str) -> Any:

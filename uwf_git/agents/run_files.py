@@ -181,10 +181,9 @@ def keep_exit_code(run_dir: Path, exit_code: int) -> None:
 
 
 def _has_content(path: Path) -> bool:
-    try:
+    with suppress(OSError):
         return path.stat().st_size > 0
-    except OSError:
-        return False
+    return False
 
 
 class _Exit(NamedTuple):

@@ -8,6 +8,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
@@ -483,11 +484,10 @@ def _verify_time(time_s: int) -> str:
     """Return the time as ssh-keygen reads it, in local time as in git; "" for now."""
     if time_s <= 0:
         return ""
-    try:
+    with suppress(OverflowError, OSError, ValueError):
         return time.strftime("%Y%m%d%H%M%S", time.localtime(time_s))
-    except (OverflowError, OSError, ValueError):
-        # Beyond any calendar date; no key is valid then.
-        return "99991231235959"
+    # Beyond any calendar date; no key is valid then.
+    return "99991231235959"
 
 
 def _public_key(signature: bytes) -> bytes | None:

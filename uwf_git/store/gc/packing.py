@@ -241,11 +241,9 @@ def count_unpacked(folder: str, *, up_to: int) -> int:
     """
     counts = {os.path.join(folder, stem): 0 for stem in list_stems(folder)}
     for path in counts:
-        try:
+        # It was united or packed in this moment.
+        with suppress(FileNotFoundError):
             counts[path] = _count_objects(os.stat(path + INDEX).st_size)
-        except FileNotFoundError:
-            # It was united or packed in this moment.
-            continue
     total = sum(counts.values())
     for path in sorted(counts, key=lambda path: -counts[path]):
         if total <= up_to:
@@ -297,10 +295,9 @@ def _count_objects(index_bytes: int) -> int:
 
 
 def _names(folder: str) -> list[str]:
-    try:
+    with suppress(FileNotFoundError):
         return os.listdir(folder)
-    except FileNotFoundError:
-        return []
+    return []
 
 
 # The gc log: why packing in the background failed, shown to the user once.
@@ -330,11 +327,10 @@ def take_gc_log(store: Store) -> str | None:
 
 
 def has_failed_lately(store: Store) -> bool:
-    try:
+    with suppress(FileNotFoundError):
         # A time in the future is that of a clock which has been set back since.
         return abs(time.time() - os.stat(_path(store)).st_mtime) < _NO_RETRY_S
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _path(store: Store) -> str:
@@ -426,10 +422,9 @@ def find_expiry(config: GitConfig) -> int | None:
 def _parse_date(text: str, default: int) -> int:
     from dulwich.approxidate import parse_approxidate  # noqa: PLC0415 (only packing needs it)
 
-    try:
+    with suppress(ValueError, OverflowError):
         return parse_approxidate(text) if text else default
-    except (ValueError, OverflowError):
-        return default
+    return default
 
 
 def _read_count(config: GitConfig, name: str, default: int) -> int:
@@ -592,8 +587,7 @@ def count_files(store: Store) -> Counted:
 
 
 def _size(path: str) -> int:
-    try:
+    with suppress(FileNotFoundError):
         return os.lstat(path).st_blocks * _BLOCK_BYTES
-    except FileNotFoundError:
-        # It was packed in this moment, or never existed.
-        return 0
+    # It was packed in this moment, or never existed.
+    return 0

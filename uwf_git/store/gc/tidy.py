@@ -161,16 +161,13 @@ def _merged(path: str, loose: Mapping[str, bytes], peel: _Peel) -> bytes:
 
 
 def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
-    try:
-        with hold_ref_lock(store.path, name, b"", durable=False):
-            packed = PackedRefs(os.path.join(store.path, PACKED_REFS)).find(name)
-            # The ref may have been deleted and created again since.
-            if packed == oid == _read(store.path, name):
-                remove_file(os.path.join(store.path, name))
-                return True
-    except RefLocked:
-        # Another process moves it, or a killed git left its lock: it may stay loose.
-        pass
+    # Another process moves it, or a killed git left its lock: it may stay loose.
+    with suppress(RefLocked), hold_ref_lock(store.path, name, b"", durable=False):
+        packed = PackedRefs(os.path.join(store.path, PACKED_REFS)).find(name)
+        # The ref may have been deleted and created again since.
+        if packed == oid == _read(store.path, name):
+            remove_file(os.path.join(store.path, name))
+            return True
     return False
 
 
@@ -194,16 +191,15 @@ def read_whole_entries(path: str) -> list[Entry] | None:
 
     None if it is gone or damaged, or has deltas.
     """
-    try:
+    with suppress(OSError, ValueError, struct.error):
         if find_pack_problem(path + PACK) is not None:
             return None
         index, content = _map(path + INDEX), _map(path + PACK)
         if not (_is_sound(index) and _is_sound(content)):
             return None
         return _split(index, content)
-    except (OSError, ValueError, struct.error):
-        # ValueError: a file is empty.
-        return None
+    # ValueError: a file is empty.
+    return None
 
 
 def _split(index: memoryview, content: memoryview) -> list[Entry] | None:

@@ -36,11 +36,7 @@ class DamagedNode(StoreDamaged):
     code = "damaged-node"
 
     def __init__(self, name: NodeHash, problem: str) -> None:
-        super().__init__(
-            f"node {name} {problem}",
-            hint=GIVEN_BACK,
-            node=name,
-        )
+        super().__init__(f"node {name} {problem}", hint=GIVEN_BACK, node=name)
 
 
 # Payloads that nobody can change, by their identities, with what they were encoded to.
@@ -193,9 +189,7 @@ class MissingNode(StoreDamaged):
 
     def __init__(self, name: NodeHash) -> None:
         super().__init__(
-            f"node {name} is missing from the thread that points at it",
-            hint=GIVEN_BACK,
-            node=name,
+            f"node {name} is missing from the thread that points at it", hint=GIVEN_BACK, node=name
         )
 
 

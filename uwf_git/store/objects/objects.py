@@ -78,15 +78,12 @@ def read_loose_file(path: str, oid: bytes, *, most_bytes: int) -> tuple[int, byt
 
 def refuse_garbage(path: str) -> None:
     """Raise ValueError if the loose file goes on behind its object, which dulwich overlooks."""
-    try:
-        with open(path, "rb") as file:
-            stream = zlib.decompressobj()
-            while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
-                stream.decompress(piece, _PIECE)
-            if not stream.eof or stream.unused_data or file.read(1):
-                raise ValueError("garbage at the end of the loose object")
-    except OSError:
-        return
+    with suppress(OSError), open(path, "rb") as file:
+        stream = zlib.decompressobj()
+        while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
+            stream.decompress(piece, _PIECE)
+        if not stream.eof or stream.unused_data or file.read(1):
+            raise ValueError("garbage at the end of the loose object")
 
 
 # What dulwich raises for loose files and packs that are cut short or overwritten.

@@ -10,7 +10,7 @@ import os
 import shlex
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit
@@ -327,10 +327,9 @@ def send_pack(
         statuses = result.ref_status or {}
         return {name.decode(errors="replace"): status for name, status in statuses.items()}
 
-    try:
+    with suppress(AtomicUnsupported):
         return PushReport(_connect_and(send, access, "push"), _decode_lines(output))
-    except AtomicUnsupported:
-        return PushReport({}, "", is_atomic=False)
+    return PushReport({}, "", is_atomic=False)
 
 
 class _Haves:

@@ -213,7 +213,6 @@ def _remove_deep(top: str) -> None:
 
 
 def _list_names(folder: str) -> list[str]:
-    try:
+    with suppress(FileNotFoundError, NotADirectoryError):
         return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return []
