@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.disk.durable import Stamp, read_stamp
+from uwf_git.store.disk.locks import PACKED_REFS, hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_packed_refs, read_loose_refs, stamp_packed
 from uwf_git.store.store import Store
@@ -132,24 +133,21 @@ class Tips(NamedTuple):
 class RefWatch:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
-        self._stamp: tuple[str, ...] = ()
+        self._stamp: list[Stamp | None] = []
         self._since = self._looked = float("-inf")
         self._packed_stamp: str | None = None
         self._packed: dict[str, dict[ThreadId, Oid]] = {}
 
     def look(self) -> Tips | None:
         """Return the heads; None if nothing can have changed since the last look."""
-        now, stamp = self._clock(), self._read_stamp()
+        paths = (os.path.join(self._store.path, each) for each in (ACTIVE, ARCHIVE, PACKED_REFS))
+        now, stamp = self._clock(), [*map(read_stamp, paths)]
         if stamp != self._stamp:
             self._stamp, self._since = stamp, now
         elif self._looked > self._since + _TICK_S:
             return None
         self._looked = now
         return self._read()
-
-    def _read_stamp(self) -> tuple[str, ...]:
-        folders = (_stamp(os.path.join(self._store.path, each)) for each in (ACTIVE, ARCHIVE))
-        return (*folders, stamp_packed(self._store.path))
 
     def _read(self) -> Tips:
         # In this order, a thread that is archived or packed in between is found at least once.
@@ -187,11 +185,3 @@ class RefWatch:
                 packed[prefix][ThreadId(name)] = oid
         self._packed_stamp, self._packed = stamp, packed
         return packed
-
-
-def _stamp(path: str) -> str:
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return ""
-    return f"{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
