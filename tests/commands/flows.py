@@ -1,6 +1,6 @@
 """Threads of a flow at each stage: before its split, split, at work in branches, joined."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,13 +184,9 @@ class CountingObjects:
         self.count += 1
         return self._objects.get_raw(name)
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
         """Write the objects."""
-        return self._objects.add_objects(objects, progress)
+        return self._objects.add_objects(objects)
 
 
 LINE = """\

@@ -20,7 +20,6 @@ from store.killing import fails_at, in_child, moments_of
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk import durable
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import list_threads
 
@@ -112,7 +111,6 @@ def step_on_broken_disk(number: int, world: World, thread: ThreadId) -> str | No
 
     force = os.fsync
     setattr(os, "fsync", fsync)  # noqa: B010 - in a child alone, whatever its type
-    durable._SLOW_S = float("inf")  # noqa: SLF001 - as above
     try:
         world.step(thread)
     except OSError as error:

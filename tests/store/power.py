@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from store.killing import watched
 
-from uwf_git.store.disk import durable
-
 Folder = dict[str, int]
 
 
@@ -115,9 +113,7 @@ def _live(writer: int, folder: str, action: Callable[[], object], killed_at: int
     status = 1
     write = os.write
     try:
-        # One after the other, so that the record is in order.
         setattr(os, "fsync", noted)  # noqa: B010 - in the child alone, whatever its type
-        durable._SLOW_S = float("inf")  # noqa: SLF001 - as above
         see(next(looks))
         watched(lambda _number, _what: see(next(looks)), action)
         see(next(looks))

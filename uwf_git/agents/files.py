@@ -6,12 +6,14 @@ import stat
 import struct
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import NamedTuple
 
+from uwf_git.agents.request import OnOutput
 from uwf_git.errors import AgentFailed
 from uwf_git.model.names import check_path_below
 
@@ -64,6 +66,38 @@ class OutputFile:
     def close(self) -> None:
         """Close the file; it stays on disk."""
         os.close(self.descriptor)
+
+
+class Outputs(NamedTuple):
+    """The files into which a program prints."""
+
+    stdout: OutputFile
+    stderr: OutputFile
+
+    def size(self) -> int:
+        """Return the size of the longer output."""
+        return max(self.stdout.size(), self.stderr.size())
+
+    def close(self) -> None:
+        """Close the outputs; the files stay."""
+        self.stdout.close()
+        self.stderr.close()
+
+
+def forward(
+    heard: Iterable[tuple[OutputFile, OnOutput | None]],
+    *,
+    at_most: int | None = None,
+    limit: int | None = None,
+) -> bool:
+    """Pass new output on, at most *at_most* chunks of each; return whether there was any."""
+    is_new = False
+    for output, hear in heard:
+        if hear is not None:
+            for chunk in islice(output.read_new(limit=limit), at_most):
+                hear(chunk)
+                is_new = True
+    return is_new
 
 
 def create_output(path: str, *, reserved_bytes: int = 0) -> OutputFile:

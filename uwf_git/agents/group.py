@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -38,6 +38,42 @@ def deferred_signals(noted: list[int]) -> Iterator[None]:
     finally:
         for number, action in before:
             signal.signal(number, signal.SIG_DFL if action is None else action)
+
+
+# Watch a program until it ends, without asking for its end again and again.
+
+_FORWARD_S = 0.05
+"""How often output is forwarded and limits are checked; the end itself is not polled."""
+
+
+@contextmanager
+def watched(
+    start: Callable[[int], "subprocess.Popen[bytes]"],
+) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """Start a program by *start*, whose argument is a pipe for the program to hold.
+
+    Yields:
+        The program, and a descriptor that hangs up when the program has ended.
+    """
+    ended, held = os.pipe()
+    try:
+        try:
+            child = start(held)
+        finally:
+            os.close(held)
+        yield child, ended
+    finally:
+        os.close(ended)
+
+
+def find_deadline(limit_s: float | None) -> float:
+    return float("inf") if limit_s is None else time.monotonic() + limit_s
+
+
+def tick_ms(*deadlines: float) -> float:
+    """Return how long to wait for the end of a program until its output is forwarded again."""
+    left_s = min(deadlines) - time.monotonic()
+    return max(0.0, min(_FORWARD_S, left_s)) * 1000
 
 
 # Cancel the work of one thread of Python from another: Ctrl-C reaches only the main thread.
@@ -73,10 +109,7 @@ def wait_for_one(futures: Collection["Future[Result]"]) -> set["Future[Result]"]
     The kernel may give the signal to another thread, and Python handles it in the main thread only:
     so the main thread wakes now and then.
     """
-    from concurrent.futures import (  # noqa: PLC0415 (with logging behind it; few have branches)
-        FIRST_COMPLETED,
-        wait,
-    )
+    from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 (with logging behind it; few have branches)
 
     while True:
         done, _ = wait(futures, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
@@ -365,24 +398,21 @@ def spawn_detached(request: DetachRequest) -> Detached:
     except OSError as error:
         raise _not_detached(request.log, error.strerror or str(error)) from error
     try:
-        return Detached(_spawn(request, log))
+        child = subprocess.Popen(
+            request.argv,
+            env=dict(request.environment),
+            cwd=request.workdir,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        return Detached(child)
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else None
         raise _not_detached(request.argv[0], problem or str(error)) from error
     finally:
         os.close(log)
-
-
-def _spawn(request: DetachRequest, log: int) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        request.argv,
-        env=dict(request.environment),
-        cwd=request.workdir,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
 
 
 def _reap_ended() -> None:

@@ -200,10 +200,9 @@ def _reap(pid: int, *, kill_first: bool) -> int | None:
     if kill_first:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    try:
+    with contextlib.suppress(ChildProcessError):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:
-        return None
+    return None
 
 
 def _judge(ending: _Ending, limits: RunLimits, what: str) -> Any:
@@ -244,7 +243,8 @@ def _run_child(
     status = _NO_ANSWER
     try:
         _set_limits(limits, blocked)
-        _write(writing, _answer(work))
+        with open(writing, "wb") as file:
+            file.write(_answer(work))
         status = 0
     except MemoryError:
         status = _OUT_OF_MEMORY
@@ -302,9 +302,3 @@ def _answer(work: Callable[[], Any]) -> bytes:
         return json.dumps({"error": said}, default=str).encode()
     except BaseException:  # noqa: BLE001 (the parent raises it)
         return json.dumps({"bug": traceback.format_exc()}).encode()
-
-
-def _write(writing: int, answer: bytes) -> None:
-    left = memoryview(answer)
-    while left:
-        left = left[os.write(writing, left) :]

@@ -12,14 +12,20 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from functools import partial
 from typing import IO, Literal, NamedTuple, cast
 
-from uwf_git.agents.files import OutputFile, create_output
-from uwf_git.agents.group import Orphans, deferred_signals, stop_group
+from uwf_git.agents.files import Outputs, create_output, forward
+from uwf_git.agents.group import (
+    Orphans,
+    deferred_signals,
+    find_deadline,
+    stop_group,
+    tick_ms,
+    watched,
+)
 from uwf_git.agents.request import OnOutput
 from uwf_git.git_environment import LOCAL_VARIABLES
 
@@ -60,14 +66,13 @@ def allowed_environment(environ: Mapping[str, str], *, more: Sequence[str]) -> d
     return {
         name: value
         for name, value in environ.items()
-        if name in exact or (name.startswith(beginnings) and not _is_excluded(name))
+        if name in exact
+        or (
+            name.startswith(beginnings)
+            and name not in _NEVER | LOCAL_VARIABLES
+            and not (name.startswith("UWF_") and name.endswith(_OUR_SECRETS))
+        )
     }
-
-
-def _is_excluded(name: str) -> bool:
-    return name in _NEVER | LOCAL_VARIABLES or (
-        name.startswith("UWF_") and name.endswith(_OUR_SECRETS)
-    )
 
 
 # A watchdog shell in a program's process group that kills the program when we die.
@@ -138,9 +143,6 @@ _STDERR_TAIL_BYTES = 64 * 1024
 # A full disk must not cost an answer that has been paid for.
 _RESERVED_BYTES = 256 * 1024
 
-# How often output is forwarded and limits are checked; the end itself is not polled.
-_TICK_S = 0.05
-
 # How long the watchdog shell gets to end by itself; it takes less than a millisecond.
 _WATCHDOG_EXIT_S = 0.02
 _WATCHDOG_TICK_S = 0.0005
@@ -209,19 +211,21 @@ def run_nested(
         closing(Orphans()) as orphans,
         closing(_open_outputs(request.folder, request.given)) as outputs,
         deferred_signals(received),
-        _watched(request) as (child, ended),
+        watched(partial(_start_nested, request)) as (child, ended),
+        cast("IO[bytes]", child.stdin),
     ):
         orphans.keep(child.pid)
-        outputs.on_stdout, outputs.on_stderr = on_stdout, on_stderr
+        heard = ((outputs.stdout, on_stdout), (outputs.stderr, on_stderr))
+        forward_some = partial(forward, heard, at_most=_CHUNKS_A_TICK)
         try:
-            outcome = _follow(request, outputs, ended, received)
+            outcome = _follow(request, outputs, forward_some, ended, received)
             if outcome == "exited":
                 _end_watchdog(child, within_s=max(_WATCHDOG_EXIT_S, request.linger_s))
         finally:
             # The watchdog shell ends with its group.
             stop_group(child, grace_s=request.grace_s)
             orphans.end(grace_s=min(request.grace_s, _ORPHANS_GRACE_S))
-        outputs.forward()
+        forward(heard)
         status = child.wait()
         return NestedRun(
             outcome=outcome,
@@ -233,16 +237,20 @@ def run_nested(
 
 
 def _follow(
-    request: NestedRequest, outputs: "_Outputs", ended: int, received: list[int]
+    request: NestedRequest,
+    outputs: Outputs,
+    forward_some: Callable[[], bool],
+    ended: int,
+    received: list[int],
 ) -> NestedOutcome:
     """Wait until the program ends, or must be ended."""
     poller = select.poll()
     poller.register(ended, 0)
-    deadline = _deadline(request.timeout_s)
-    silent_from = _deadline(request.silence_s)
-    while not poller.poll(_tick_ms(deadline, silent_from)):
-        if outputs.forward(at_most=_CHUNKS_A_TICK):
-            silent_from = _deadline(request.silence_s)
+    deadline = find_deadline(request.timeout_s)
+    silent_from = find_deadline(request.silence_s)
+    while not poller.poll(tick_ms(deadline, silent_from)):
+        if forward_some():
+            silent_from = find_deadline(request.silence_s)
         now = time.monotonic()
         if received:
             return "interrupted"
@@ -273,82 +281,31 @@ def _end_watchdog(child: "subprocess.Popen[bytes]", *, within_s: float) -> None:
                 time.sleep(_WATCHDOG_TICK_S)
 
 
-def _deadline(limit_s: float | None) -> float:
-    return float("inf") if limit_s is None else time.monotonic() + limit_s
-
-
-def _tick_ms(*deadlines: float) -> float:
-    left_s = min(deadlines) - time.monotonic()
-    return max(0.0, min(_TICK_S, left_s)) * 1000
-
-
-@dataclass(slots=True)
-class _Outputs:
-    stdout: OutputFile
-    stderr: OutputFile
-    on_stdout: OnOutput = lambda _: None
-    on_stderr: OnOutput = lambda _: None
-
-    def forward(self, *, at_most: int | None = None) -> bool:
-        """Pass new output on, at most *at_most* chunks of each; return whether there was any."""
-        heard = [
-            _forward(self.stdout, self.on_stdout, at_most),
-            _forward(self.stderr, self.on_stderr, at_most),
-        ]
-        return any(heard)
-
-    def size(self) -> int:
-        return max(self.stdout.size(), self.stderr.size())
-
-    def close(self) -> None:
-        self.stdout.close()
-        self.stderr.close()
-
-
-def _forward(output: OutputFile, hear: OnOutput, at_most: int | None) -> bool:
-    before = output.offset
-    for chunk in islice(output.read_new(), at_most):
-        hear(chunk)
-    return output.offset != before
-
-
-def _open_outputs(folder: str, given: bytes) -> _Outputs:
+def _open_outputs(folder: str, given: bytes) -> Outputs:
     os.makedirs(folder, exist_ok=True)
-    with closing(create_output(os.path.join(folder, STDIN))) as stdin:
-        left = memoryview(given)
-        while left:
-            left = left[os.write(stdin.descriptor, left) :]
+    stdin = create_output(os.path.join(folder, STDIN))
+    with open(stdin.descriptor, "wb") as file:
+        file.write(given)
     stdout = create_output(os.path.join(folder, STDOUT), reserved_bytes=_RESERVED_BYTES)
     try:
-        return _Outputs(stdout, create_output(os.path.join(folder, STDERR)))
+        return Outputs(stdout, create_output(os.path.join(folder, STDERR)))
     except OSError:
         stdout.close()
         raise
 
 
-@contextmanager
-def _watched(request: NestedRequest) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """Start the program; yield a descriptor that hangs up when it ends."""
+def _start_nested(request: NestedRequest, held: int) -> "subprocess.Popen[bytes]":
     # Absolute, since the program has another work directory.
     folder = os.path.abspath(request.folder)
-    ended, held = os.pipe()
-    try:
-        try:
-            child = subprocess.Popen(
-                watched_by_stdin(folder, request.argv),
-                stdin=subprocess.PIPE,
-                stdout=held,
-                stderr=subprocess.DEVNULL,
-                cwd=request.workdir,
-                env=dict(request.environment),
-                start_new_session=True,
-            )
-        finally:
-            os.close(held)
-        with cast("IO[bytes]", child.stdin):
-            yield child, ended
-    finally:
-        os.close(ended)
+    return subprocess.Popen(
+        watched_by_stdin(folder, request.argv),
+        stdin=subprocess.PIPE,
+        stdout=held,
+        stderr=subprocess.DEVNULL,
+        cwd=request.workdir,
+        env=dict(request.environment),
+        start_new_session=True,
+    )
 
 
 # A program that we talk to line by line over its stdin and stdout.
@@ -356,6 +313,7 @@ def _watched(request: NestedRequest) -> Iterator[tuple["subprocess.Popen[bytes]"
 # Threads read its output, so no pipe can fill and block both sides. After ``close`` nothing that
 # the program started runs any more (nested.py).
 
+_TICK_S = 0.05
 _CHUNK_BYTES = 64 * 1024
 _MOST_LINE_BYTES = 64 * 1024 * 1024
 _MOST_OUTPUT_BYTES = 512 * 1024 * 1024

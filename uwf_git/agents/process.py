@@ -15,13 +15,22 @@ import select
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
-from uwf_git.agents.group import check_cancelled, deferred_signals, name_left, stop_group
+from uwf_git.agents.files import Outputs, forward
+from uwf_git.agents.group import (
+    check_cancelled,
+    deferred_signals,
+    find_deadline,
+    name_left,
+    stop_group,
+    tick_ms,
+    watched,
+)
 from uwf_git.agents.request import AgentRequest, AgentRun, Listener, RunOutcome
 from uwf_git.agents.run_files import (
     EXIT,
@@ -29,7 +38,6 @@ from uwf_git.agents.run_files import (
     RESERVED_EXIT,
     STDERR,
     RunDirUnusable,
-    RunOutputs,
     create_run_outputs,
     find_run_start_ms,
     keep_exit_code,
@@ -55,9 +63,6 @@ exit $1
 """
 
 _NO_PID_FILE = 125
-
-# How often output is forwarded and limits are checked; the end itself is not polled.
-_TICK_S = 0.05
 
 # Chunks of output forwarded between two checks of the limits, since a terminal may be slow.
 _CHUNKS_A_TICK = 16
@@ -118,10 +123,11 @@ def run_agent(
         started_ms, begun_s = clock(), elapsed_s()
         child, outcome = _follow(_Watch(request, outputs, listener))
         debug("CXNQWER0", "agent ended", outcome=outcome, status=child.returncode)
-        _check_begun(child, outputs)
+        if child.returncode == _NO_PID_FILE and find_run_start_ms(request.run_dir) is None:
+            raise RunDirUnusable(request.run_dir, f"the file {PID} could not be written")
         exit_code = child.returncode if child.returncode >= 0 else None
         if exit_code is not None:
-            keep_exit_code(outputs.run_dir, exit_code)
+            keep_exit_code(Path(request.run_dir), exit_code)
         run = AgentRun(
             outcome=outcome,
             exit_code=exit_code,
@@ -144,7 +150,9 @@ def _follow(watch: "_Watch") -> tuple["subprocess.Popen[bytes]", RunOutcome]:
         try:
             # Ctrl-C before we know the process would leave it running alone.
             with deferred_signals(noted):
-                child, ended = stack.enter_context(_spawned(watch.request, watch.outputs))
+                child, ended = stack.enter_context(
+                    watched(partial(_start, watch.request, watch.outputs))
+                )
             outcome = _watch_until_ended(child, ended, watch, noted)
         except KeyboardInterrupt:
             if child is None:
@@ -183,15 +191,14 @@ class _Watch:
     """Forwards outputs and checks limits while an agent runs."""
 
     request: AgentRequest
-    outputs: RunOutputs
+    outputs: Outputs
     listener: Listener
 
     def until_ended(self, ended: int) -> RunOutcome:
-        timeout_s = self.request.timeout_s
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = find_deadline(self.request.timeout_s)
         poller = select.poll()
         poller.register(ended, select.POLLIN)
-        while not poller.poll(_tick_ms(deadline)):
+        while not poller.poll(tick_ms(deadline)):
             self.forward(at_most=_CHUNKS_A_TICK)
             self.listener.on_tick()
             check_cancelled()
@@ -199,62 +206,44 @@ class _Watch:
                 return "dismissed"
             if self._is_over_limit():
                 return "too-much-output"
-            if deadline is not None and time.monotonic() >= deadline:
+            if time.monotonic() >= deadline:
                 return "timed-out"
         self.forward()
         return "too-much-output" if self._is_over_limit() else "exited"
 
     def forward(self, *, at_most: int | None = None) -> None:
         """Pass new output to the listener, at most *at_most* chunks of each output."""
-        for output, hear in (
+        heard = (
             (self.outputs.stderr, self.listener.on_stderr),
             (self.outputs.stdout, self.listener.on_stdout),
-        ):
-            if hear is not None:
-                for chunk in islice(output.read_new(limit=self.request.max_output_bytes), at_most):
-                    hear(chunk)
+        )
+        forward(heard, at_most=at_most, limit=self.request.max_output_bytes)
 
     def _is_over_limit(self) -> bool:
-        limit = self.request.max_output_bytes
-        return max(self.outputs.stdout.size(), self.outputs.stderr.size()) > limit
+        return self.outputs.size() > self.request.max_output_bytes
 
 
-def _tick_ms(deadline: float | None) -> float:
-    left_s = _TICK_S if deadline is None else max(0.0, deadline - time.monotonic())
-    return min(_TICK_S, left_s) * 1000
-
-
-@contextmanager
-def _spawned(
-    request: AgentRequest, outputs: RunOutputs
-) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """Start the shell that runs the agent; yield a descriptor that hangs up when the shell ends."""
+def _start(request: AgentRequest, outputs: Outputs, held: int) -> "subprocess.Popen[bytes]":
+    """Start the shell that runs the agent, and that holds the pipe *held*."""
     files = {"pid": PID, "reserved": RESERVED_EXIT, "exit": EXIT, "stderr": STDERR}
-    paths = {name: shlex.quote(str(outputs.run_dir / file)) for name, file in files.items()}
+    paths = {name: shlex.quote(f"{request.run_dir}/{file}") for name, file in files.items()}
     log = paths.pop("stderr")
     script = _WRAPPER.format(
         **paths, outputs=f">>{log} 2>&1" if request.is_all_log else f"2>>{log}"
     )
-    ended, held = os.pipe()
     try:
-        try:
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", script, "sh", *request.argv],
-                stdin=held,
-                stdout=outputs.stdout.descriptor,
-                stderr=subprocess.DEVNULL,
-                cwd=request.workdir,
-                env=dict(request.environment),
-                pass_fds=request.kept_fds,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise _spawn_failure(request.argv[0], error) from error
-        finally:
-            os.close(held)
-        yield child, ended
-    finally:
-        os.close(ended)
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script, "sh", *request.argv],
+            stdin=held,
+            stdout=outputs.stdout.descriptor,
+            stderr=subprocess.DEVNULL,
+            cwd=request.workdir,
+            env=dict(request.environment),
+            pass_fds=request.kept_fds,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise _spawn_failure(request.argv[0], error) from error
 
 
 def _spawn_failure(program: str, error: OSError | ValueError) -> SpawnFailed:
@@ -276,9 +265,3 @@ def _check_workdir(workdir: str) -> None:
         raise WorkdirMissing(workdir, "is not a directory")
     if not os.access(path, os.X_OK):
         raise WorkdirMissing(workdir, "may not be entered")
-
-
-def _check_begun(child: "subprocess.Popen[bytes]", outputs: RunOutputs) -> None:
-    run_dir = str(outputs.run_dir)
-    if child.returncode == _NO_PID_FILE and find_run_start_ms(run_dir) is None:
-        raise RunDirUnusable(run_dir, f"the file {PID} could not be written")

@@ -62,12 +62,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _parse_constant(name: str) -> float:
-    # Refused by `canonical`, whose error says where it is.
-    return float(name)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_parse_constant)
+# `canonical` refuses what is no number, and says where it is.
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=float)
 
 
 # Quoted output on one line, printable on any terminal.

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from uwf_git.agents.files import OutputFile, create_output, open_left_file, read_left_file
+from uwf_git.agents.files import OutputFile, Outputs, create_output, open_left_file, read_left_file
 from uwf_git.agents.group import ask_group, kill_group, list_members
 from uwf_git.agents.request import DEFAULT_MAX_LOG_BYTES, AgentRun
 from uwf_git.errors import AgentFailed, Refused
@@ -140,18 +140,7 @@ def read_run_group(run_dir: str) -> int | None:
     return group if group > 1 else None
 
 
-class RunOutputs(NamedTuple):
-    run_dir: Path
-    stdout: OutputFile
-    stderr: OutputFile
-
-    def close(self) -> None:
-        """Close the outputs; the files stay."""
-        self.stdout.close()
-        self.stderr.close()
-
-
-def create_run_outputs(run_dir: str) -> RunOutputs:
+def create_run_outputs(run_dir: str) -> Outputs:
     """Create *run_dir* with empty outputs, replacing a dead engine's, with room for an answer."""
     place = Path(run_dir)
     if any(_has_content(place / name) for name in (PID, EXIT)):
@@ -174,7 +163,7 @@ def create_run_outputs(run_dir: str) -> RunOutputs:
             raise RunDirUnusable(run_dir, error.strerror or str(error)) from error
         on_failure.pop_all()
     files[RESERVED_EXIT].close()
-    return RunOutputs(place, files[STDOUT], files[STDERR])
+    return Outputs(files[STDOUT], files[STDERR])
 
 
 def keep_exit_code(run_dir: Path, exit_code: int) -> None:
@@ -192,10 +181,9 @@ def keep_exit_code(run_dir: Path, exit_code: int) -> None:
 
 
 def _has_content(path: Path) -> bool:
-    try:
+    with suppress(OSError):
         return path.stat().st_size > 0
-    except OSError:
-        return False
+    return False
 
 
 class _Exit(NamedTuple):
@@ -297,20 +285,13 @@ def stop_run(run_dir: str, alive_path: str, *, grace_s: float, is_held: IsHeld) 
 
 def _has_ended(lives: Callable[[], bool], *, within_s: float) -> bool:
     deadline = time.monotonic() + within_s
-    for tick_s in _ticks():
-        if not lives():
-            return True
-        if time.monotonic() >= deadline:
-            break
-        time.sleep(tick_s)
-    return False
-
-
-def _ticks() -> Iterator[float]:
     tick_s = _FIRST_TICK_S
-    while True:
-        yield tick_s
+    while lives():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(tick_s)
         tick_s = min(2 * tick_s, _LONGEST_TICK_S)
+    return True
 
 
 def _is_of_run(group: int, alive_path: str) -> bool | None:

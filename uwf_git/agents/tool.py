@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, Literal, NamedTuple, cast
 
-from uwf_git.agents.group import stop_group
+from uwf_git.agents.group import stop_group, watched
 
 # The shell's stdin is the watchdog's pipe: a line ends the watchdog, end of file (our death) makes
 # it kill the group. The command gets /dev/null and does not inherit the pipe. The shell's own
@@ -113,30 +113,24 @@ class _HeadAndTail:
 @contextmanager
 def _watched(request: ToolRequest) -> Iterator[tuple["subprocess.Popen[bytes]", int, int]]:
     """Start the command; yield its output, and a descriptor that hangs up when it ends."""
-    ended, held = os.pipe()
-    try:
+
+    def start(held: int) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _WRAPPER, "sh", *request.argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=held,
+            env=dict(request.environment),
+            start_new_session=True,
+        )
+
+    with watched(start) as (child, ended), cast("IO[bytes]", child.stdout) as printed:
         try:
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", _WRAPPER, "sh", *request.argv],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=held,
-                env=dict(request.environment),
-                start_new_session=True,
-            )
+            yield child, printed.fileno(), ended
         finally:
-            os.close(held)
-        watchdog, printed = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
-        with printed:
-            try:
-                yield child, printed.fileno(), ended
-            finally:
-                # If the group was stopped, the watchdog is gone.
-                with suppress(BrokenPipeError):
-                    os.write(watchdog.fileno(), b"\n")
-                watchdog.close()
-    finally:
-        os.close(ended)
+            # If the group was stopped, the watchdog is gone.
+            with cast("IO[bytes]", child.stdin) as watchdog, suppress(BrokenPipeError):
+                os.write(watchdog.fileno(), b"\n")
 
 
 def _follow(printed: int, ended: int, *, deadline: float | None, output: _HeadAndTail) -> bool:

@@ -488,9 +488,7 @@ class FlowWords:
     def holds(self, condition: str, iteration: int, **more: Any) -> bool:
         names = {**self._names(iteration), **more}
         if self._is_jsonata:
-            from uwf_git.engine.expression import (  # noqa: PLC0415 (JSONata costs 40 ms)
-                evaluate_condition,
-            )
+            from uwf_git.engine.expression import evaluate_condition  # noqa: PLC0415 (JSONata costs 40 ms)
 
             return evaluate_condition(condition, names)
         return self._asked.javascript.holds(condition, names)

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
@@ -45,10 +46,9 @@ def result_value(meta: Any, content: str) -> Any:
     """Return a result as a value: its *meta* unless empty, else *content*, parsed if JSON."""
     if meta is not None and meta != {}:
         return meta
-    try:
+    with suppress(ValueError, RecursionError, NotCanonical):
         return canonical(json.loads(content, object_pairs_hook=_without_duplicates))
-    except (ValueError, RecursionError, NotCanonical):
-        return content
+    return content
 
 
 def read_state(state: Mapping[str, Any], passes: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 from jsonata.functions import Functions
@@ -317,33 +318,21 @@ def _is_truthy(value: Any) -> bool:
     return isinstance(value, (list, dict)) or bool(value)
 
 
-class _Ours:
-    string = staticmethod(string)
-    number = staticmethod(number)
-    count = staticmethod(count)
-    distinct = staticmethod(distinct)
-    sort = staticmethod(sort)
-    replace = staticmethod(replace)
-    split = staticmethod(split)
-    formatNumber = staticmethod(format_number)  # noqa: N815 (JSONata's name)
-    formatInteger = staticmethod(format_integer)  # noqa: N815 (JSONata's name)
-    toMillis = staticmethod(to_millis)  # noqa: N815 (JSONata's name)
-
-
+_SIGNATURES = {
+    "string": (string, "<x-b?:s>"),
+    "number": (number, "<(nsb)-:n>"),
+    "count": (count, "<x:n>"),
+    "distinct": (distinct, "<x:x>"),
+    "sort": (sort, "<af?:a>"),
+    "replace": (replace, "<s-(sf)(sf)n?:s>"),
+    "split": (split, "<s-(sf)n?:a<s>>"),
+    "formatNumber": (format_number, "<n-so?:s>"),
+    "formatInteger": (format_integer, "<n-s:s>"),
+    "toMillis": (to_millis, "<s-s?:n>"),
+}
 OURS = {
-    name: Jsonata.JNativeFunction(name, signature, _Ours, None)
-    for name, signature in {
-        "string": "<x-b?:s>",
-        "number": "<(nsb)-:n>",
-        "count": "<x:n>",
-        "distinct": "<x:x>",
-        "sort": "<af?:a>",
-        "replace": "<s-(sf)(sf)n?:s>",
-        "split": "<s-(sf)n?:a<s>>",
-        "formatNumber": "<n-so?:s>",
-        "formatInteger": "<n-s:s>",
-        "toMillis": "<s-s?:n>",
-    }.items()
+    name: Jsonata.JNativeFunction(name, signature, SimpleNamespace(**{name: function}), None)
+    for name, (function, signature) in _SIGNATURES.items()
 }
 """Our functions by their names, for ``Jsonata.register_function``."""
 

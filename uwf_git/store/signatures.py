@@ -8,6 +8,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
@@ -211,9 +212,8 @@ def _signature_of(signer: _Signer, ran: Ran, *, unlock: str) -> bytes:
     signature = ran.stdout.replace(b"\r", b"")
     if ran.status == 0 and _BEGINS.match(signature):
         return signature
-    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
     program = os.path.basename(signer.program)
-    raise cannot_sign(signer.store, f"{program}: {said}", fix=unlock)
+    raise cannot_sign(signer.store, f"{program}: {_last_line(ran)}", fix=unlock)
 
 
 def _key_command(store: Store) -> list[str]:
@@ -238,10 +238,9 @@ def _ask_for_key(signer: _Signer) -> str:
     first = ran.stdout.decode(errors="surrogateescape").partition("\n")[0].strip()
     if ran.status == 0 and _literal_key(first) is not None:
         return first
-    said = " ".join(ran.last_line.split())[:300] or f"exit status {ran.status}"
     raise cannot_sign(
         signer.store,
-        f"gpg.ssh.defaultKeyCommand prints no key: {said}",
+        f"gpg.ssh.defaultKeyCommand prints no key: {_last_line(ran)}",
         fix="give the key to ssh-agent with `ssh-add`, or name it with "
         f"`{git_config(signer.store)} user.signingKey`",
     )
@@ -406,7 +405,7 @@ class SshCheck:
         ran = question.check_alone()
         sound = _read_good(ran)
         if sound is None:
-            return Verdict("bad", _FORMAT, problem=_said(ran))
+            return Verdict("bad", _FORMAT, problem=_last_line(ran))
         key = sound["key"]
         principals = _principals(found)
         for principal in principals:
@@ -473,11 +472,6 @@ def _read_good(ran: Ran) -> re.Match[str] | None:
     return _GOOD.fullmatch(ran.stdout.decode(errors="replace").partition("\n")[0])
 
 
-def _said(ran: Ran) -> str:
-    lines = _lines(ran.stderr) or _lines(ran.stdout) or [f"exit status {ran.status}"]
-    return " ".join(lines[-1].split())[:300]
-
-
 def _principals(found: Ran | None) -> list[str]:
     return _lines(found.stdout) if found is not None and found.status == 0 else []
 
@@ -490,11 +484,10 @@ def _verify_time(time_s: int) -> str:
     """Return the time as ssh-keygen reads it, in local time as in git; "" for now."""
     if time_s <= 0:
         return ""
-    try:
+    with suppress(OverflowError, OSError, ValueError):
         return time.strftime("%Y%m%d%H%M%S", time.localtime(time_s))
-    except (OverflowError, OSError, ValueError):
-        # Beyond any calendar date; no key is valid then.
-        return "99991231235959"
+    # Beyond any calendar date; no key is valid then.
+    return "99991231235959"
 
 
 def _public_key(signature: bytes) -> bytes | None:

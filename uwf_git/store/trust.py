@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
@@ -209,10 +210,9 @@ def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str,
 
 def _split(command: object) -> list[str]:
     text = command if isinstance(command, str) else ""
-    try:
+    with suppress(ValueError):
         return shlex.split(text)
-    except ValueError:
-        return [text]
+    return [text]
 
 
 def _parts(words: list[str], agent: dict[str, Any]) -> Iterator[str]:
@@ -257,11 +257,7 @@ def _with_values(text: str, values: list[str]) -> str:
 
 def _write(trusted: Trusted) -> str:
     return agent_text(
-        {
-            "agent": trusted.agent,
-            "directory": trusted.directory,
-            "files": list(trusted.files),
-        }
+        {"agent": trusted.agent, "directory": trusted.directory, "files": list(trusted.files)}
     )
 
 
@@ -274,10 +270,9 @@ def _read(value: str) -> Trusted | None:
 
 
 def _parse(text: str) -> object:
-    try:
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 def _digest(text: str) -> str | None:

@@ -45,9 +45,9 @@ def test_agent_that_stays_open_is_ended_for_its_report(world: World) -> None:
     step = world.snapshot(thread).get_head_node().payload
     assert (step["meta"], step["rung"]) == ({"text": "left"}, "file")
     assert find_troubles(world.store) == ()
-    assert not get_run_dir(
-        world.store, thread, world.snapshot(thread).commit.parents[0]
-    ).read_report()
+    assert not get_run_dir(world.store, thread, world.snapshot(thread).commit.parents[0]).read(
+        "report"
+    )
 
 
 def test_without_a_report_that_fits_the_agent_is_left_alone(world: World) -> None:
@@ -91,7 +91,7 @@ def test_engine_that_dies_while_it_ends_the_agent_leaves_it_to_the_next(world: W
 
     def play(turn: Turn) -> Played:
         agent_player(None)(turn)
-        turn.run_dir.write_report('{"text": "kept"}')
+        turn.run_dir.write("report", '{"text": "kept"}')
         raise EngineDied
 
     with pytest.raises(EngineDied):

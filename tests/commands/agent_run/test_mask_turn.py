@@ -79,7 +79,7 @@ def test_names_of_fields_stay_whatever_the_environment_has() -> None:
 def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run: RunDir) -> None:
     write_fingerprints(run, {"MY_TOKEN": KEY, "MY_PASSWORD": "c0rrect-h0rse"})
 
-    assert KEY[4:] not in run.read_prints()
+    assert KEY[4:] not in run.read("prints")
     secrets = read_secrets(run, {"OTHER_TOKEN": KEY})
     assert secrets.known == (KEY,)
     assert secrets.find_in(f"{KEY} c0rrect-h0rse") == (KEY, "c0rrect-h0rse")
@@ -88,22 +88,22 @@ def test_another_process_knows_the_secrets_by_their_fingerprints_alone(run: RunD
 
 def test_run_without_fingerprints_is_masked_by_what_this_process_has(run: RunDir) -> None:
     write_fingerprints(run, {"HOME": "/home/me"})
-    assert run.read_prints() == ""
+    assert run.read("prints") == ""
     assert read_secrets(run, {"MY_TOKEN": KEY}) == SECRETS
     for document in ("[]", "{", '{"salt": 1}', '{"salt": "", "prints": [1]}'):
-        run.write_prints(document)
+        run.write("prints", document)
         assert read_secrets(run, {"MY_TOKEN": KEY}) == SECRETS
 
 
 def test_fingerprints_go_with_their_run(run: RunDir) -> None:
     for begins in (True, False):
         write_fingerprints(run, {"MY_TOKEN": KEY})
-        assert run.read_prints()
+        assert run.read("prints")
         if begins:
             run.begin("writer")
         else:
             run.remove()
-        assert run.read_prints() == ""
+        assert run.read("prints") == ""
 
 
 @pytest.mark.parametrize("outcome", ["too-much-output", "timed-out", "interrupted", "lost"])

@@ -216,7 +216,9 @@ def test_program_that_was_being_ended_is_ended_by_any_engine(world: World) -> No
     workflow = world.put(REPORTING).workflow
     at = begin(world, f"{LEAVES}{BEGUN}{HANG}", workflow=workflow)
     at.lose_engine()
-    get_run_dir(world.store, at.thread, at.snapshot().commit.oid).write_report('{"text": "kept"}')
+    get_run_dir(world.store, at.thread, at.snapshot().commit.oid).write(
+        "report", '{"text": "kept"}'
+    )
 
     world.step(at.thread, agent_player(None))
 

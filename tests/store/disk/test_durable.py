@@ -2,14 +2,12 @@ import errno
 import itertools
 import os
 import stat
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from store.killing import dies_at
 
-from uwf_git.store.disk import durable
 from uwf_git.store.disk.durable import (
     add_files,
     make_folder,
@@ -18,13 +16,6 @@ from uwf_git.store.disk.durable import (
     sync_directories,
     write_temporary,
 )
-
-
-@pytest.fixture(params=["one after the other", "by threads"])
-def slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take every fsync for a fast one, or every one for a slow one."""
-    most = float("inf") if request.param == "one after the other" else -1.0
-    monkeypatch.setattr(durable, "_SLOW_S", most)
 
 
 @pytest.fixture
@@ -42,9 +33,9 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def add(folder: Path, count: int, *, is_durable: bool = True) -> list[str]:
-    """Add *count* files in as many folders."""
+    """Add *count* files."""
     return add_files(
-        ((f"{folder}/{number}/file", b"%d" % number) for number in range(count)),
+        ((f"{folder}/{number}", b"%d" % number) for number in range(count)),
         temporary_in=str(folder),
         prefix="tmp_",
         mode=0o444,
@@ -52,13 +43,12 @@ def add(folder: Path, count: int, *, is_durable: bool = True) -> list[str]:
     )
 
 
-@pytest.mark.usefixtures("slow")
-@pytest.mark.parametrize("count", [0, 1, 2, 100, 101, 230])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
 def test_many_files_are_all_on_the_disk_and_have_their_names(
     tmp_path: Path, synced: list[str], count: int
 ) -> None:
     paths = add(tmp_path, count)
-    assert paths == [f"{tmp_path}/{number}/file" for number in range(count)]
+    assert paths == [f"{tmp_path}/{number}" for number in range(count)]
     assert [Path(path).read_bytes() for path in paths] == [b"%d" % n for n in range(count)]
     assert sorted(os.listdir(tmp_path)) == sorted(str(number) for number in range(count))
     # Each once, and when it had no name yet.
@@ -72,7 +62,6 @@ def test_files_that_need_not_be_durable_are_not_forced(tmp_path: Path, synced: l
     assert synced == []
 
 
-@pytest.mark.usefixtures("slow")
 def test_of_files_of_which_one_fails_none_has_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,20 +105,6 @@ def test_a_full_disk_is_named_by_the_folder(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_git_removes_meanwhile_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, left = os.makedirs, iter(range(3))
-
-    def make_in_vain(path: str, *, exist_ok: bool) -> None:
-        make(path, exist_ok=exist_ok)
-        if next(left, None) is not None:
-            os.rmdir(path)
-
-    monkeypatch.setattr(os, "makedirs", make_in_vain)
-    assert len(add(tmp_path, 1)) == 1
-
-
 def test_removed_temporary_file_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(old: str, _new: str) -> None:
         remove_file(old)
@@ -138,18 +113,6 @@ def test_removed_temporary_file_raises(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "replace", lose)
     with pytest.raises(FileNotFoundError):
         add(tmp_path, 2)
-
-
-def test_a_system_without_threads_to_give_forces_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
-) -> None:
-    def refuse(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(durable, "_SLOW_S", -1.0)
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    add(tmp_path, 5)
-    assert len(set(synced)) == 5
 
 
 @pytest.mark.parametrize("is_durable", [False, True])
@@ -239,7 +202,6 @@ def test_a_folder_is_durable_with_all_that_were_made_above_it(
     assert synced == [f"{tmp_path}/a/b"]
 
 
-@pytest.mark.usefixtures("slow")
 def test_folders_are_put_on_the_disk_once_each(tmp_path: Path, synced: list[str]) -> None:
     folders = [str(tmp_path / str(number)) for number in range(130)]
     for folder in folders:

@@ -6,7 +6,8 @@ from fresh_store import fresh_store
 from refusing import refuses
 from store.story import Story
 
-from uwf_git.store.objects.commit import descends, has_object, is_descendant
+from uwf_git.store.objects.commit import descends, is_descendant
+from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
 
 

@@ -1,6 +1,6 @@
 """What was read lately is not read again; everything else is as in the store."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pytest
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
@@ -28,12 +28,8 @@ class _Counting:
         self.reads.append(name)
         return self.objects.get_raw(name)
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
-        return self.objects.add_objects(objects, progress)
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
+        return self.objects.add_objects(objects)
 
 
 def put(objects: RecentObjects, content: bytes) -> ObjectID:

@@ -57,7 +57,7 @@ def test_turn_that_begins_discards_an_older_run(run: RunDir) -> None:
 
     run.begin("checker 3QZ82VBH2MY12 somebody")
 
-    assert run.read_turn() == "checker 3QZ82VBH2MY12 somebody"
+    assert run.read("turn") == "checker 3QZ82VBH2MY12 somebody"
     assert run.read_stop_reason() is None
     assert not os.path.exists(run.path)
     assert not os.path.exists(run.step_dir)
@@ -72,7 +72,7 @@ def test_stop_reason_is_kept_up_to_a_limit(run: RunDir) -> None:
 def test_turn_that_is_unreadable_is_none(run: RunDir) -> None:
     Path(run.path + ".turn").write_bytes(b"\xff")
 
-    assert run.read_turn() == ""
+    assert run.read("turn") == ""
 
 
 def test_agent_is_alive_while_it_holds_the_lock(store: Store, run: RunDir) -> None:
@@ -108,11 +108,11 @@ def test_checks_of_a_turn_are_listed_in_their_order(store: Store, run: RunDir) -
 
 
 def test_path_of_the_agents_own_file_is_kept_until_the_next_turn(run: RunDir) -> None:
-    run.write_output_file("out/höhe.json")
+    run.write("output", "out/höhe.json")
 
-    assert run.read_output_file() == "out/höhe.json"
+    assert run.read("output") == "out/höhe.json"
     run.begin("checker 3QZ82VBH2MY12 somebody")
-    assert run.read_output_file() == ""
+    assert run.read("output") == ""
 
 
 def test_folders_of_any_depth_are_removed(run: RunDir) -> None:

@@ -47,12 +47,12 @@ class Secrets(NamedTuple):
 def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
     secrets = find_secrets(environ)
     if secrets:
-        run.write_prints(format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
+        run.write("prints", format_fingerprints(take_fingerprints(secrets, os.urandom(SALT_BYTES))))
 
 
 def read_secrets(run: RunDir, environ: Mapping[str, str]) -> Secrets:
     known = find_secrets(environ)
-    document = run.read_prints()
+    document = run.read("prints")
     try:
         others = parse_fingerprints(document).without(known) if document else None
     except (ValueError, KeyError, TypeError):

@@ -123,7 +123,7 @@ def prepare_output_file(turn: Turn) -> None:
         path = find_output_path(turn.snapshot, turn.present, turn.place, turn.asked)
         if path is not None:
             remove_below(turn.workdir, path)
-            turn.run_dir.write_output_file(path)
+            turn.run_dir.write("output", path)
     except BadFileBelow as error:
         raise NotStarted(
             f"its outputFile {error.message}",
@@ -134,7 +134,7 @@ def prepare_output_file(turn: Turn) -> None:
 
 def find_report(turn: Turn, secrets: Secrets) -> Report | None:
     """Return what the agent, perhaps still at work, left in its output file, masked, or None."""
-    path = turn.run_dir.read_output_file()
+    path = turn.run_dir.read("output")
     if not path:
         return None
     try:
@@ -178,7 +178,7 @@ def with_end(turn: Turn, listener: Listener, environ: Mapping[str, str]) -> List
     """Return *listener* so that an agent that has left its meta is ended once it may be."""
 
     def is_done() -> bool:
-        if turn.run_dir.read_report():
+        if turn.run_dir.read("report"):
             # A dead engine was about to end it.
             return True
         if not (turn.may_end() and _keep_report(turn, read_secrets(turn.run_dir, environ))):
@@ -196,7 +196,7 @@ def _keep_report(turn: Turn, secrets: Secrets) -> bool:
     if report is None or report.problem is not None:
         return False
     try:
-        turn.run_dir.write_report(json.dumps(report.meta))
+        turn.run_dir.write("report", json.dumps(report.meta))
     except OSError:
         # A full disk: the agent goes on.
         return False
@@ -205,9 +205,9 @@ def _keep_report(turn: Turn, secrets: Secrets) -> bool:
 
 def find_kept_report(turn: Turn) -> Report | None:
     """Return what was kept before the agent of *turn* was ended, or None."""
-    document = turn.run_dir.read_report()
+    document = turn.run_dir.read("report")
     try:
-        return Report(turn.run_dir.read_output_file(), parse_strict_json(document))
+        return Report(turn.run_dir.read("output"), parse_strict_json(document))
     except BadJson:
         return None
 
@@ -382,11 +382,11 @@ def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
     """Write what recording the run needs of the environment: another engine may record it."""
     write_fingerprints(turn.run_dir, environment)
     if turn.keep.env:
-        turn.run_dir.write_env(json.dumps(record_env(environment, turn.keep.env)))
+        turn.run_dir.write("env", json.dumps(record_env(environment, turn.keep.env)))
 
 
 def _read_env(turn: Turn) -> dict[str, str] | None:
-    text = turn.run_dir.read_env()
+    text = turn.run_dir.read("env")
     try:
         env = json.loads(text) if text else None
     except ValueError:
@@ -517,7 +517,7 @@ def _read_run(run: AgentRun, turn: Turn, secrets: Secrets) -> Played:
             return _failed(masked, FILE, report.message, None)
         if masked.stdout != run.stdout:
             error = _describe_masked(masked.stdout, protocol, error.kind)
-        path = turn.run_dir.read_output_file()
+        path = turn.run_dir.read("output")
         message = f"it left no {path}, and {error.message}" if path else error.message
         return _failed(masked, error.kind, message, error.hint)
     return Played(reply, run.started_ms, run.duration_ms, stdout=run.stdout, stderr=run.stderr)

@@ -74,7 +74,7 @@ def is_finished(run: RunDir) -> bool:
 
 def is_left(run: RunDir) -> bool:
     """Return whether another engine would find the answer of an agent in *run*."""
-    return is_finished(run) or bool(run.read_report())
+    return is_finished(run) or bool(run.read("report"))
 
 
 def list_finished_runs(store: Store, thread: ThreadId) -> list[Oid]:
@@ -122,7 +122,7 @@ def describe_turn(turn: Turn) -> str:
 
 def read_begun_turn(run: RunDir) -> BegunTurn | None:
     """Return which turn a run belongs to; None if its directory names none that can be read."""
-    line, _, rest = run.read_turn().partition("\n")
+    line, _, rest = run.read("turn").partition("\n")
     document, _, place = rest.partition("\n")
     role, _, rest = line.partition(" ")
     name, _, program = rest.partition(" ")
@@ -144,7 +144,7 @@ def is_run_of(turn: Turn) -> bool:
 
 def find_player(run: RunDir) -> tuple[str | None, str | None]:
     # That of a check has no agent.
-    role, _, rest = run.read_turn().partition("\n")[0].partition(" ")
+    role, _, rest = run.read("turn").partition("\n")[0].partition(" ")
     return role or None, rest.partition(" ")[2] or None
 
 

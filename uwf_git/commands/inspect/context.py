@@ -143,7 +143,7 @@ def view_output_file(turn: ViewedTurn) -> dict[str, Any]:
     if turn.role.output_file is None:
         return {}
     begun = find_begun(turn.store, turn.snapshot, turn.role.name)
-    path = "" if begun is None else begun[1].read_output_file()
+    path = "" if begun is None else begun[1].read("output")
     found = path or find_output_path(turn.snapshot, turn.present, turn.place, turn.role)
     return {"outputFile": found}
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from uwf_git.commands.caller import Caller
 from uwf_git.errors import Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.commit import BadMessage, has_object, is_descendant, read_commit
-from uwf_git.store.objects.objects import ObjectStore
+from uwf_git.store.objects.commit import BadMessage, is_descendant, read_commit
+from uwf_git.store.objects.objects import ObjectStore, has_object
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import PushReport
 from uwf_git.store.remotes.mirror import list_mirrors, refuse_mirror

@@ -27,7 +27,8 @@ from uwf_git.commands.verify.thread import Claim, RefKind, ThreadChecks
 from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.model.workflow_name import fold_workflow_name
-from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, has_object, is_descendant, read_commit
+from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, is_descendant, read_commit
+from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import mapped_bytes, read_receive_limits
 from uwf_git.store.remotes.remotes import Remote

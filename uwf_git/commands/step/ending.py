@@ -165,7 +165,7 @@ def play_recorded(turn: Turn, play: Player) -> Played:
 
 def with_files(turn: Turn, played: Played) -> Played:
     """Return *played* with the commits of the files, if they were recorded before the turn."""
-    before = turn.run_dir.read_before() if is_in_repository(turn.workdir) else ""
+    before = turn.run_dir.read("before") if is_in_repository(turn.workdir) else ""
     if not before:
         return played
     from uwf_git.commands.step.turn_files import find_range  # noqa: PLC0415 (start-up time)

@@ -26,7 +26,7 @@ def record_before(turn: Turn) -> None:
     with _warned(turn):
         chain = _find_chain(turn)
         if chain is not None:
-            turn.run_dir.write_before(_record(turn, chain, "before"))
+            turn.run_dir.write("before", _record(turn, chain, "before"))
 
 
 def find_range(turn: Turn, before: str | None) -> str | None:

@@ -265,8 +265,6 @@ _NOT_BESIDE_SIGMA = (
     "[^\u0000-\u0294\u0296-\u0896\u1d00-\ua7ca\uac00-\ud7a3\uf900-\uffff\U0001f000-\U0001faff]"
 )
 
-_Test = Callable[[Any, float], Any]
-
 
 def call_method(reader: Reader, target: Any, method: str, argument: Any) -> Any:
     """Return `target.method(argument)`; of an arrow the argument is a function of (x, i).
@@ -275,41 +273,51 @@ def call_method(reader: Reader, target: Any, method: str, argument: Any) -> Any:
         Unanswerable: *target* has no such method, or the argument does not do.
     """
     if isinstance(target, str) and method in _OF_TEXTS:
-        return _OF_TEXTS[method](reader, target, argument)
+        return _call_of_text(reader, target, method, argument)
     if is_array(target) and method in _OF_ARRAYS:
-        return _OF_ARRAYS[method](reader, target, argument)
+        return _call_of_array(reader, target, method, argument)
     raise Unanswerable(f"{described(target)} has no `{method}(…)` here")
 
 
-def _text_includes(reader: Reader, target: str, argument: Any) -> bool:
-    sought = to_text(argument)
-    reader.budget.search(len(target), len(sought))
-    return sought in target
+_OF_TEXTS = {"includes", "startsWith", "endsWith", "trim", "toLowerCase", "toUpperCase"}
+_OF_ARRAYS = {"includes", "join", "some", "every", "filter", "map", "find"}
 
 
-def _starts_with(reader: Reader, target: str, argument: Any) -> bool:
+def _call_of_text(reader: Reader, target: str, method: str, argument: Any) -> str | bool:
+    match method:
+        case "trim":
+            reader.budget.make(len(target))
+            return target.strip(SPACES)
+        case "toLowerCase":
+            return _to_case(reader, target, str.lower)
+        case "toUpperCase":
+            return _to_case(reader, target, str.upper)
     sought = to_text(argument)
+    if method == "includes":
+        reader.budget.search(len(target), len(sought))
+        return sought in target
     reader.budget.read(len(sought))
-    return target.startswith(sought)
+    return target.startswith(sought) if method == "startsWith" else target.endswith(sought)
 
 
-def _ends_with(reader: Reader, target: str, argument: Any) -> bool:
-    sought = to_text(argument)
-    reader.budget.read(len(sought))
-    return target.endswith(sought)
-
-
-def _trim(reader: Reader, target: str, _: Any) -> str:
-    reader.budget.make(len(target))
-    return target.strip(SPACES)
-
-
-def _to_lower(reader: Reader, target: str, _: Any) -> str:
-    return _to_case(reader, target, str.lower)
-
-
-def _to_upper(reader: Reader, target: str, _: Any) -> str:
-    return _to_case(reader, target, str.upper)
+def _call_of_array(reader: Reader, target: Any, method: str, argument: Any) -> Any:
+    if method == "includes":
+        return _array_includes(reader, target, argument)
+    if method == "join":
+        return _join(reader, target, argument)
+    elements = enumerate(reader.elements(target))
+    told = ((each, argument(each, float(number))) for number, each in elements)
+    chosen = (each for each, answer in told if is_true(answer))
+    match method:
+        case "map":
+            return tuple(answer for _, answer in told)
+        case "filter":
+            return tuple(chosen)
+        case "find":
+            return next(chosen, UNDEFINED)
+        case "some":
+            return any(is_true(answer) for _, answer in told)
+    return all(is_true(answer) for _, answer in told)
 
 
 def _to_case(reader: Reader, target: str, change: Callable[[str], str]) -> str:
@@ -360,52 +368,6 @@ def _join(reader: Reader, target: Any, argument: Any, level: int = 0) -> str:
         length += len(pieces[-1]) + len(separator)
     reader.budget.make(max(0, length - len(separator)))
     return separator.join(pieces)
-
-
-def _some(reader: Reader, target: Any, test: _Test) -> bool:
-    return any(is_true(test(each, float(i))) for i, each in enumerate(reader.elements(target)))
-
-
-def _every(reader: Reader, target: Any, test: _Test) -> bool:
-    return all(is_true(test(each, float(i))) for i, each in enumerate(reader.elements(target)))
-
-
-def _filter(reader: Reader, target: Any, test: _Test) -> tuple[Any, ...]:
-    elements = enumerate(reader.elements(target))
-    return tuple(each for i, each in elements if is_true(test(each, float(i))))
-
-
-def _map(reader: Reader, target: Any, change: _Test) -> tuple[Any, ...]:
-    return tuple(change(each, float(i)) for i, each in enumerate(reader.elements(target)))
-
-
-def _find(reader: Reader, target: Any, test: _Test) -> Any:
-    for i, each in enumerate(reader.elements(target)):
-        if is_true(test(each, float(i))):
-            return each
-    return UNDEFINED
-
-
-_Method = Callable[[Reader, Any, Any], Any]
-
-_OF_TEXTS: dict[str, _Method] = {
-    "includes": _text_includes,
-    "startsWith": _starts_with,
-    "endsWith": _ends_with,
-    "trim": _trim,
-    "toLowerCase": _to_lower,
-    "toUpperCase": _to_upper,
-}
-
-_OF_ARRAYS: dict[str, _Method] = {
-    "includes": _array_includes,
-    "join": _join,
-    "some": _some,
-    "every": _every,
-    "filter": _filter,
-    "map": _map,
-    "find": _find,
-}
 
 
 # The evaluator: a tree and data to a value, within the limits of `values.py`.

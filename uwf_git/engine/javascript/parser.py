@@ -1,6 +1,6 @@
 """From the text of an expression to its checked syntax tree."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, NoReturn
 
 from uwf_git.engine.javascript.values import (
@@ -129,29 +129,13 @@ class Expression(NamedTuple):
     names: frozenset[str]
 
 
-def children(node: Node) -> Iterable[Node]:
-    match node:
-        case Unary():
-            return (node.operand,)
-        case Binary():
-            return (node.first, *(operand for _, _, operand in node.rest))
-        case Choice():
-            return (node.condition, node.then, node.otherwise)
-        case Logical() | Items() | Joined():
-            return node[-1]
-        case Arrow() | BuiltIn():
-            return (node[-1],)
-        case Access():
-            return (node.target, *_below(node.links))
-        case _:
-            return ()
-
-
-def _below(links: tuple[Member | Call, ...]) -> Iterator[Node]:
-    for link in links:
-        below = link.key if isinstance(link, Member) else link.argument
-        if below is not None:
-            yield below
+def children(node: tuple[object, ...]) -> Iterator[Node]:
+    """Yield the nodes directly below *node*, in its order."""
+    for part in node:
+        if isinstance(part, Node):
+            yield part
+        elif isinstance(part, tuple):
+            yield from children(part)
 
 
 # What is checked of a whole tree: how deep it is, and which names it reads.
@@ -441,12 +425,10 @@ class _Parser:
 
     def _built_in(self, token: Token, name: str) -> Node:
         method = _BUILT_IN[name]
-        dot, called, bracket = (self._tokens[self._next : self._next + 3] + self._tokens[-1:] * 3)[
-            :3
-        ]
-        if (dot.kind, called.value, bracket.kind) != (".", method, "("):
+        dot = self._take(".")
+        called = self._take("name") if dot else None
+        if called is None or called.value != method or not self._take("("):
             self._refuse(f"`{name}` is there for `{name}.{method}(x)` alone", token.position)
-        self._next += 3
         argument = self._expression()
         self._need(")")
         return BuiltIn(token.position, f"{name}.{method}", argument)

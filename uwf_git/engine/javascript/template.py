@@ -81,10 +81,7 @@ def fill_template(
 
 
 def _told(
-    part: Expression,
-    names: Mapping[str, Any],
-    budget: Budget,
-    form: Callable[[Any, Budget], Any],
+    part: Expression, names: Mapping[str, Any], budget: Budget, form: Callable[[Any, Budget], Any]
 ) -> Any:
     value = evaluate(part, names, budget)
     try:

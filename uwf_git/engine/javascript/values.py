@@ -227,7 +227,8 @@ class _Scanner:
         rest = self._source[self.at : self.at + 1]
         if rest and (rest in "0123456789\\" or name_end(rest, 0)):
             self._refuse("a number is decimal (1, .5, 1e3) or hexadecimal (0x1F)", found.start())
-        return number_value(found[0])
+        literal = found[0]
+        return to_double(int(literal, 16)) if literal[:2] in {"0x", "0X"} else float(literal)
 
     def _template(self, first: str, *, after_line_end: bool) -> Token:
         start = self.at
@@ -276,13 +277,6 @@ class _Scanner:
 
     def _refuse(self, problem: str, at: int) -> NoReturn:
         raise ExpressionFailed(self._source, problem, at)
-
-
-def number_value(literal: str) -> float:
-    """Return the double of a numeric literal, rounded to the nearest as JavaScript does."""
-    if literal[:2] in {"0x", "0X"}:
-        return to_double(int(literal, 16))
-    return float(literal)
 
 
 def to_double(number: float) -> float:

@@ -169,6 +169,9 @@ class Box(NamedTuple):
 
     radius: int = 6
 
+    def moved(self, x: int, y: int) -> "Box":
+        return self._replace(x=self.x + x, y=self.y + y)
+
 
 class Text(NamedTuple):
     """One line of text; (*x*, *y*) is on its base line."""
@@ -187,6 +190,9 @@ class Text(NamedTuple):
     def width(self) -> int:
         """The guessed width in pixels."""
         return measure(self.text, self.style.size, self.style.face)
+
+    def moved(self, x: int, y: int) -> "Text":
+        return self._replace(x=self.x + x, y=self.y + y)
 
 
 class Line(NamedTuple):
@@ -209,6 +215,44 @@ class Drawing(NamedTuple):
     lines: tuple[Line, ...]
     texts: tuple[Text, ...]
     badges: tuple[tuple[Box, Text], ...]
+
+
+class Piece(NamedTuple):
+    """A part of a drawing from (0, 0) on; a way enters and leaves it at *axis*."""
+
+    width: int
+    height: int
+    axis: int
+    boxes: tuple[Box, ...] = ()
+    lines: tuple[Line, ...] = ()
+    texts: tuple[Text, ...] = ()
+    badges: tuple[tuple[Box, Text], ...] = ()
+
+    def moved(self, x: int, y: int) -> "Piece":
+        return self._replace(
+            boxes=tuple(box.moved(x, y) for box in self.boxes),
+            lines=tuple(
+                line._replace(
+                    parts=tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
+                )
+                for line in self.lines
+            ),
+            texts=tuple(text.moved(x, y) for text in self.texts),
+            badges=tuple((box.moved(x, y), text.moved(x, y)) for box, text in self.badges),
+        )
+
+    def holding(self, *inner: "Piece") -> "Piece":
+        """Return it with the parts of *inner*, which have their place already, on top."""
+        return self._replace(
+            boxes=self.boxes + tuple(each for piece in inner for each in piece.boxes),
+            lines=self.lines + tuple(each for piece in inner for each in piece.lines),
+            texts=self.texts + tuple(each for piece in inner for each in piece.texts),
+            badges=self.badges + tuple(each for piece in inner for each in piece.badges),
+        )
+
+    def drawn(self, title: str, about: str, width: int, height: int) -> Drawing:
+        texts = tuple(text for text in self.texts if text.text)
+        return Drawing(title, about, width, height, self.boxes, self.lines, texts, self.badges)
 
 
 def fit(text: str, room: int, style: Style) -> str:
@@ -319,15 +363,7 @@ class Label(NamedTuple):
 
     def place(self, x: int, top: int, key: str) -> list[Text]:
         return [
-            Text(
-                x + each.indent,
-                top + 11 + LINE * number,
-                each.text,
-                LABEL,
-                key,
-                "start",
-                each.whole,
-            )
+            Text(x + each.indent, top + 11 + LINE * number, each.text, LABEL, key, whole=each.whole)
             for number, each in enumerate(self.lines)
         ]
 
@@ -371,6 +407,15 @@ def make_line(box: Box, text: str, style: Style, y: int) -> Text:
     shown = fit(text, box.width - 16, style)
     whole = "" if shown == text else text
     return Text(box.x + box.width // 2, box.y + y, shown, style, box.key, "middle", whole)
+
+
+def make_texts(box: Box, name: str, note: str = "") -> tuple[Text, ...]:
+    """Return the name of *box* in its middle, and the note, if there is one, below the name."""
+    middle = box.height // 2
+    texts = [make_line(box, name, NAME, middle + (-3 if note else 5))]
+    if note:
+        texts.append(make_line(box, note, NOTE, middle + 13))
+    return tuple(text._replace(kind=box.kind) for text in texts)
 
 
 def end_text(name: str, mark: Mark | None) -> str:

@@ -13,13 +13,14 @@ from uwf_git.engine.picture.labels import (
     Box,
     Drawing,
     Line,
+    Piece,
     Text,
     end_text,
     end_width,
     fit,
     make_badge,
     make_label,
-    make_line,
+    make_texts,
     mark_classes,
     room_for_badge,
     tell_flow,
@@ -44,40 +45,6 @@ _EMPTY = 90
 """The width of a branch without blocks: it has only a label."""
 
 
-class Piece(NamedTuple):
-    """A part of a drawing from (0, 0) on; a way enters and leaves it at *axis*."""
-
-    width: int
-    height: int
-    axis: int
-    boxes: tuple[Box, ...] = ()
-    lines: tuple[Line, ...] = ()
-    texts: tuple[Text, ...] = ()
-    badges: tuple[tuple[Box, Text], ...] = ()
-
-    def moved(self, x: int, y: int) -> "Piece":
-        return self._replace(
-            boxes=tuple(_moved(each, x, y) for each in self.boxes),
-            lines=tuple(
-                line._replace(
-                    parts=tuple(tuple((px + x, py + y) for px, py in part) for part in line.parts)
-                )
-                for line in self.lines
-            ),
-            texts=tuple(_moved_text(each, x, y) for each in self.texts),
-            badges=tuple((_moved(box, x, y), _moved_text(text, x, y)) for box, text in self.badges),
-        )
-
-    def holding(self, *inner: "Piece") -> "Piece":
-        """Return it with the parts of *inner*, which have their place already, on top."""
-        return self._replace(
-            boxes=self.boxes + tuple(each for piece in inner for each in piece.boxes),
-            lines=self.lines + tuple(each for piece in inner for each in piece.lines),
-            texts=self.texts + tuple(each for piece in inner for each in piece.texts),
-            badges=self.badges + tuple(each for piece in inner for each in piece.badges),
-        )
-
-
 class _Stack(NamedTuple):
     piece: Piece
     first_left: int
@@ -91,24 +58,15 @@ def lay_out_flow(plan: FlowPlan) -> Drawing:
     pieces = [_end("start", start), *map(_block, plan.blocks), _end("end", end)]
     piece = _stack(pieces).piece.moved(MARGIN, MARGIN)
     # A badge may stick out on the right, by less than the margin.
-    return Drawing(
-        title=plan.title,
-        about=tell_flow(plan),
-        width=piece.width + 2 * MARGIN,
-        height=piece.height + 2 * MARGIN,
-        boxes=piece.boxes,
-        lines=piece.lines,
-        texts=tuple(text for text in piece.texts if text.text),
-        badges=piece.badges,
-    )
+    width, height = piece.width + 2 * MARGIN, piece.height + 2 * MARGIN
+    return piece.drawn(plan.title, tell_flow(plan), width, height)
 
 
 def _end(name: str, mark: Mark | None) -> Piece:
     text = end_text(name, mark)
     width = end_width(text)
     box = Box(0, 0, width, END_HEIGHT, mark_classes("end", mark), name, END_HEIGHT // 2)
-    line = make_line(box, text, NAME, END_HEIGHT // 2 + 5)._replace(kind=box.kind)
-    return Piece(width, END_HEIGHT, width // 2, (box,), texts=(line,))
+    return Piece(width, END_HEIGHT, width // 2, (box,), texts=make_texts(box, text))
 
 
 def _block(block: Block) -> Piece:
@@ -131,17 +89,9 @@ def _agent(block: Block) -> Piece:
     boxes = [box]
     if block.kind == "workflow":
         boxes.append(Box(5, 0, width - 10, height, box.kind, block.place, 0))
-    texts = [make_line(box, block.name, NAME, height // 2 + (-3 if block.note else 5))]
-    if block.note:
-        texts.append(make_line(box, block.note, NOTE, height // 2 + 13))
-    return Piece(
-        width,
-        height,
-        width // 2,
-        tuple(boxes),
-        texts=tuple(text._replace(kind=box.kind) for text in texts),
-        badges=() if block.mark is None else (make_badge(block.mark, box, width // 2),),
-    )
+    badges = () if block.mark is None else (make_badge(block.mark, box, width // 2),)
+    texts = make_texts(box, block.name, block.note)
+    return Piece(width, height, width // 2, tuple(boxes), texts=texts, badges=badges)
 
 
 def _stack(pieces: Sequence[Piece]) -> _Stack:
@@ -275,11 +225,3 @@ def _column(branch: Branch) -> Piece:
     if not branch.blocks:
         return Piece(_EMPTY, 0, _EMPTY // 2)
     return _stack([_block(each) for each in branch.blocks]).piece
-
-
-def _moved(box: Box, x: int, y: int) -> Box:
-    return box._replace(x=box.x + x, y=box.y + y)
-
-
-def _moved_text(text: Text, x: int, y: int) -> Text:
-    return text._replace(x=text.x + x, y=text.y + y)

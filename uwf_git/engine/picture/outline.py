@@ -2,11 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from uwf_git.engine.picture.labels import (
-    columns,
-    cut,
-    wrap,
-)
+from uwf_git.engine.picture.labels import columns, cut, wrap
 from uwf_git.engine.picture.plan import Block, FlowPlan, GraphPlan, Plan, Station, Way
 
 _LEAST = 30

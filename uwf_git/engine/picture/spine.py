@@ -12,17 +12,17 @@ from uwf_git.engine.picture.labels import (
     END_HEIGHT,
     MARGIN,
     NAME,
-    NOTE,
     Box,
     Drawing,
     Line,
+    Piece,
     Point,
     Text,
     end_text,
     end_width,
     make_badge,
     make_label,
-    make_line,
+    make_texts,
     mark_classes,
     room_for_badge,
     tell_graph,
@@ -75,7 +75,10 @@ class _Spine:
             lines += more_lines
             texts += more_texts
         for box, station in zip(self._boxes, self._plan.stations, strict=True):
-            texts += _station_texts(box, station)
+            name, note = station.name, station.note
+            if station.is_end:
+                name, note = end_text(name, station.mark), ""
+            texts += make_texts(box, name, note)
         badges = [
             make_badge(station.mark, box, 0)
             for box, station in zip(self._boxes, self._plan.stations, strict=True)
@@ -207,18 +210,6 @@ def _kind(station: Station) -> str:
     return "role" if station.is_reached else "role unreached"
 
 
-def _station_texts(box: Box, station: Station) -> list[Text]:
-    middle = box.height // 2
-    if station.is_end:
-        line = make_line(box, end_text(station.name, station.mark), NAME, middle + 5)
-        return [line._replace(kind=box.kind)]
-    if not station.note:
-        return [make_line(box, station.name, NAME, middle + 5)._replace(kind=box.kind)]
-    name = make_line(box, station.name, NAME, middle - 3)
-    note = make_line(box, station.note, NOTE, middle + 13)
-    return [name._replace(kind=box.kind), note._replace(kind=box.kind)]
-
-
 def _shifted(
     plan: GraphPlan,
     boxes: Sequence[Box],
@@ -238,18 +229,6 @@ def _shifted(
         ]
     )
     by = MARGIN - left
-    return Drawing(
-        title=plan.title,
-        about=tell_graph(plan),
-        width=right + by + MARGIN,
-        height=boxes[-1].y + boxes[-1].height + MARGIN,
-        boxes=tuple(box._replace(x=box.x + by) for box in boxes),
-        lines=tuple(
-            line._replace(parts=tuple(tuple((x + by, y) for x, y in part) for part in line.parts))
-            for line in lines
-        ),
-        texts=tuple(text._replace(x=text.x + by) for text in texts if text.text),
-        badges=tuple(
-            (box._replace(x=box.x + by), text._replace(x=text.x + by)) for box, text in badges
-        ),
-    )
+    piece = Piece(0, 0, 0, tuple(boxes), tuple(lines), tuple(texts), tuple(badges)).moved(by, 0)
+    height = boxes[-1].y + boxes[-1].height + MARGIN
+    return piece.drawn(plan.title, tell_graph(plan), right + by + MARGIN, height)

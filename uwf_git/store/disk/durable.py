@@ -5,17 +5,14 @@ A killed process leaves the old or the new file under the name, and at worst a t
 Correctness needs only fsync(2): of a file for its content, of a folder for its names. The rest
 saves time. Several files are written before the first is forced, and posix_fadvise tells the
 system to start writing all of them; on a file system with a journal the first fsync then takes
-the others along. Where fsync is slow all the same (a busy or spinning disk), threads force the
-remaining files at once, which such systems do together: 23 files in 12 ms instead of 75. Where it
-is fast, threads would only cost time.
+the others along.
 Source: fsync(2), rename(2), posix_fadvise(2); git's own fsync of loose objects and refs.
 """
 
 import hashlib
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Generic, NamedTuple, TypeVar
 
@@ -25,19 +22,16 @@ TEMPORARY = ".tmp_"
 _HINT: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
 _NOT_WANTED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 
-_SLOW_S = 0.001
-_MOST_THREADS = 24
-_MOST_OPEN = 100
-_MOST_TRIES = 10
 
-
-def write_temporary(directory: str, content: bytes, *, prefix: str, durable: bool) -> str:
+def write_temporary(
+    directory: str, content: bytes, *, prefix: str, durable: bool, mode: int = 0o666
+) -> str:
     """Write *content* to a new file in *directory*, made if missing; return its path.
 
     If *durable*, the content is on the disk. If the system refuses (OSError), no file is left.
     """
     path = os.path.join(directory, prefix + os.urandom(8).hex())
-    descriptor = _create(path, 0o666, durable=durable)
+    descriptor = _create(path, mode, durable=durable)
     try:
         with _named(directory):
             _write(descriptor, content)
@@ -61,10 +55,9 @@ def add_files(
 ) -> list[str]:
     """Write each content to its path: all contents first, then all names, in their order.
 
-    The temporary files are in *temporary_in*, on the same file system; missing folders are created.
-    Return the paths. If *durable*, their contents are on the disk; their names are there only after
-    ``sync_directories`` of their folders and the parents of those. After an OSError files stay that
-    already have their name.
+    The temporary files are in *temporary_in*, on the same file system. Return the paths. If
+    *durable*, their contents are on the disk; their names are there only after
+    ``sync_directories`` of their folders. After an OSError files stay that already have their name.
     """
     waiting: list[tuple[str, str]] = []
     opened: list[int] = []
@@ -75,52 +68,43 @@ def add_files(
             waiting.append((temporary, path))
             with _named(temporary_in):
                 _write(opened[-1], content)
-            if not durable:
-                _close(opened)
-            elif _HINT is not None:
+            if durable and _HINT is not None:
                 _HINT(opened[-1], 0, 0, _NOT_WANTED)
-            if len(opened) == _MOST_OPEN:
-                _sync(opened, temporary_in)
-                _close(opened)
-        _sync(opened, temporary_in)
+        for descriptor in opened if durable else ():
+            _force(descriptor, temporary_in)
         for temporary, path in waiting:
-            _rename(temporary, path)
+            os.replace(temporary, path)
     except BaseException:
         for temporary, _path in waiting:
             remove_file(temporary)
         raise
     finally:
-        _close(opened)
+        for descriptor in opened:
+            os.close(descriptor)
     return [path for _temporary, path in waiting]
 
 
 def sync_directories(directories: Iterable[str]) -> None:
-    opened: list[int] = []
-    directory = ""
-    try:
-        for directory in sorted(set(directories)):
-            try:
-                opened.append(os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
-            except FileNotFoundError:
-                continue
-            if len(opened) == _MOST_OPEN:
-                _sync(opened, directory)
-                _close(opened)
-        _sync(opened, directory)
-    finally:
-        _close(opened)
+    for directory in sorted(set(directories)):
+        with suppress(FileNotFoundError):
+            sync_path(directory)
 
 
 def sync_folder(path: str) -> None:
     for folder, _folders, files in os.walk(path, topdown=False):
         for name in files:
-            _sync_path(os.path.join(folder, name))
-        _sync_path(folder)
-    _sync_path(os.path.dirname(path))
+            sync_path(os.path.join(folder, name))
+        sync_path(folder)
+    sync_path(os.path.dirname(path))
 
 
 def replace_file(
-    path: str, content: bytes, *, temporary_in: str | None = None, durable: bool = True
+    path: str,
+    content: bytes,
+    *,
+    temporary_in: str | None = None,
+    durable: bool = True,
+    mode: int = 0o666,
 ) -> None:
     """Replace the file at *path* atomically; if *durable*, force it to the disk.
 
@@ -129,7 +113,7 @@ def replace_file(
     """
     directory = os.path.dirname(path)
     temporary = write_temporary(
-        temporary_in or directory, content, prefix=TEMPORARY, durable=durable
+        temporary_in or directory, content, prefix=TEMPORARY, durable=durable, mode=mode
     )
     try:
         os.replace(temporary, path)
@@ -186,33 +170,15 @@ def _write(descriptor: int, content: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _rename(temporary: str, path: str) -> None:
-    """Rename into a folder that may be missing; git removes folders that it finds empty."""
-    for _try in range(_MOST_TRIES):
-        try:
-            os.replace(temporary, path)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        else:
-            return
-    os.replace(temporary, path)
-
-
-def _sync(descriptors: Sequence[int], place: str) -> None:
-    """Force files to the disk, one after the other while that is fast."""
+def _force(descriptor: int, place: str) -> None:
     with _named(place):
-        for number, descriptor in enumerate(descriptors, start=1):
-            began = time.monotonic()
-            os.fsync(descriptor)
-            if time.monotonic() - began > _SLOW_S:
-                _sync_at_once(descriptors[number:])
-                return
+        os.fsync(descriptor)
 
 
-def _sync_path(path: str) -> None:
+def sync_path(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _sync([descriptor], path)
+        _force(descriptor, path)
     finally:
         os.close(descriptor)
 
@@ -225,39 +191,6 @@ def _named(place: str) -> Iterator[None]:
         if error.filename is None:
             error.filename = place
         raise
-
-
-def _sync_at_once(descriptors: Sequence[int]) -> None:
-    failures: list[OSError] = []
-
-    def sync(own: Sequence[int]) -> None:
-        try:
-            for descriptor in own:
-                os.fsync(descriptor)
-        except OSError as error:
-            failures.append(error)
-
-    count = min(len(descriptors), _MOST_THREADS)
-    threads = [
-        threading.Thread(target=sync, args=(descriptors[number::count],)) for number in range(count)
-    ]
-    started: list[threading.Thread] = []
-    try:
-        for thread in threads:
-            thread.start()
-            started.append(thread)
-    except RuntimeError:
-        # No more threads can be started.
-        sync(descriptors)
-    for thread in started:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
-def _close(descriptors: list[int]) -> None:
-    while descriptors:
-        os.close(descriptors.pop())
 
 
 # What was read from a file, kept until the file changes, so that many steps read it once.
@@ -287,12 +220,15 @@ class Stamp(NamedTuple):
     ctime_ns: int
 
 
+def stamp_of(found: os.stat_result) -> Stamp:
+    return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
 def read_stamp(path: str) -> Stamp | None:
     try:
-        found = os.stat(path)
+        return stamp_of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def is_settled(stamp: Stamp | None, *, now_ns: int) -> bool:

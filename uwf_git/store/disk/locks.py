@@ -381,10 +381,7 @@ def markers(git_dir: str) -> str:
 
 
 def _paths(git_dir: str, name: str) -> tuple[str, str]:
-    return (
-        os.path.join(git_dir, name + ".lock"),
-        os.path.join(markers(git_dir), _quote(name)),
-    )
+    return (os.path.join(git_dir, name + ".lock"), os.path.join(markers(git_dir), _quote(name)))
 
 
 def _guard(name: str) -> str:

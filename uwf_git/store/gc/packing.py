@@ -74,10 +74,7 @@ def is_gc_running(store: Store) -> bool:
 def is_git_gc_running(store: Store) -> bool:
     """Check whether a gc of git may be at work; what a killed one left counts as nothing."""
     found = _read(os.path.join(store.path, _GIT_LOCK))
-    match = _HOLDER.fullmatch(found[0]) if found is not None else None
-    if found is None or match is None:
-        return False
-    return may_live(int(match[1]), match[2].decode(errors="replace"), found[1])
+    return found is not None and found.may_be_held
 
 
 def check_git_lock(store: Store) -> None:
@@ -85,33 +82,26 @@ def check_git_lock(store: Store) -> None:
     path = os.path.join(store.path, _GIT_LOCK)
     _clear_lock_of_lock(path + ".lock")
     found = _read(path)
-    if found is None:
+    if found is None or found.pid is None:
         return
-    content, left = found
-    match = _HOLDER.fullmatch(content)
-    if match is None:
-        # git cannot read it either, and takes the lock.
-        return
-    pid, host = int(match[1]), match[2].decode(errors="replace")
-    if may_live(pid, host, left):
-        raise GcRuns({"pid": pid, "host": host, "since": int(left.st_mtime * 1000)})
-    if _is_same(path, left):
+    if found.may_be_held:
+        since = int(found.left.st_mtime * 1000)
+        raise GcRuns({"pid": found.pid, "host": found.host, "since": since})
+    if found.is_still_at(path):
         remove_file(path)
 
 
 def _clear_lock_of_lock(path: str) -> None:
     """Remove `gc.pid.lock` if its git is dead: it would block every later gc."""
     deadline = time.monotonic() + _PATIENCE_S
-    first = found = _read(path)
-    while first is not None and found is not None and _same(first[1], found[1]):
-        content, left = found
-        match = _HOLDER.fullmatch(content)
-        is_dead = match and not may_live(int(match[1]), match[2].decode(errors="replace"), left)
+    found = _read(path)
+    while found is not None and found.is_still_at(path):
+        # A git that has not written its pid yet may be alive.
+        is_dead = found.pid is not None and not found.may_be_held
         if is_dead or time.monotonic() > deadline:
             remove_file(path)
             return
         time.sleep(_PAUSE_S)
-        found = _read(path)
 
 
 def may_live(pid: int, host: str, left: os.stat_result) -> bool:
@@ -132,21 +122,36 @@ def may_live(pid: int, host: str, left: os.stat_result) -> bool:
     return not process.has_ended and began_s < left.st_mtime + _CLOCK_S
 
 
-def _read(path: str) -> tuple[bytes, os.stat_result] | None:
+class _GitLock(NamedTuple):
+    """A lock file of git, as it was read."""
+
+    left: os.stat_result
+    pid: int | None
+    """None: git cannot read it either, and takes the lock."""
+
+    host: str
+
+    @property
+    def may_be_held(self) -> bool:
+        return self.pid is not None and may_live(self.pid, self.host, self.left)
+
+    def is_still_at(self, path: str) -> bool:
+        found = _read(path)
+        return (
+            found is not None
+            and os.path.samestat(found.left, self.left)
+            and found.left.st_mtime_ns == self.left.st_mtime_ns
+        )
+
+
+def _read(path: str) -> _GitLock | None:
     try:
         with open(path, "rb") as file:
-            return file.read(1000), os.fstat(file.fileno())
+            match, left = _HOLDER.fullmatch(file.read(1000)), os.fstat(file.fileno())
     except FileNotFoundError:
         return None
-
-
-def _is_same(path: str, left: os.stat_result) -> bool:
-    found = _read(path)
-    return found is not None and _same(found[1], left)
-
-
-def _same(one: os.stat_result, other: os.stat_result) -> bool:
-    return os.path.samestat(one, other) and one.st_mtime_ns == other.st_mtime_ns
+    pid, host = (int(match[1]), match[2].decode(errors="replace")) if match else (None, "")
+    return _GitLock(left, pid, host)
 
 
 # List the packs that steps wrote and that nobody has packed since.
@@ -238,11 +243,9 @@ def count_unpacked(folder: str, *, up_to: int) -> int:
     """
     counts = {os.path.join(folder, stem): 0 for stem in list_stems(folder)}
     for path in counts:
-        try:
+        # It was united or packed in this moment.
+        with suppress(FileNotFoundError):
             counts[path] = _count_objects(os.stat(path + INDEX).st_size)
-        except FileNotFoundError:
-            # It was united or packed in this moment.
-            continue
     total = sum(counts.values())
     for path in sorted(counts, key=lambda path: -counts[path]):
         if total <= up_to:
@@ -293,11 +296,10 @@ def _count_objects(index_bytes: int) -> int:
     return max(index_bytes - _EMPTY_INDEX_BYTES, 0) // _OBJECT_BYTES
 
 
-def _names(folder: str) -> Iterable[str]:
-    try:
+def _names(folder: str) -> list[str]:
+    with suppress(FileNotFoundError):
         return os.listdir(folder)
-    except FileNotFoundError:
-        return ()
+    return []
 
 
 # The gc log: why packing in the background failed, shown to the user once.
@@ -327,11 +329,10 @@ def take_gc_log(store: Store) -> str | None:
 
 
 def has_failed_lately(store: Store) -> bool:
-    try:
+    with suppress(FileNotFoundError):
         # A time in the future is that of a clock which has been set back since.
         return abs(time.time() - os.stat(_path(store)).st_mtime) < _NO_RETRY_S
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _path(store: Store) -> str:
@@ -384,11 +385,13 @@ def find_due(store: Store) -> Due:
     limits = read_gc_limits(store.config)
     if not limits.unpacked:
         return Due(objects=False, refs=False)
-    sample = sum(len(name) == _LOOSE_NAME_DIGITS for name in _list(store, _SAMPLE))
+    sample = sum(
+        len(name) == _LOOSE_NAME_DIGITS for name in _names(os.path.join(store.path, _SAMPLE))
+    )
     written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
     is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
     objects = is_full or 0 < limits.packs < _count_packs(store)
-    due = Due(objects, refs=len(_list(store, os.path.join("refs", "archive"))) > _MOST_REFS)
+    due = Due(objects, refs=len(_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS)
     debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
 
@@ -420,10 +423,9 @@ def find_expiry(config: GitConfig) -> int | None:
 
 def _parse_date(text: str, default: int) -> int:
 
-    try:
+    with suppress(ValueError, OverflowError):
         return parse_approxidate(text) if text else default
-    except (ValueError, OverflowError):
-        return default
+    return default
 
 
 def _read_count(config: GitConfig, name: str, default: int) -> int:
@@ -432,17 +434,10 @@ def _read_count(config: GitConfig, name: str, default: int) -> int:
 
 
 def _count_packs(store: Store) -> int:
-    names = _list(store, _PACKS)
+    names = _names(os.path.join(store.path, _PACKS))
     kept = {name.removesuffix(".keep") for name in names if name.endswith(".keep")}
     packs = (name.removesuffix(".pack") for name in names if name.endswith(".pack"))
     return sum(name not in kept for name in packs)
-
-
-def _list(store: Store, folder: str) -> list[str]:
-    try:
-        return os.listdir(os.path.join(store.path, folder))
-    except FileNotFoundError:
-        return []
 
 
 # Run `git gc` on a store, limited to objects.
@@ -593,8 +588,7 @@ def count_files(store: Store) -> Counted:
 
 
 def _size(path: str) -> int:
-    try:
+    with suppress(FileNotFoundError):
         return os.lstat(path).st_blocks * _BLOCK_BYTES
-    except FileNotFoundError:
-        # It was packed in this moment, or never existed.
-        return 0
+    # It was packed in this moment, or never existed.
+    return 0

@@ -8,8 +8,9 @@ import struct
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 
 from dulwich.objects import ObjectID, Tag
 from dulwich.refs import Ref, check_ref_format
@@ -46,8 +47,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import (
     FILES,
-    INDEX_SUFFIX,
-    LOG_SUFFIX,
     LOGS,
     files_index,
     forget_log,
@@ -76,13 +75,16 @@ _OID = re.compile(rb"[0-9a-f]{40}")
 _OF_ONE_TREE = ("refs/bisect/", "refs/rewritten/", "refs/worktree/")
 _MOST_TAGS = 100
 
+_Peel = Callable[[bytes], bytes | None]
+"""``_peel`` of one store, which remembers what it has looked up."""
+
 
 def pack_refs(store: Store) -> int:
     """Move loose refs into packed-refs; return how many."""
     loose = dict(_list_loose(store.path))
     # Before packed-refs is locked: deleting a ref waits for that lock.
-    peeled = _Peeled(store.objects)
-    loose = {name: oid for name, oid in loose.items() if peeled.is_there(oid)}
+    peel = cache(partial(_peel, store.objects))
+    loose = {name: oid for name, oid in loose.items() if _is_there(peel, oid)}
     if not loose:
         return 0
     path = os.path.join(store.path, PACKED_REFS)
@@ -90,7 +92,7 @@ def pack_refs(store: Store) -> int:
         # A process that deletes a ref holds this lock until the file is gone, so no ref read now
         # was deleted. A ref that has moved since stays loose.
         loose = {name: oid for name, oid in loose.items() if _read(store.path, name) == oid}
-        content = _merged(path, loose, peeled)
+        content = _merged(path, loose, peel)
         durable = store.config.get_flag("uwf.fsync", default=True)
         replace_file(path, content, temporary_in=markers(store.path), durable=durable)
     return sum(_remove_loose(store, name, oid) for name, oid in loose.items())
@@ -121,46 +123,36 @@ def _read(git_dir: str, name: str) -> bytes | None:
     return oid if _OID.fullmatch(oid) else None
 
 
-class _Peeled:
-    """What tags peel to, looked up once for each."""
-
-    def __init__(self, objects: ObjectStore) -> None:
-        self._objects = objects
-        self._known: dict[bytes, bytes | None] = {}
-
-    def is_there(self, oid: bytes) -> bool:
-        try:
-            self.find(oid)
-        except (KeyError, StoreDamaged):
-            return False
-        return True
-
-    def find(self, oid: bytes) -> bytes | None:
-        if oid not in self._known:
-            self._known[oid] = self._peel(oid)
-        return self._known[oid]
-
-    def _peel(self, oid: bytes) -> bytes | None:
-        at = oid
-        for _tag in range(_MOST_TAGS):
-            found = self._objects[ObjectID(at)]
-            if not isinstance(found, Tag):
-                return at if at != oid else None
-            at = found.object[1]
-        raise KeyError(oid)
+def _peel(objects: ObjectStore, oid: bytes) -> bytes | None:
+    """Return what the tag *oid* peels to; None if *oid* is no tag."""
+    at = oid
+    for _tag in range(_MOST_TAGS):
+        found = objects[ObjectID(at)]
+        if not isinstance(found, Tag):
+            return at if at != oid else None
+        at = found.object[1]
+    raise KeyError(oid)
 
 
-def _merged(path: str, loose: Mapping[str, bytes], peeled: _Peeled) -> bytes:
+def _is_there(peel: _Peel, oid: bytes) -> bool:
+    try:
+        peel(oid)
+    except (KeyError, StoreDamaged):
+        return False
+    return True
+
+
+def _merged(path: str, loose: Mapping[str, bytes], peel: _Peel) -> bytes:
     """Return the content of packed-refs with the *loose* refs added, sorted, tags peeled."""
     content = read_if_there(path)
     is_peeled = b" fully-peeled" in read_header(content)
     refs: dict[bytes, tuple[bytes, bytes | None]] = {}
     for row in parse_packed_refs(path, content):
         target: bytes | None = row.peeled
-        if not row.peeled and not is_peeled and peeled.is_there(row.oid):
-            target = peeled.find(row.oid)
+        if not row.peeled and not is_peeled and _is_there(peel, row.oid):
+            target = peel(row.oid)
         refs[row.name] = row.oid, target
-    refs |= {os.fsencode(name): (oid, peeled.find(oid)) for name, oid in loose.items()}
+    refs |= {os.fsencode(name): (oid, peel(oid)) for name, oid in loose.items()}
     lines = (
         b"%s %s\n" % (oid, name) + (b"^%s\n" % target if target else b"")
         for name, (oid, target) in sorted(refs.items())
@@ -169,16 +161,13 @@ def _merged(path: str, loose: Mapping[str, bytes], peeled: _Peeled) -> bytes:
 
 
 def _remove_loose(store: Store, name: str, oid: bytes) -> bool:
-    try:
-        with hold_ref_lock(store.path, name, b"", durable=False):
-            packed = PackedRefs(os.path.join(store.path, PACKED_REFS)).find(name)
-            # The ref may have been deleted and created again since.
-            if packed == oid == _read(store.path, name):
-                remove_file(os.path.join(store.path, name))
-                return True
-    except RefLocked:
-        # Another process moves it, or a killed git left its lock: it may stay loose.
-        pass
+    # Another process moves it, or a killed git left its lock: it may stay loose.
+    with suppress(RefLocked), hold_ref_lock(store.path, name, b"", durable=False):
+        packed = PackedRefs(os.path.join(store.path, PACKED_REFS)).find(name)
+        # The ref may have been deleted and created again since.
+        if packed == oid == _read(store.path, name):
+            remove_file(os.path.join(store.path, name))
+            return True
     return False
 
 
@@ -202,16 +191,15 @@ def read_whole_entries(path: str) -> list[Entry] | None:
 
     None if it is gone or damaged, or has deltas.
     """
-    try:
+    with suppress(OSError, ValueError, struct.error):
         if find_pack_problem(path + PACK) is not None:
             return None
         index, content = _map(path + INDEX), _map(path + PACK)
         if not (_is_sound(index) and _is_sound(content)):
             return None
         return _split(index, content)
-    except (OSError, ValueError, struct.error):
-        # ValueError: a file is empty.
-        return None
+    # ValueError: a file is empty.
+    return None
 
 
 def _split(index: memoryview, content: memoryview) -> list[Entry] | None:
@@ -341,22 +329,14 @@ def _unite(store: Store, packs: Sequence[SmallPack]) -> int:
                 entries.setdefault(entry.oid, entry)
     if len(used) <= 1:
         return 0
-    _write_union(store, list(entries.values()), mtime_ns=used[-1].mtime_ns)
+    durable = store.config.get_flag("uwf.fsync", default=True)
+    rights = PackRights(durable, share=is_shared(store.config))
+    new = write_pack(_folder(store), list(entries.values()), rights, keep=False)
+    # Objects that no ref needs stay as old as they were: git prunes by age.
+    os.utime(new.path + PACK, ns=(used[-1].mtime_ns, used[-1].mtime_ns))
     remove_packs(used)
     debug("TQ4H8WNC", "packs united", packs=len(used), objects=len(entries))
     return len(used)
-
-
-def _write_union(store: Store, entries: Sequence[Entry], *, mtime_ns: int) -> None:
-    """Write the pack of *entries*, which are in the store already, durably.
-
-    Its time is *mtime_ns*, so objects that no ref needs stay as old as they were: git prunes by
-    age.
-    """
-    durable = store.config.get_flag("uwf.fsync", default=True)
-    rights = PackRights(durable, share=is_shared(store.config))
-    new = write_pack(_folder(store), entries, rights, keep=False)
-    os.utime(new.path + PACK, ns=(mtime_ns, mtime_ns))
 
 
 @contextmanager
@@ -489,49 +469,38 @@ def _old_temporaries(store: Store) -> Iterator[str]:
 
 def _leftover_threads(store: Store) -> set[ThreadId]:
     """Return the threads that have local files but are not active, or have both refs."""
-    found: set[ThreadId] = set()
-    found.update(
-        ThreadId(thread)
-        for entry in _entries(store.local_path("locks"))
-        # A thread has several locks: <id>, <id>.drive.
-        if is_thread_id(thread := entry.name.partition(".")[0])
-    )
-    found.update(list_threads_with_runs(store))
+    found = set(list_threads_with_runs(store))
+    # A thread has several locks: <id>, <id>.drive.
+    found.update(_threads_in(store.local_path("locks"), are_young=True))
     # The log of an ended thread stays readable for a day.
-    found.update(
-        ThreadId(thread)
-        for entry in _entries(store.local_path(LOGS))
-        if is_thread_id(thread := entry.name.removesuffix(LOG_SUFFIX)) and _is_old(entry)
-    )
+    found.update(_threads_in(store.local_path(LOGS)))
+    found.update(_threads_in(store.local_path(FILES)))
     # The work directory is recorded before the thread exists, so a young one may be in use.
-    found.update(
-        ThreadId(entry.name)
-        for entry in _entries(workdirs_folder(store))
-        if is_thread_id(entry.name)
-        and _is_old(entry)
-        and not has_files(store, ThreadId(entry.name))
-    )
-    found.update(
-        ThreadId(thread)
-        for entry in _entries(store.local_path(FILES))
-        if is_thread_id(thread := entry.name.removesuffix(INDEX_SUFFIX)) and _is_old(entry)
-    )
+    workdirs = _threads_in(workdirs_folder(store))
+    found.update(thread for thread in workdirs if not has_files(store, thread))
     active = set(store.refs.names(ACTIVE))
     archived = set(store.refs.names(ARCHIVE))
     both = {ThreadId(name) for name in active & archived if is_thread_id(name)}
     return {thread for thread in found if thread not in active} | both
 
 
+def _threads_in(folder: str, *, are_young: bool = False) -> Iterator[ThreadId]:
+    """Yield the threads that files in *folder* are named after, of old files or of all."""
+    for entry in _entries(folder):
+        thread = entry.name.partition(".")[0]
+        if is_thread_id(thread) and (are_young or _is_old(entry)):
+            yield ThreadId(thread)
+
+
 def _remove_thread_files(store: Store, thread: ThreadId) -> int:
     try:
         with lock_thread(store, thread, since_ms=int(time.time() * 1000)):
-            if not _is_over(store, thread):
-                return 0
-            if not _remove_runs(store, thread):
+            if not (_is_over(store, thread) and _remove_runs(store, thread)):
                 return 0
             remove_file(files_index(store, thread))
             forget_workdir(store, thread)
-            _remove_log(store, thread)
+            if _is_old(log_path(store, thread)):
+                forget_log(store, thread)
             forget_lock(store, thread)
             return 1
     except ThreadBusy:
@@ -554,20 +523,11 @@ def _is_over(store: Store, thread: ThreadId) -> bool:
 def _remove_runs(store: Store, thread: ThreadId) -> bool:
     """Remove the runs of the thread; if one is young or alive, keep all and return False."""
     # Output that came too late stays readable for a day.
-    if any(not _is_old(entry) for entry in _entries(runs_folder(store, thread))):
-        return False
-    if is_any_alive(store, thread):
+    young = (entry for entry in _entries(runs_folder(store, thread)) if not _is_old(entry))
+    if any(young) or is_any_alive(store, thread):
         return False
     remove_runs(store, thread)
     return True
-
-
-def _remove_log(store: Store, thread: ThreadId) -> None:
-    try:
-        if _is_long_ago(os.stat(log_path(store, thread)).st_mtime):
-            forget_log(store, thread)
-    except FileNotFoundError:
-        return
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -578,12 +538,8 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_old(entry: os.DirEntry[str]) -> bool:
-    try:
-        return _is_long_ago(entry.stat(follow_symlinks=False).st_mtime)
-    except FileNotFoundError:
-        return False
-
-
-def _is_long_ago(time_s: float) -> bool:
-    return time.time() - time_s > _OLD_S
+def _is_old(path: str | os.DirEntry[str]) -> bool:
+    """Check whether what is at *path*, if anything, was last written a day ago."""
+    with suppress(FileNotFoundError):
+        return time.time() - os.lstat(path).st_mtime > _OLD_S
+    return False

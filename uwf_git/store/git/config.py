@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from uwf_git.errors import BadUsage, Refused
@@ -437,7 +438,5 @@ def rewrite_config(path: str, change: Callable[[str], str]) -> None:
 
 
 def _keep_mode(path: str, lock: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))
-    except FileNotFoundError:
-        return

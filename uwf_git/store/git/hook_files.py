@@ -6,11 +6,10 @@ push, since nothing would check it.
 
 import os
 import shlex
-import stat
 from collections.abc import Mapping
 
 from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import remove_file, sync_directories, write_temporary
+from uwf_git.store.disk.durable import replace_file
 from uwf_git.store.git.config import GitConfig, read_config_file
 
 HOOKS_PATH = "core.hooksPath"
@@ -23,7 +22,7 @@ PINNED: Mapping[str, str] = {
 }
 """What a shared store sets itself: unset, the settings of whoever pushes to its path count."""
 
-_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_PROGRAM = 0o777
 _MARK = "# Installed by `uwf init --shared`"
 
 _SHIM = """\
@@ -146,7 +145,8 @@ def install_hooks(git_dir: str, *, python: str) -> list[str]:
     for name, text in SHIMS.items():
         path = os.path.join(git_dir, "hooks", name)
         own = text.replace("python=''\n", f"python={shlex.quote(python)}\n", 1)
-        _replace_program(path, os.fsencode(own))
+        # git skips a hook that is not executable, so it never is without that.
+        replace_file(path, os.fsencode(own), mode=_PROGRAM)
         paths.append(path)
     return paths
 
@@ -168,19 +168,6 @@ def _runs_own_hooks(git_dir: str, config: GitConfig) -> bool:
     path = config.get(HOOKS_PATH)
     own = os.path.join(git_dir, PINNED[HOOKS_PATH])
     return path is None or os.path.realpath(os.path.join(git_dir, path)) == os.path.realpath(own)
-
-
-def _replace_program(path: str, content: bytes) -> None:
-    """Replace the file at *path* atomically by an executable one: git skips other hooks."""
-    folder = os.path.dirname(path)
-    temporary = write_temporary(folder, content, prefix=".tmp_", durable=True)
-    try:
-        os.chmod(temporary, os.stat(temporary).st_mode | _EXECUTE)
-        os.replace(temporary, path)
-    except BaseException:
-        remove_file(temporary)
-        raise
-    sync_directories([folder])
 
 
 def _is_ours(path: str) -> bool:

@@ -115,29 +115,26 @@ class NodeRoot(NamedTuple):
         yield from find_names(self.store.objects, self._folder(), prefix)
 
     def lists(self, name: NodeHash) -> bool:
-        try:
+        with suppress(StoreDamaged):
             return any(True for _name in self.names(name))
-        except StoreDamaged:
-            return False
+        return False
 
     def list_readable(self, prefix: str) -> Iterator[NodeHash]:
         with suppress(StoreDamaged):
             yield from self.names(prefix)
 
     def _folder(self) -> ObjectID | None:
-        try:
+        with suppress(StoreDamaged):
             return find_entry(self.store.objects, self.commit, NODES)
-        except StoreDamaged:
-            # The tree is damaged; `uwf verify` reports it.
-            return None
+        # The tree is damaged; `uwf verify` reports it.
+        return None
 
 
 def open_root(store: Store, ref: str) -> NodeRoot | None:
-    try:
+    with suppress(StoreDamaged):
         oid = store.refs.find(ref)
         return None if oid is None else NodeRoot(store, ref, read_commit(store.objects, oid))
-    except StoreDamaged:
-        return None
+    return None
 
 
 def open_roots(store: Store, ref: str) -> Iterator[NodeRoot]:
@@ -282,10 +279,9 @@ class NodeLookup:
 
         If the type is missing, list the type alone: it defines which fields are references.
         """
-        try:
+        with suppress(NoSuchNode):
             return direct_references(node, self.get_type)
-        except NoSuchNode:
-            return [node.type]
+        return [node.type]
 
     def resolve(self, prefix: str) -> NodeHash:
         """Return the name of the node that begins with *prefix*; a full name is not looked up."""
@@ -351,10 +347,9 @@ class NodeLookup:
             yield from filter(self._is_kept, known.names) if is_checked else known.names
 
     def _is_kept(self, name: NodeHash) -> bool:
-        try:
+        with suppress(StoreDamaged):
             return self.find(name) is not None
-        except StoreDamaged:
-            return True
+        return True
 
     def _open(self, refs: Iterable[str]) -> Iterator[NodeRoot]:
         for ref in refs:

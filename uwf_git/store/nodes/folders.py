@@ -7,6 +7,7 @@ Format: FORMAT.md, "The tree of a thread commit".
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias
 
 from dulwich.objects import ObjectID, Tree
@@ -130,11 +131,10 @@ class NodeFolders:
             self.forget(old)
 
     def _get_if_whole(self, raw: bytes | None) -> Folder:
-        try:
+        with suppress(StoreDamaged):
             return {} if raw is None else self.get(raw)
-        except StoreDamaged:
-            # Reported where it came in; everything that replaced it is new.
-            return {}
+        # Reported where it came in; everything that replaced it is new.
+        return {}
 
     def _compare_folder(
         self,

@@ -3,7 +3,7 @@
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dulwich.objects import Blob, ObjectID, ShaFile, Tree
@@ -36,11 +36,7 @@ class DamagedNode(StoreDamaged):
     code = "damaged-node"
 
     def __init__(self, name: NodeHash, problem: str) -> None:
-        super().__init__(
-            f"node {name} {problem}",
-            hint=GIVEN_BACK,
-            node=name,
-        )
+        super().__init__(f"node {name} {problem}", hint=GIVEN_BACK, node=name)
 
 
 # Payloads that nobody can change, by their identities, with what they were encoded to.
@@ -193,9 +189,7 @@ class MissingNode(StoreDamaged):
 
     def __init__(self, name: NodeHash) -> None:
         super().__init__(
-            f"node {name} is missing from the thread that points at it",
-            hint=GIVEN_BACK,
-            node=name,
+            f"node {name} is missing from the thread that points at it", hint=GIVEN_BACK, node=name
         )
 
 
@@ -375,11 +369,7 @@ class _WithNew:
             return self._objects.get_raw(name)
         return found.type_num, found.as_raw_string()
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> None:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         raise NotImplementedError  # nothing is written here
 
 

@@ -9,6 +9,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -354,15 +355,10 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
     """
     if tip == ancestor:
         return True
-    try:
+    with suppress(StoreDamaged):
         since_s = read_commit(objects, ancestor).time_s
         return descends(objects, tip, ancestor, since_s=since_s)
-    except StoreDamaged:
-        return False
-
-
-def has_object(objects: ObjectStore, oid: Oid) -> bool:
-    return ObjectID(oid.encode()) in objects
+    return False
 
 
 # Object walks: which objects a commit needs beyond those behind commits that are already there.
@@ -377,10 +373,7 @@ _NO_OBJECTS: frozenset[ObjectID] = frozenset()
 
 
 def list_new_objects(
-    objects: ObjectStore,
-    tip: Oid,
-    had: Container[Oid],
-    known: Container[ObjectID] = _NO_OBJECTS,
+    objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID] = _NO_OBJECTS
 ) -> list[ObjectID]:
     """List the objects that *tip* needs, without those behind the commits *had* and the *known*."""
     needed: dict[ObjectID, None] = {}
@@ -418,11 +411,10 @@ def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:
     """Return the tree of the first parent, whose objects were had already or listed before."""
     if not commit.parents:
         return None
-    try:
+    with suppress(StoreDamaged):
         return read_commit(objects, commit.parents[0]).tree
-    except StoreDamaged:
-        # The walk raises when it comes there, unless the commit is had.
-        return None
+    # The walk raises when it comes there, unless the commit is had.
+    return None
 
 
 def _walk_changes(
@@ -459,10 +451,9 @@ _SUBMODULE = 0o160000
 def _entries(objects: ObjectStore, tree: ObjectID | None) -> dict[bytes, ObjectID]:
     if tree is None:
         return {}
-    try:
+    with suppress(StoreDamaged):
         return {entry.path: entry.sha for entry in get_tree(objects, tree).items()}
-    except StoreDamaged:
-        return {}
+    return {}
 
 
 def _check_is_here(objects: ObjectStore, oid: ObjectID) -> ObjectID:

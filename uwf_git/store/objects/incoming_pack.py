@@ -22,7 +22,6 @@ from uwf_git.store.objects.pack_file import (
     OFS_DELTA,
     OID_BYTES,
     REF_DELTA,
-    Pack,
     read_base_distance,
     read_entry_head,
     read_number,
@@ -61,7 +60,11 @@ def find_size(objects: ObjectStore, oid: ObjectID) -> ObjectSize | None:
 
 
 def _size_on_disk(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
-    found = _loose_size(place, oid) or place.ask_packs(oid, _size_in) or _unusual_size(place, oid)
+    found = (
+        _loose_size(place, oid)
+        or place.ask_packs(oid, lambda pack, offset: _measure(pack.path, pack.find_offset, offset))
+        or _unusual_size(place, oid)
+    )
     for alternate in place.others:
         if found is None:
             found = _size_on_disk(alternate, oid)
@@ -82,47 +85,39 @@ def _loose_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     return ObjectSize(kind.decode(errors="replace"), int(size))
 
 
-def _size_in(pack: Pack, offset: int) -> ObjectSize | None:
-    with open(pack.path, "rb", buffering=0) as file:
-        return _measure(_Pack(file.fileno(), pack.find_offset), offset)
-
-
 def _unusual_size(place: DurableObjects, oid: ObjectID) -> ObjectSize | None:
     for pack in place.by_dulwich.packs:
         # Suppressed: it is not there, or not to be read.
         with suppress(KeyError, PackFileDisappeared, *_UNREADABLE):
             offset = pack.index.object_offset(hex_to_sha(oid))
-            with open(pack.data.path, "rb", buffering=0) as file:
-                return _measure(_Pack(file.fileno(), pack.index.object_offset), offset)
+            return _measure(os.fspath(pack.data.path), pack.index.object_offset, offset)
     return None
 
 
-class _Pack(NamedTuple):
-    descriptor: int
-    find_offset: Callable[[RawObjectID], int | None]
-
-
-def _measure(pack: _Pack, offset: int) -> ObjectSize | None:
-    """Follow the entry at *offset* from base to base; return the largest size on the way."""
-    largest = 0
-    for _base in range(LONGEST_CHAIN):
-        entry = os.pread(pack.descriptor, _HEADER_BYTES, offset)
-        kind, size, at = read_entry_head(entry)
-        if kind in _KINDS:
-            return ObjectSize(_KINDS[kind], max(largest, size))
-        if kind == OFS_DELTA:
-            back, at = read_base_distance(entry, at)
-            base = offset - back
-        elif kind == REF_DELTA:
-            found = pack.find_offset(RawObjectID(entry[at : at + OID_BYTES]))
-            if found is None:
+def _measure(
+    path: str, find_offset: Callable[[RawObjectID], int | None], offset: int
+) -> ObjectSize | None:
+    """Follow the entry at *offset* of a pack from base to base; return the largest size."""
+    with open(path, "rb", buffering=0) as file:
+        largest = 0
+        for _base in range(LONGEST_CHAIN):
+            entry = os.pread(file.fileno(), _HEADER_BYTES, offset)
+            kind, size, at = read_entry_head(entry)
+            if kind in _KINDS:
+                return ObjectSize(_KINDS[kind], max(largest, size))
+            if kind == OFS_DELTA:
+                back, at = read_base_distance(entry, at)
+                base = offset - back
+            elif kind == REF_DELTA:
+                found = find_offset(RawObjectID(entry[at : at + OID_BYTES]))
+                if found is None:
+                    return None
+                base, at = found, at + OID_BYTES
+            else:
                 return None
-            base, at = found, at + OID_BYTES
-        else:
-            return None
-        # Both the delta and its result are held in memory.
-        largest = max(largest, size, _size_after(entry[at:]))
-        offset = base
+            # Both the delta and its result are held in memory.
+            largest = max(largest, size, _size_after(entry[at:]))
+            offset = base
     return None
 
 
@@ -144,18 +139,6 @@ _MIB = 1024 * _KIB
 # Two levels of one character keep the trees of a million nodes below 50 KB.
 _TREE_BYTES = 4 * _MIB
 _COMMIT_BYTES = _MIB
-
-
-def _oversized_object(kind: str, oid: str, *, size_bytes: int, most_bytes: int) -> StoreDamaged:
-    return StoreDamaged(
-        f"{kind} {oid} takes {render_size(size_bytes)}, and at most "
-        f"{render_size(most_bytes)} may be pushed here",
-        code="oversized-object",
-        hint="keep large files elsewhere and name them in the text; the server's owner sets "
-        "the limit for blobs: git config uwf.maxBlobSize",
-        object=oid,
-        size=size_bytes,
-    )
 
 
 class LimitedObjects:
@@ -182,19 +165,19 @@ class LimitedObjects:
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
-            raise _oversized_object(
-                size.kind,
-                oid.decode(errors="replace"),
-                size_bytes=size.size_bytes,
-                most_bytes=most,
+            name = oid.decode(errors="replace")
+            raise StoreDamaged(
+                f"{size.kind} {name} takes {render_size(size.size_bytes)}, and at most "
+                f"{render_size(most)} may be pushed here",
+                code="oversized-object",
+                hint="keep large files elsewhere and name them in the text; the server's owner "
+                "sets the limit for blobs: git config uwf.maxBlobSize",
+                object=name,
+                size=size.size_bytes,
             )
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
-        return self._objects.add_objects(objects, progress)
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
+        return self._objects.add_objects(objects)
 
 
 def most_bytes_of(kind: str, *, most_blob_bytes: int) -> int:

@@ -78,15 +78,12 @@ def read_loose_file(path: str, oid: bytes, *, most_bytes: int) -> tuple[int, byt
 
 def refuse_garbage(path: str) -> None:
     """Raise ValueError if the loose file goes on behind its object, which dulwich overlooks."""
-    try:
-        with open(path, "rb") as file:
-            stream = zlib.decompressobj()
-            while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
-                stream.decompress(piece, _PIECE)
-            if not stream.eof or stream.unused_data or file.read(1):
-                raise ValueError("garbage at the end of the loose object")
-    except OSError:
-        return
+    with suppress(OSError), open(path, "rb") as file:
+        stream = zlib.decompressobj()
+        while not stream.eof and (piece := stream.unconsumed_tail or file.read(_PIECE)):
+            stream.decompress(piece, _PIECE)
+        if not stream.eof or stream.unused_data or file.read(1):
+            raise ValueError("garbage at the end of the loose object")
 
 
 # What dulwich raises for loose files and packs that are cut short or overwritten.
@@ -148,11 +145,7 @@ class ObjectStore(Protocol):
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         """Return git's number of the object's kind, and its content; raise as ``[]`` does."""
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
         """Write the objects durably."""
 
 
@@ -301,11 +294,7 @@ class DurableObjects:
     def add_object(self, obj: ShaFile) -> None:
         self.add_objects([(obj, None)])
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,  # noqa: ARG002 - as `ObjectStore` has it
-    ) -> None:
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> None:
         """Write *objects* as one pack, durably, whether or not they are there already.
 
         No object then rests on an old pack, which git may be about to drop. Until `release` of a

@@ -23,6 +23,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dulwich.errors import ApplyDeltaError
 
+from uwf_git.store.disk.durable import Stamp, stamp_of
+
 # A cache that holds a limited number of bytes; the oldest go first.
 
 Key = TypeVar("Key", bound=Hashable)
@@ -116,16 +118,6 @@ class Held(NamedTuple):
     """The objects read last, by pack and offset: often the base of the next delta."""
 
     contents: ByteCache[int, bytes]
-
-
-class Stamp(NamedTuple):
-    number: int
-    size: int
-    changed_ns: int
-
-
-def stamp_of(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 class Pack:

@@ -9,7 +9,6 @@ Source: gitformat-pack(5).
 
 import functools
 import hashlib
-import io
 import json
 import os
 import stat
@@ -19,7 +18,6 @@ import time
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -279,51 +277,39 @@ def _build(entries: Sequence[Entry]) -> tuple[bytes, bytes]:
     for part in parts:
         digest.update(part)
     checksum = digest.digest()
-    index = io.BytesIO()
-    for part in format_index(
+    index = format_index(
         names=b"".join(entry.oid for entry in entries),
         crcs=[entry.crc for entry in entries],
         offsets=offsets,
         pack_sum=checksum,
-    ):
-        index.write(part)
-    return b"".join([*parts, checksum]), index.getvalue()
+    )
+    return b"".join([*parts, checksum]), b"".join(index)
 
 
 def _write(folder: str, pack: bytes, index: bytes, rights: PackRights, *, keep: bool) -> NewPack:
     path = choose_name(folder)
-    with _undone(path):
-        kept = KeepFile(path, share=rights.share) if keep else None
-        try:
-            names = add_files(
-                [(path + PACK, pack), (path + INDEX, index)],
-                temporary_in=folder,
-                prefix=TEMPORARY,
-                mode=_READ_ONLY,
-                durable=rights.durable,
-            )
-            if rights.share:
-                for name in names:
-                    os.chmod(name, stat.S_IMODE(os.stat(name).st_mode) | stat.S_IRGRP)
-            if rights.durable:
-                sync_directories([folder])
-        except BaseException:
-            if kept is not None:
-                kept.release()
-            raise
-    return NewPack(path, pack, index, kept)
-
-
-@contextmanager
-def _undone(path: str) -> Iterator[None]:
-    """Remove what has the name of the pack if the pack could not be finished."""
+    kept = KeepFile(path, share=rights.share) if keep else None
     try:
-        yield
+        names = add_files(
+            [(path + PACK, pack), (path + INDEX, index)],
+            temporary_in=folder,
+            prefix=TEMPORARY,
+            mode=_READ_ONLY,
+            durable=rights.durable,
+        )
+        if rights.share:
+            for name in names:
+                os.chmod(name, stat.S_IMODE(os.stat(name).st_mode) | stat.S_IRGRP)
+        if rights.durable:
+            sync_directories([folder])
     except BaseException:
-        # The index first, or the pack would be missing behind it.
+        # What has the name of the pack; the index first, or the pack would be missing behind it.
         remove_file(path + INDEX)
         remove_file(path + PACK)
+        if kept is not None:
+            kept.release()
         raise
+    return NewPack(path, pack, index, kept)
 
 
 def format_entry_head(kind: int, size: int) -> bytes:

@@ -5,7 +5,7 @@ import os
 import re
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -345,12 +345,8 @@ class RecentObjects:
             self._keep(name, found)
         return found
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
-        return self._objects.add_objects(objects, progress)
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
+        return self._objects.add_objects(objects)
 
     def _keep(self, oid: ObjectID, found: tuple[int, bytes]) -> None:
         size_bytes = len(found[1])

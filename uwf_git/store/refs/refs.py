@@ -54,11 +54,7 @@ class BadPackedRefs(StoreDamaged):
 
     def __init__(self, path: str, problem: str) -> None:
         self.problem = problem
-        super().__init__(
-            f"{path} {problem}",
-            hint=PACKED_HINT,
-            path=path,
-        )
+        super().__init__(f"{path} {problem}", hint=PACKED_HINT, path=path)
 
 
 class PackedRow(NamedTuple):

@@ -13,7 +13,7 @@ from dulwich.objects import Blob, ObjectID, RawObjectID, ShaFile, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
 from uwf_git.errors import Refused
-from uwf_git.store.disk.durable import remove_file, sync_directories
+from uwf_git.store.disk.durable import remove_file, sync_directories, sync_path
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import GitConfig, parse_size
 from uwf_git.store.git.scopes import is_shared
@@ -153,26 +153,18 @@ class ReceivedObjects:
 
     def __getitem__(self, sha1: ObjectID) -> ShaFile:
         for place in self.places:
-            try:
+            with suppress(KeyError):
                 return place[sha1]
-            except KeyError:
-                continue
         raise KeyError(sha1)
 
     def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
         for place in self.places:
-            try:
+            with suppress(KeyError):
                 return place.get_raw(name)
-            except KeyError:
-                continue
         raise KeyError(name)
 
-    def add_objects(
-        self,
-        objects: Iterable[tuple[ShaFile, str | None]],
-        progress: Callable[..., None] | None = None,
-    ) -> object:
-        del objects, progress
+    def add_objects(self, objects: Iterable[tuple[ShaFile, str | None]]) -> object:
+        del objects
         raise Refused("nothing can be written while a push is being checked", code="not-writable")
 
 
@@ -318,7 +310,7 @@ class Incoming:
                 # For git a pack exists as soon as its index does, so move the index last.
                 for ending in (".pack", ".idx"):
                     if durable:
-                        _sync(here + ending)
+                        sync_path(here + ending)
                     os.replace(here + ending, there + ending)
         if durable and names:
             sync_directories([target])
@@ -359,14 +351,6 @@ def _remove_stale(place: str) -> None:
             if descriptor is not None:
                 shutil.rmtree(path.removesuffix(_LOCK), ignore_errors=True)
                 remove_file(path)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_objects(source: ObjectStore, needed: Sequence[ObjectID], incoming: Incoming) -> None:

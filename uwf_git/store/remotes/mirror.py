@@ -6,9 +6,7 @@ steps, and `git push` deletes each ref there that is missing here. Source: git-c
 """
 
 from uwf_git.errors import Refused, name_some
-from uwf_git.store.git.config import (
-    GitConfig,
-)
+from uwf_git.store.git.config import GitConfig
 
 _OURS = ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
 _SECTION = "remote."

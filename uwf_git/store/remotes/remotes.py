@@ -15,7 +15,8 @@ from uwf_git.store.git.config import (
     remove_values,
     rewrite_config,
 )
-from uwf_git.store.objects.commit import has_object, is_descendant
+from uwf_git.store.objects.commit import is_descendant
+from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_refs
 from uwf_git.store.remotes.mirror import moves_threads_back

@@ -10,7 +10,7 @@ import os
 import shlex
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit
@@ -292,56 +292,44 @@ def send_pack(
     access: Access, objects: ObjectStore, pack: PackParcel, *, atomic: bool = False
 ) -> PushReport:
     """Send the parcel that *pack* makes of the refs there; refs that changed since are left."""
-    try:
-        return _Push(objects, pack).send(access, atomic=atomic)
-    except AtomicUnsupported:
-        return PushReport({}, "", is_atomic=False)
+    output: list[bytes] = []
+    parcel = Parcel({}, [])
 
-
-class _Push:
-    """One push, as dulwich wants it: it calls `update` with the refs, then `generate`."""
-
-    def __init__(self, objects: ObjectStore, pack: PackParcel) -> None:
-        self._objects = objects
-        self._pack = _own(pack)
-        self._parcel = Parcel({}, [])
-
-    def send(self, access: Access, *, atomic: bool) -> PushReport:
-        output: list[bytes] = []
-
-        def send(client: GitClient, path: str) -> dict[str, str | None]:
-            try:
-                result = client.send_pack(
-                    path.encode(),
-                    self._update,
-                    self._generate,  # type: ignore[arg-type]  # dulwich wants its own names of arguments
-                    output.append,
-                    atomic=atomic,
-                )
-            except SendPackError as error:
-                # The pack was refused as a whole: no ref was changed.
-                reason = _decode_lines([word for word in error.args if word])
-                return dict.fromkeys(self._parcel.changes, reason)
-            statuses = result.ref_status or {}
-            return {name.decode(errors="replace"): status for name, status in statuses.items()}
-
-        return PushReport(_connect_and(send, access, "push"), _decode_lines(output))
-
-    def _update(self, refs: dict[Ref, ObjectID]) -> dict[Ref, ObjectID]:
-        self._parcel = self._pack(_shared_refs(refs))
+    def update(refs: dict[Ref, ObjectID]) -> dict[Ref, ObjectID]:
+        nonlocal parcel
+        parcel = _own(pack)(_shared_refs(refs))
         return {
             Ref(name.encode()): ZERO_SHA if oid is None else ObjectID(oid.encode())
-            for name, oid in self._parcel.changes.items()
+            for name, oid in parcel.changes.items()
         }
 
-    def _generate(
-        self, _have: object, _want: object, **options: object
+    def generate(
+        _have: object, _want: object, *, ofs_delta: bool = True, **_options: object
     ) -> tuple[int, Iterator[object]]:
         # What lies in memory alone is dulwich's own.
-        container: Any = getattr(self._objects, "by_dulwich", self._objects)
-        ofs_delta = bool(options.get("ofs_delta", True))
-        todo = [(oid, None) for oid in self._parcel.objects]
+        container: Any = getattr(objects, "by_dulwich", objects)
+        todo = [(oid, None) for oid in parcel.objects]
         return len(todo), generate_unpacked_objects(container, todo, ofs_delta=ofs_delta)
+
+    def send(client: GitClient, path: str) -> dict[str, str | None]:
+        try:
+            result = client.send_pack(
+                path.encode(),
+                update,
+                generate,  # type: ignore[arg-type]  # dulwich wants its own names of arguments
+                output.append,
+                atomic=atomic,
+            )
+        except SendPackError as error:
+            # The pack was refused as a whole: no ref was changed.
+            reason = _decode_lines([word for word in error.args if word])
+            return dict.fromkeys(parcel.changes, reason)
+        statuses = result.ref_status or {}
+        return {name.decode(errors="replace"): status for name, status in statuses.items()}
+
+    with suppress(AtomicUnsupported):
+        return PushReport(_connect_and(send, access, "push"), _decode_lines(output))
+    return PushReport({}, "", is_atomic=False)
 
 
 class _Haves:

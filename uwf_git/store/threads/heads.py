@@ -5,6 +5,7 @@ Format: FORMAT.md, "Refs".
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
@@ -166,11 +167,10 @@ def list_threads(store: Store, *, archived: bool) -> list[ThreadId]:
 
 
 def _is_archived(store: Store, thread: ThreadId) -> bool:
-    try:
+    with suppress(BadRef):
         return store.refs.find(ARCHIVE + thread) is not None
-    except BadRef:
-        # The ref exists, whatever it holds.
-        return True
+    # The ref exists, whatever it holds.
+    return True
 
 
 def create_head(store: Store, thread: ThreadId, commit: Oid) -> Head:

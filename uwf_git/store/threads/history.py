@@ -8,16 +8,14 @@ from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from uwf_git.errors import StoreDamaged
-from uwf_git.model.builtin import START, STEP, find_reference
+from uwf_git.model.builtin import START, find_reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
 from uwf_git.model.node import Node
-from uwf_git.store.objects.commit import damaged_commit
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.local_files import settings_file
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import Snapshot, find_previous, read_snapshot
 
 if TYPE_CHECKING:
     from uwf_git.store.git.fenced import Kept
@@ -121,10 +119,9 @@ class StepChain:
             return self._nodes[back][0]
         name = self._names[back]
         node = self._snapshot.get_node(name)
-        is_step = node.type == STEP and isinstance(node.payload, dict)
-        previous = find_reference(node.payload.get("prev")) if is_step else None
+        previous = find_previous(node)
         if previous is None:
-            raise self._broken(name)
+            raise self._snapshot.broken_chain(name)
         if len(self._names) == back + 1:
             self._follow(previous)
         self._keep(back, node)
@@ -133,7 +130,7 @@ class StepChain:
     def _follow(self, previous: NodeHash) -> None:
         """Remember the next older name, unless a forged chain is a cycle (Brent's algorithm)."""
         if previous == self._marked:
-            raise self._broken(previous)
+            raise self._snapshot.broken_chain(previous)
         self._names.append(self._skip_starts(previous, newer=len(self._names)))
         if len(self._names).bit_count() == 1:
             self._marked = previous
@@ -148,7 +145,7 @@ class StepChain:
             is_start = node.type == START and isinstance(node.payload, dict)
             parent = find_reference(node.payload.get("parent")) if is_start else None
             if parent is None:
-                raise self._broken(name)
+                raise self._snapshot.broken_chain(name)
             name = parent
         return name
 
@@ -158,10 +155,6 @@ class StepChain:
         self._bytes += weight
         while self._bytes > MOST_BYTES:
             self._bytes -= self._nodes.popitem(last=False)[1][1]
-
-    def _broken(self, name: NodeHash) -> StoreDamaged:
-        oid = self._snapshot.commit.oid
-        return damaged_commit(oid, f"has {name} in its chain, which is not a step")
 
 
 # Preserved commits: finished work whose thread had moved on, behind refs/uwf/kept/.

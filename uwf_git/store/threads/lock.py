@@ -126,13 +126,9 @@ class ThreadLock:
         self._holder = holder
 
     def say(self, role: str, agent: str = "") -> None:
-        self._write({"role": role, "agent": agent})
+        self.write({"role": role, "agent": agent})
 
-    def say_signing(self, program: str) -> None:
-        """Write that *program* signs a commit; "" after the signature."""
-        self._write({"signing": program})
-
-    def _write(self, said: Holder) -> None:
+    def write(self, said: Holder) -> None:
         self._holder |= said
         self._file.write(self._holder)
 
@@ -145,41 +141,36 @@ _HELD = threading.local()
 def say_signing(program: str) -> Iterator[None]:
     locks: list[ThreadLock] = list(getattr(_HELD, "locks", ()))
     for lock in locks:
-        lock.say_signing(program)
+        lock.write({"signing": program})
     try:
         yield
     finally:
         for lock in locks:
-            lock.say_signing("")
+            lock.write({"signing": ""})
 
 
-@contextmanager
-def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
+Locked = AbstractContextManager[ThreadLock]
+
+
+def lock_thread(store: Store, thread: ThreadId, *, since_ms: int) -> Locked:
     """Hold *thread* while working on it; raise ThreadBusy if a living process holds it."""
     check_clock(since_ms)
-    with _lock(store, thread, _STEP, since_ms) as lock:
-        yield lock
+    return _lock(store, thread, _STEP, since_ms)
 
 
-@contextmanager
-def lock_drive(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[ThreadLock]:
+def lock_drive(store: Store, thread: ThreadId, *, since_ms: int) -> Locked:
     """Hold the right to drive *thread*, step after step."""
-    with _lock(store, thread, _DRIVE, since_ms) as lock:
-        yield lock
+    return _lock(store, thread, _DRIVE, since_ms)
 
 
-@contextmanager
-def lock_stop(store: Store, thread: ThreadId, *, since_ms: int) -> Iterator[None]:
+def lock_stop(store: Store, thread: ThreadId, *, since_ms: int) -> Locked:
     """Let no step of *thread* begin meanwhile."""
-    with _lock(store, thread, _STOP, since_ms):
-        yield
+    return _lock(store, thread, _STOP, since_ms)
 
 
-@contextmanager
-def lock_briefly(store: Store, thread: ThreadId) -> Iterator[None]:
+def lock_briefly(store: Store, thread: ThreadId) -> AbstractContextManager[HeldFile]:
     """Hold *thread* for a moment without a named holder, so that others wait for it."""
-    with _hold(store, thread, _STEP, {}):
-        yield
+    return _hold(store, thread, _STEP, {})
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import NodeHash, ThreadId, is_node_hash, is_thread_id
@@ -19,19 +19,9 @@ from uwf_git.model.thread import (
     TransitionRecord,
     parse_present,
 )
-from uwf_git.model.workflow import (
-    freeze,
-)
-from uwf_git.store.objects.commit import (
-    BadMessage,
-    build_message,
-    decode_json,
-    parse_trailers,
-)
+from uwf_git.model.workflow import freeze
+from uwf_git.store.objects.commit import BadMessage, build_message, decode_json, parse_trailers
 from uwf_git.store.oid import is_oid
-
-if TYPE_CHECKING:
-    pass
 
 # Thread messages: a transition record as the trailers of a commit.
 #
@@ -40,21 +30,12 @@ if TYPE_CHECKING:
 _FORKED_FROM = "Uwf-Forked-From"
 _PARENT = "Uwf-Parent-Thread"
 _RETRIES = "Uwf-Retries-Left"
-_LISTED = frozenset(
-    {
-        *(
-            "Uwf-Thread",
-            _PARENT,
-            "Uwf-Event",
-            "Uwf-Status",
-            "Uwf-Node",
-            "Uwf-Depth",
-            "Uwf-Workflow",
-        ),
-        *("Uwf-Workflow-Name", "Uwf-Role", "Uwf-Agent", "Uwf-At", "Uwf-Attempt", _RETRIES),
-        *("Uwf-Turn", "Uwf-Files", _FORKED_FROM, "Uwf-Cause", "Uwf-Format"),
-    }
+_NAMES = (
+    "Uwf-Thread Uwf-Parent-Thread Uwf-Event Uwf-Status Uwf-Node Uwf-Depth Uwf-Workflow "
+    "Uwf-Workflow-Name Uwf-Role Uwf-Agent Uwf-At Uwf-Attempt Uwf-Retries-Left Uwf-Turn Uwf-Files "
+    "Uwf-Forked-From Uwf-Cause Uwf-Format"
 )
+_LISTED = frozenset(_NAMES.split())
 _FLAGS = {True: "yes", False: "no"}
 _FILES = re.compile(r"[0-9a-f]{40}\.\.[0-9a-f]{40}")
 _LONGEST_NUMBER = 15
@@ -125,52 +106,47 @@ def _required(trailers: dict[str, str], name: str) -> str:
 
 
 def _thread(text: str) -> ThreadId:
-    if not is_thread_id(text):
-        raise BadMessage(f"names no thread: {text[:40]!r}")
-    return ThreadId(text)
+    return ThreadId(_checked(text, "names no thread", fits=is_thread_id(text)))
 
 
 def _event(text: str) -> Event:
-    if text not in EVENTS:
-        raise BadMessage(f"has an unknown event: {text[:40]!r}")
+    _checked(text, "has an unknown event", fits=text in EVENTS)
     return text  # type: ignore[return-value]  # EVENTS are the Literal's own words
 
 
 def _status(text: str) -> Status:
-    if text not in STATUSES:
-        raise BadMessage(f"has an unknown status: {text[:40]!r}")
+    _checked(text, "has an unknown status", fits=text in STATUSES)
     return text  # type: ignore[return-value]  # STATUSES are the Literal's own words
 
 
 def _node(trailers: dict[str, str], name: str) -> NodeHash:
     text = _required(trailers, name)
-    if not is_node_hash(text):
-        raise BadMessage(f"has no node in {name}: {text[:40]!r}")
-    return NodeHash(text)
+    return NodeHash(_checked(text, f"has no node in {name}", fits=is_node_hash(text)))
 
 
 def _natural(trailers: dict[str, str], name: str) -> int:
     text = _required(trailers, name)
-    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
-        raise BadMessage(f"has no number in {name}: {text[:40]!r}")
-    return int(text)
+    is_natural = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+    return int(_checked(text, f"has no number in {name}", fits=is_natural))
 
 
 def _flag(text: str) -> bool:
-    if text not in _FLAGS.values():
-        raise BadMessage(f"says neither yes nor no in {_RETRIES}: {text[:40]!r}")
-    return text == _FLAGS[True]
+    problem = f"says neither yes nor no in {_RETRIES}"
+    return _checked(text, problem, fits=text in _FLAGS.values()) == _FLAGS[True]
 
 
 def _commit(text: str) -> str:
-    if not is_oid(text):
-        raise BadMessage(f"names no commit in Uwf-Turn: {text[:40]!r}")
-    return text
+    return _checked(text, "names no commit in Uwf-Turn", fits=is_oid(text))
 
 
 def _files(text: str) -> str:
-    if _FILES.fullmatch(text) is None:
-        raise BadMessage(f"names no two commits in Uwf-Files: {text[:40]!r}")
+    fits = _FILES.fullmatch(text) is not None
+    return _checked(text, "names no two commits in Uwf-Files", fits=fits)
+
+
+def _checked(text: str, problem: str, *, fits: bool) -> str:
+    if not fits:
+        raise BadMessage(f"{problem}: {text[:40]!r}")
     return text
 
 

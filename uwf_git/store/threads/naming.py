@@ -4,16 +4,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_DESCRIBED = 10
 _LONGEST_TASK = 60

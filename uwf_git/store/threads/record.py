@@ -5,7 +5,7 @@ afterwards (heads.py). Format: FORMAT.md, "The tree of a thread commit".
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dulwich.objects import Blob, ObjectID, Tree
 
@@ -13,32 +13,14 @@ from uwf_git.debug_log import debug
 from uwf_git.model.event_folds import Cause, Standing, Words, describe_event
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.node import Node
-from uwf_git.model.thread import (
-    Event,
-    ThreadState,
-    TransitionRecord,
-)
-from uwf_git.store.nodes.tree import (
-    FILE_MODE,
-    TREE_MODE,
-    add_nodes,
-    check_node,
-    unite_nodes,
-)
-from uwf_git.store.objects.commit import (
-    CommitDraft,
-    Signing,
-    encode_json,
-    write_commit,
-)
+from uwf_git.model.thread import Event, ThreadState, TransitionRecord
+from uwf_git.store.nodes.tree import FILE_MODE, TREE_MODE, add_nodes, check_node, unite_nodes
+from uwf_git.store.objects.commit import CommitDraft, Signing, encode_json, write_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.message import build_thread_message
 from uwf_git.store.threads.snapshot import HEAD_FILE, NODES, NOW_FILE, START_FILE, Snapshot
-
-if TYPE_CHECKING:
-    pass
 
 
 class NewCommit(NamedTuple):

@@ -17,22 +17,20 @@ The commit is the one after which the turn began, so a retry never takes up an o
 
 import os
 from contextlib import AbstractContextManager, suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from uwf_git.model.names import ThreadId, is_thread_id
 from uwf_git.store.disk.durable import remove_file, replace_file
-from uwf_git.store.disk.locks import (
-    hold_lock,
-    is_held,
-)
+from uwf_git.store.disk.locks import hold_lock, is_held
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
 
 _RUN = "run"
 _REMOVED = ".removed"
-_ALIVE, _TURN, _STOPPED, _FILES = ".alive", ".turn", ".stopped", ".files"
-_ENV, _PRINTS, _CHECKS = ".env", ".prints", ".checks"
-_OUTPUT, _REPORT, _BEFORE = ".output", ".report", ".before"
+_ALIVE, _STOPPED, _FILES, _CHECKS = ".alive", ".stopped", ".files", ".checks"
+
+Note = Literal["turn", "env", "prints", "output", "report", "before"]
+"""A text that is kept of a turn; ``begin`` leaves ``before``."""
 
 MAX_REASON = 1000
 """Characters of a stop reason that are kept."""
@@ -70,51 +68,24 @@ class RunDir(NamedTuple):
         """Return whether the agent, or a daemon that it left behind, holds the lock."""
         return is_held(self.alive)
 
-    def read_turn(self) -> str:
-        return _read_text(self.path + _TURN)
+    def read(self, note: Note) -> str:
+        """Return what was written as *note*; "" if nothing was."""
+        try:
+            with open(f"{self.path}.{note}", encoding="utf-8") as file:
+                return file.read()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return ""
+
+    def write(self, note: Note, text: str) -> None:
+        # A power loss ends the agent too, so this file need not survive one.
+        replace_file(f"{self.path}.{note}", text.encode(errors="replace"), durable=False)
 
     def begin(self, turn: str) -> None:
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT):
+        for suffix in (_STOPPED, ".env", ".prints", ".output", ".report"):
             remove_file(self.path + suffix)
-        # A power loss ends the agent too, so this file need not survive one.
-        replace_file(self.path + _TURN, turn.encode(), durable=False)
-
-    def write_env(self, document: str) -> None:
-        replace_file(self.path + _ENV, document.encode(errors="replace"), durable=False)
-
-    def read_env(self) -> str:
-        return _read_text(self.path + _ENV)
-
-    def write_prints(self, document: str) -> None:
-        """Write the fingerprints of the secrets in the agent's environment."""
-        replace_file(self.path + _PRINTS, document.encode(), durable=False)
-
-    def read_prints(self) -> str:
-        return _read_text(self.path + _PRINTS)
-
-    def write_output_file(self, path: str) -> None:
-        """Write the path, below the work directory, at which the agent may leave its meta."""
-        replace_file(self.path + _OUTPUT, path.encode(), durable=False)
-
-    def read_output_file(self) -> str:
-        return _read_text(self.path + _OUTPUT)
-
-    def write_before(self, commit: str) -> None:
-        """Write the commit of the files before the turn; ``begin`` leaves it."""
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        replace_file(self.path + _BEFORE, commit.encode(), durable=False)
-
-    def read_before(self) -> str:
-        return _read_text(self.path + _BEFORE)
-
-    def write_report(self, document: str) -> None:
-        """Write what the agent has left at that path, before it is ended for it."""
-        replace_file(self.path + _REPORT, document.encode(), durable=False)
-
-    def read_report(self) -> str:
-        return _read_text(self.path + _REPORT)
+        self.write("turn", turn)
 
     def read_stop_reason(self) -> str | None:
         try:
@@ -135,16 +106,8 @@ class RunDir(NamedTuple):
         folders = (self.path, self.step_dir, self.path + _REMOVED, self.path + _CHECKS)
         for folder in folders:
             _remove_folder(folder)
-        for suffix in (_ALIVE, _TURN, _STOPPED, _ENV, _PRINTS, _OUTPUT, _REPORT, _BEFORE):
+        for suffix in (_ALIVE, _STOPPED, *(f".{note}" for note in get_args(Note))):
             remove_file(self.path + suffix)
-
-
-def _read_text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (FileNotFoundError, UnicodeDecodeError):
-        return ""
 
 
 def get_run_dir(store: Store, thread: ThreadId, started_after: Oid) -> RunDir:
@@ -250,7 +213,6 @@ def _remove_deep(top: str) -> None:
 
 
 def _list_names(folder: str) -> list[str]:
-    try:
+    with suppress(FileNotFoundError, NotADirectoryError):
         return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return []

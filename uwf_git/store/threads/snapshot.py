@@ -6,19 +6,17 @@ Format: FORMAT.md, "The tree of a thread commit".
 """
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from dulwich.objects import ObjectID
 
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import BUILTIN, START, STEP, find_reference
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.thread import (
-    NotAPresent,
-    ThreadState,
-    TransitionRecord,
-)
+from uwf_git.model.thread import NotAPresent, ThreadState, TransitionRecord
 from uwf_git.model.workflow import (
     Graph,
     Role,
@@ -118,18 +116,16 @@ class Snapshot(NamedTuple):
         try:
             return parse_now(read_commit_file(self.objects, self.commit, NOW_FILE)).present
         except NotAPresent as error:
-            raise damaged_commit(self.commit.oid, f"has an invalid {NOW_FILE}: {error}") from (
-                error
-            )
+            problem = f"has an invalid {NOW_FILE}: {error}"
+            raise damaged_commit(self.commit.oid, problem) from error
 
     def get_start(self) -> Node:
         content = read_commit_file(self.objects, self.commit, START_FILE)
         try:
             node = identify_node(content)
         except ValueError as error:
-            raise damaged_commit(
-                self.commit.oid, f"has a {START_FILE} that is not a node: {error}"
-            ) from error
+            problem = f"has a {START_FILE} that is not a node: {error}"
+            raise damaged_commit(self.commit.oid, problem) from error
         if node.type != START:
             raise damaged_commit(self.commit.oid, f"has a {START_FILE} that is not a StartNode")
         return node
@@ -161,16 +157,18 @@ class Snapshot(NamedTuple):
             if node.type == START:
                 return
             seen.add(name)
-            previous = _previous(node)
+            previous = find_previous(node)
             # 64-bit names can be forged: a fetched chain may be a cycle.
             if previous is None or previous in seen:
-                raise damaged_commit(
-                    self.commit.oid, f"has {name} in its chain, which is not a step"
-                )
+                raise self.broken_chain(name)
             name = previous
 
+    def broken_chain(self, name: NodeHash) -> StoreDamaged:
+        problem = f"has {name} in its chain, which is not a step"
+        return damaged_commit(self.commit.oid, problem)
 
-def _previous(node: Node) -> NodeHash | None:
+
+def find_previous(node: Node) -> NodeHash | None:
     if node.type != STEP or not isinstance(node.payload, dict):
         return None
     return find_reference(node.payload.get("prev"))
@@ -217,6 +215,7 @@ Parsed = TypeVar("Parsed")
 
 # Values in memory take about ten times the bytes of their JSON.
 _IN_MEMORY = 10
+_PAYLOAD = attrgetter("payload")
 _PARSED: ByteCache[tuple[ObjectID, NodeHash, object], Any] = ByteCache(
     8 * 1024 * 1024, largest=2 * 1024 * 1024
 )
@@ -239,11 +238,7 @@ def get_flow(snapshot: Snapshot, name: NodeHash) -> "Flow":
 
 
 def get_schema(snapshot: Snapshot, name: NodeHash) -> Any:
-    return _get(snapshot, name, _payload)
-
-
-def _payload(node: Node) -> Any:
-    return node.payload
+    return _get(snapshot, name, _PAYLOAD)
 
 
 def _get(snapshot: Snapshot, name: NodeHash, parse: Callable[[Node], Parsed]) -> Parsed:

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.locks import hold_lock
+from uwf_git.store.disk.durable import Stamp, read_stamp
+from uwf_git.store.disk.locks import PACKED_REFS, hold_lock
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import list_packed_refs, read_loose_refs, stamp_packed
 from uwf_git.store.store import Store
@@ -41,7 +42,6 @@ _LINE = re.compile(
     rb"^(known|moved|enter) ([0-7][0-9A-HJKMNP-TV-Z]{25}) ([0-9a-f]{40})(?: (\{[^\n]*\}))?\n",
     re.MULTILINE,
 )
-_CHUNK = 1024 * 1024
 
 
 class Line(NamedTuple):
@@ -70,7 +70,7 @@ class Journal:
     def begin(self, lines: Iterable[Line]) -> None:
         os.ftruncate(self._descriptor, 0)
         self._header = b"# uwf events 1 " + os.urandom(16).hex().encode() + b"\n"
-        _write_all(self._descriptor, self._header + _encode(lines), 0)
+        _write(self._descriptor, self._header + _encode(lines), 0)
 
     def read(self, start: int) -> tuple[list[Line], int] | None:
         """Return the lines from byte *start* on (0: the first line), and where they end.
@@ -78,7 +78,10 @@ class Journal:
         None: not a journal's content. A last line without a newline is ignored: its writer was
         killed.
         """
-        content = _read_all(self._descriptor, max(start, _HEADER_LENGTH))
+        start = max(start, _HEADER_LENGTH)
+        with open(self._descriptor, "rb", closefd=False) as file:
+            file.seek(start)
+            content = file.read()
         content = content[: content.rfind(b"\n") + 1]
         found = _LINE.findall(content)
         if len(found) != content.count(b"\n"):
@@ -87,13 +90,13 @@ class Journal:
             Line(word.decode(), ThreadId(thread.decode()), Oid(oid.decode()), turn.decode())
             for word, thread, oid, turn in found
         ]
-        return lines, max(start, _HEADER_LENGTH) + len(content)
+        return lines, start + len(content)
 
     def append(self, lines: Iterable[Line], at: int) -> int:
         """Write *lines* at byte *at*, where the last whole line ended; return where they end."""
         content = _encode(lines)
         os.ftruncate(self._descriptor, at)
-        _write_all(self._descriptor, content, at)
+        _write(self._descriptor, content, at)
         return at + len(content)
 
 
@@ -109,20 +112,10 @@ def _encode(lines: Iterable[Line]) -> bytes:
     return "".join(" ".join(part for part in line if part) + "\n" for line in lines).encode()
 
 
-def _read_all(descriptor: int, start: int) -> bytes:
-    chunks = []
-    while chunk := os.pread(descriptor, _CHUNK, start):
-        chunks.append(chunk)
-        start += len(chunk)
-    return b"".join(chunks)
-
-
-def _write_all(descriptor: int, content: bytes, at: int) -> None:
-    view = memoryview(content)
-    while view:
-        written = os.pwrite(descriptor, view[:_CHUNK], at)
-        view = view[written:]
-        at += written
+def _write(descriptor: int, content: bytes, at: int) -> None:
+    with open(descriptor, "r+b", closefd=False) as file:
+        file.seek(at)
+        file.write(content)
 
 
 # FAT has a resolution of two seconds; no file system that git runs on is coarser.
@@ -140,24 +133,21 @@ class Tips(NamedTuple):
 class RefWatch:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock = store, clock
-        self._stamp: tuple[str, ...] = ()
+        self._stamp: list[Stamp | None] = []
         self._since = self._looked = float("-inf")
         self._packed_stamp: str | None = None
         self._packed: dict[str, dict[ThreadId, Oid]] = {}
 
     def look(self) -> Tips | None:
         """Return the heads; None if nothing can have changed since the last look."""
-        now, stamp = self._clock(), self._read_stamp()
+        paths = (os.path.join(self._store.path, each) for each in (ACTIVE, ARCHIVE, PACKED_REFS))
+        now, stamp = self._clock(), [*map(read_stamp, paths)]
         if stamp != self._stamp:
             self._stamp, self._since = stamp, now
         elif self._looked > self._since + _TICK_S:
             return None
         self._looked = now
         return self._read()
-
-    def _read_stamp(self) -> tuple[str, ...]:
-        folders = (_stamp(os.path.join(self._store.path, each)) for each in (ACTIVE, ARCHIVE))
-        return (*folders, stamp_packed(self._store.path))
 
     def _read(self) -> Tips:
         # In this order, a thread that is archived or packed in between is found at least once.
@@ -195,11 +185,3 @@ class RefWatch:
                 packed[prefix][ThreadId(name)] = oid
         self._packed_stamp, self._packed = stamp, packed
         return packed
-
-
-def _stamp(path: str) -> str:
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return ""
-    return f"{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
