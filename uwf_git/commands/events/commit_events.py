@@ -373,16 +373,13 @@ def announce_events(
                 problems.append(f"{argv[0]} ended with status {ran.status}{detail}")
     except (UwfError, OSError) as error:
         problems.append(str(error))
-    return _summarize(problems, left - 1)
-
-
-def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))
-
-
-def _summarize(problems: list[str], unannounced: int) -> str | None:
+    unannounced = left - 1
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
     rest = f"; {unannounced} more events were not announced" if unannounced > 0 else ""
     return f"{ON_EVENT}: {problems[0]}{more}{rest}"
+
+
+def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))

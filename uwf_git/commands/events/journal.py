@@ -46,7 +46,7 @@ def find_open_turn(
     store: Store, thread: ThreadId, *, known: Container[Oid] = ()
 ) -> TurnStarted | None:
     """Return the open turn of *thread*, unless it began after a commit in *known*, or None."""
-    if not _has_another_run(store, thread, known):
+    if not any(run.commit not in known for run in list_run_dirs(store, thread)):
         return None
     try:
         head = find_head(store, thread)
@@ -65,10 +65,6 @@ def find_open_turn(
     except StoreDamaged:
         # The turn has not begun yet, or has ended: then its commit has the event.
         return None
-
-
-def _has_another_run(store: Store, thread: ThreadId, known: Container[Oid]) -> bool:
-    return any(run.commit not in known for run in list_run_dirs(store, thread))
 
 
 # The order of transitions: a thread's own, and among threads by commit time, then thread id.

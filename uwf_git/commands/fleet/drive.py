@@ -167,12 +167,9 @@ class _Driver:
             is_first = False
             if is_idle and not self._request.follow:
                 return self._end()
-            self._sleep()
-
-    def _sleep(self) -> None:
-        until = time.monotonic() + self._request.job.poll_s
-        while time.monotonic() < until and not any(each.done() for each in self._pending):
-            time.sleep(0.05)
+            until = time.monotonic() + self._request.job.poll_s
+            while time.monotonic() < until and not any(each.done() for each in self._pending):
+                time.sleep(0.05)
 
     def _hear(self) -> None:
         for future in [each for each in self._pending if each.done()]:

@@ -186,7 +186,8 @@ class SharedDrive:
             self.push()
             played = play(turn)
             with suppress(UwfError):
-                self._look()
+                if self._has_news(self._hub.look()):
+                    self.fetch()
             return played
 
         return attended
@@ -250,11 +251,6 @@ class SharedDrive:
                 if here and there and not is_descendant(self._store.objects, here, there):
                     debug("6E3VJ0KD", "moved at the hub", thread=each)
                     self.cancelled.set()
-
-    def _look(self) -> None:
-        """Fetch what has moved at the hub."""
-        if self._has_news(self._hub.look()):
-            self.fetch()
 
     def _is_ahead(self) -> bool:
         """Return whether the clone has what the hub had not when it was last seen."""

@@ -460,14 +460,7 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.workflow is not None and not _is_of(row, request.workflow):
         return False
-    return _is_in_time(row.get("lastUpdateTime"), request)
-
-
-def _is_of(row: dict[str, Any], workflow: str) -> bool:
-    return workflow in {row.get("workflow"), row.get("workflowName")}
-
-
-def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
+    updated_ms = row.get("lastUpdateTime")
     if request.after_ms is None and request.before_ms is None:
         return True
     if updated_ms is None:
@@ -476,6 +469,10 @@ def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)
+
+
+def _is_of(row: dict[str, Any], workflow: str) -> bool:
+    return workflow in {row.get("workflow"), row.get("workflowName")}
 
 
 # What a list says of a thread besides its row: its task, and what was last.

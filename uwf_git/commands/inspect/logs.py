@@ -162,7 +162,10 @@ class LogLines:
         self._held = text[end:]
         yield from self._masked(text[:end])
         if len(self._held) > _LONGEST_LINE:
-            yield from self._cut()
+            # Cut at a space: keys have none.
+            place = self._held.rfind(" ") + 1 or len(self._held)
+            line, self._held = self._held[:place], self._held[place:]
+            yield from self._masked(line)
 
     def end(self) -> Iterator[str]:
         """Yield the last line if it has no line end."""
@@ -170,12 +173,6 @@ class LogLines:
         self._held = ""
         if held:
             yield from self._masked(held.removesuffix("\r"))
-
-    def _cut(self) -> Iterator[str]:
-        # Cut at a space: keys have none.
-        place = self._held.rfind(" ") + 1 or len(self._held)
-        line, self._held = self._held[:place], self._held[place:]
-        yield from self._masked(line)
 
     def _masked(self, text: str) -> Iterator[str]:
         # Over all lines: `base64` wraps what it prints.

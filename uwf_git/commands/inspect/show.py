@@ -141,7 +141,10 @@ def _view_moment(
         "said": snapshot.subject,
     }
     if store.has_remotes:
-        document |= _view_divergence(store, thread, snapshot)
+        from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
+        from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
+
+        document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
@@ -176,13 +179,6 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         for each in found
     ]
     return {"work": work}
-
-
-def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
-    from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
-
-    return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
 
 
 def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
@@ -315,7 +311,15 @@ def _view_now(
     """Return what runs, what the thread waits for, and why it is paused, as far as it applies."""
     view: dict[str, Any] = {}
     if running is not None:
-        view["running"] = _view_running(running)
+        view["running"] = {
+            "role": running.role,
+            "agent": running.agent,
+            "pid": running.pid,
+            "group": running.group,
+            "since": running.since,
+            "driven": running.is_driven,
+            "lastOutput": running.last_output,
+        }
     if present.waiting is not None:
         view |= _view_wait(store, snapshot, present)
     if present.paused_from is not None:
@@ -337,18 +341,6 @@ def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
     view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
     question = view_question(snapshot, present)
     return view if question is None else {**view, "question": question}
-
-
-def _view_running(running: "Running") -> dict[str, Any]:
-    return {
-        "role": running.role,
-        "agent": running.agent,
-        "pid": running.pid,
-        "group": running.group,
-        "since": running.since,
-        "driven": running.is_driven,
-        "lastOutput": running.last_output,
-    }
 
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:

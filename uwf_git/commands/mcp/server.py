@@ -189,7 +189,13 @@ class McpServer(NamedTuple):
         is_modern = _check_version(params)
         match method:
             case "initialize":
-                return self._initialize(params)
+                wanted = params.get("protocolVersion")
+                return {
+                    "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
+                    "capabilities": self._capabilities(),
+                    "serverInfo": self._identity(),
+                    "instructions": self.instructions,
+                }
             case "ping":
                 result: Reply = {}
             case "server/discover":
@@ -217,17 +223,12 @@ class McpServer(NamedTuple):
         if self.resources is not None and method == "resources/templates/list":
             return {"resourceTemplates": list(self.resources.templates)}
         if self.resources is not None and method == "resources/read":
-            return _read_resource(self.resources, params)
+            uri = params.get("uri")
+            found = self.resources.read(uri) if isinstance(uri, str) else None
+            if found is None:
+                raise _Refused(_INVALID_PARAMS, "there is no such resource", uri=uri)
+            return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
         raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
-
-    def _initialize(self, params: Mapping[str, Any]) -> Reply:
-        wanted = params.get("protocolVersion")
-        return {
-            "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
-            "capabilities": self._capabilities(),
-            "serverInfo": self._identity(),
-            "instructions": self.instructions,
-        }
 
     def _discover(self) -> Reply:
         return {
@@ -358,14 +359,6 @@ def _answer_task(tasks: Tasks, verb: str, params: Mapping[str, Any]) -> Reply:
     except UwfError as error:
         raise _Refused(_INVALID_PARAMS, error.message) from error
     return {}
-
-
-def _read_resource(resources: Resources, params: Mapping[str, Any]) -> Reply:
-    uri = params.get("uri")
-    found = resources.read(uri) if isinstance(uri, str) else None
-    if found is None:
-        raise _Refused(_INVALID_PARAMS, "there is no such resource", uri=uri)
-    return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
 
 
 def _view_tool(tool: McpTool) -> Reply:

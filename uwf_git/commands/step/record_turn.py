@@ -51,14 +51,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 # Source: seed 000 section 2.3 (StepNode).
 
 
-def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
-    now = played.started_ms + played.duration_ms
-    times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
-    left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
-    nodes = _step_nodes(turn, reply, left, times, now)
-    return _build_step(turn, "step", nodes, reply, files=played.files)
-
-
 def build_answer(
     turn: Turn,
     reply: AgentReply,
@@ -438,4 +430,8 @@ def build_turn(turn: Turn, played: Played) -> NewCommit:
     """Build the commit of a turn; its first node is the StepNode or the Attempt."""
     if played.reply is None:
         return build_attempt(turn, played)
-    return build_step(turn, played, played.reply)
+    now = played.started_ms + played.duration_ms
+    times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
+    nodes = _step_nodes(turn, played.reply, left, times, now)
+    return _build_step(turn, "step", nodes, played.reply, files=played.files)

@@ -474,7 +474,10 @@ def _take_step(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult | None:
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
-        _check_alone(store, thread, request)
+        check_not_stopped(store, thread)
+        driver = None if request.is_driven else find_driver(store, thread)
+        if driver is not None:
+            raise ThreadBusy(thread, driver)
         fast_forward_from_tracking(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
@@ -536,13 +539,6 @@ def _step_branches(
         return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
-
-
-def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
-    check_not_stopped(store, thread)
-    driver = None if request.is_driven else find_driver(store, thread)
-    if driver is not None:
-        raise ThreadBusy(thread, driver)
 
 
 def _decide(snapshot: Snapshot) -> _Next:

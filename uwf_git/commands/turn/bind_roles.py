@@ -133,23 +133,6 @@ def tell_adapter(command: str) -> str | None:
     return f"{program} has an adapter, which plays roles: `--agent {shlex.quote(meant)}`"
 
 
-def find_missing_behind(
-    words: Sequence[str], environ: Mapping[str, str], config: GitConfig, role: str
-) -> ProgramMissing | None:
-    """Return that the program behind the adapter *words*, unless changed, is missing; or None."""
-    command = os.path.basename(words[0])
-    known = next((each for each in KNOWN if each.command == command and each.programs), None)
-    if known is None or _find_program(known, environ):
-        return None
-    name = command.removeprefix("uwf-")
-    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
-    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
-    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
-        return None
-    problem = f"drives {known.programs[0]}, which is not on the PATH"
-    return ProgramMissing(command, problem, hint=f"install it: {known.install}")
-
-
 def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
     path = build_search_path(environ.get("PATH", os.defpath))
     for name in agent.programs:
@@ -526,4 +509,14 @@ def _find_problem(
         resolve_program(words[0], path=path, workdir=workdir)
     except ProgramMissing as error:
         return error
-    return find_missing_behind(words, environ, config, role)
+    command = os.path.basename(words[0])
+    known = next((each for each in KNOWN if each.command == command and each.programs), None)
+    if known is None or _find_program(known, environ):
+        return None
+    name = command.removeprefix("uwf-")
+    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
+    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
+    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
+        return None
+    problem = f"drives {known.programs[0]}, which is not on the PATH"
+    return ProgramMissing(command, problem, hint=f"install it: {known.install}")

@@ -339,7 +339,11 @@ def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
         for path in sorted({worktree.path, *_list_inside(git, worktree.path)}, reverse=True):
             words = ("worktree", "remove", "--force", "--force", path)
             if git.run(*words).status and os.path.lexists(path):
-                _open_folders(path)
+                # Some package managers forbid the user to write in their folders.
+                for folder, folders, _ in os.walk(path):
+                    for each in (os.path.join(folder, name) for name in folders):
+                        if not os.path.islink(each):
+                            os.chmod(each, 0o700)
                 shutil.rmtree(path)
                 git.run(*words)
     shutil.rmtree(worktree.path, ignore_errors=True)
@@ -350,14 +354,6 @@ def _list_inside(git: Git, path: str) -> list[str]:
     told = git.ask("worktree", "list", "--porcelain").split("\n")
     paths = (line.removeprefix("worktree ") for line in told if line.startswith("worktree "))
     return [each for each in paths if each.startswith(path + os.sep)]
-
-
-def _open_folders(path: str) -> None:
-    """Let the user write in each folder below *path*; some package managers forbid it."""
-    for folder, folders, _ in os.walk(path):
-        for each in (os.path.join(folder, name) for name in folders):
-            if not os.path.islink(each):
-                os.chmod(each, 0o700)
 
 
 # Forget the work of a branch whose thread is removed: its ref in the user's repository.
