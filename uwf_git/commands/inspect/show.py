@@ -84,8 +84,7 @@ def view_thread(
     nothing is said of its branches and of what holds it up.
     """
     moment = _read_at(store, resolve_head(store, text))
-    document, move = _view_moment(store, moment, full=full, with_family=with_family)
-    return ShownThread(document, moment.snapshot, move)
+    return _view_moment(store, moment, full=full, with_family=with_family)
 
 
 def read_moment(store: Store, thread: ThreadId) -> Moment:
@@ -99,13 +98,11 @@ def _read_at(store: Store, head: Head) -> Moment:
     return Moment(head.thread, snapshot, status, running)
 
 
-def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
-    return _view_moment(store, moment, full=full)[0]
+def view_moment(store: Store, moment: Moment) -> dict[str, Any]:
+    return _view_moment(store, moment, full=False, with_family=True).document
 
 
-def _view_moment(
-    store: Store, moment: Moment, *, full: bool = False, with_family: bool = True
-) -> tuple[dict[str, Any], NextMove]:
+def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool) -> ShownThread:
     thread, snapshot, status, running = moment
     snapshot = snapshot._replace(objects=store.objects)
     record = snapshot.record
@@ -155,7 +152,7 @@ def _view_moment(
     if full and "branches" in document:
         _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
-    return document, move
+    return ShownThread(document, snapshot, move)
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
@@ -311,15 +308,7 @@ def _view_now(
     """Return what runs, what the thread waits for, and why it is paused, as far as it applies."""
     view: dict[str, Any] = {}
     if running is not None:
-        view["running"] = {
-            "role": running.role,
-            "agent": running.agent,
-            "pid": running.pid,
-            "group": running.group,
-            "since": running.since,
-            "driven": running.is_driven,
-            "lastOutput": running.last_output,
-        }
+        view["running"] = running.view()
     if present.waiting is not None:
         view |= _view_wait(store, snapshot, present)
     if present.paused_from is not None:
@@ -396,17 +385,11 @@ def find_stop(
     thread = snapshot.record.thread
     if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
         return Stop(move.role, _wait_for(thread))
-    if may_be_active(store, thread):
-        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-            find_running,
-            show_status,
-        )
-
-        running = find_running(store, thread)
-        # A drive reports its end while it still holds the thread.
-        is_own = running is not None and running.pid == os.getpid()
-        if not is_own and show_status(snapshot.record.status, running) == RUNNING:
-            return Stop(move.role, _wait_for(thread))
+    status, running = _find_work(store, thread, snapshot.record.status)
+    # A drive reports its end while it still holds the thread.
+    is_own = running is not None and running.pid == os.getpid()
+    if status == RUNNING and not is_own:
+        return Stop(move.role, _wait_for(thread))
     return Stop(move.role, advise(store, snapshot, move, default=default))
 
 

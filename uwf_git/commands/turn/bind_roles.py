@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from uwf_git.model.workflow import END, Workflow, parse_flow_node, parse_role, p
 from uwf_git.project_paths import find_above
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import Snapshot, get_flow, get_role, get_workflow
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow
 from uwf_git.store.trust import is_set_by_store, is_trusted
 
 # The agents with an adapter, and which of their programs are installed.
@@ -408,17 +409,25 @@ def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()
         found[name] = made.get(name) or snapshot.get_node(name)
         return found[name]
 
+    deque(_walk_used(workflow, read), maxlen=0)
+    return find_played(workflow, found.values())
+
+
+def _walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
+    """Yield *workflow* and each workflow in it, by the nodes that *read* returns."""
+    seen = {workflow.hash}
     waiting = [workflow]
     while waiting:
         each = waiting.pop()
-        nodes = [parse_role(read(role)).workflow for role in each.roles.values()]
+        yield each
+        used = [parse_role(read(role)).workflow for role in each.roles.values()]
         if each.flow is not None:
             places = parse_flow_node(read(each.flow)).nodes.values()
-            nodes += [find_reference(node.fields.get("workflow")) for node in places]
-        waiting += [
-            parse_workflow(read(name)) for name in nodes if name is not None and name not in found
-        ]
-    return find_played(workflow, found.values())
+            used += [find_reference(node.fields.get("workflow")) for node in places]
+        for name in used:
+            if name is not None and name not in seen:
+                seen.add(name)
+                waiting.append(parse_workflow(read(name)))
 
 
 def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:
@@ -426,34 +435,14 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
     if until is None and not agents:
         return frozenset()
     workflow = get_workflow(snapshot, snapshot.record.workflow)
-    everything = workflow._replace(roles=_collect(snapshot, workflow))
+    roles: dict[str, NodeHash] = {}
+    for each in _walk_used(workflow, snapshot.get_node):
+        roles = {**each.roles, **roles}
+    everything = workflow._replace(roles=roles)
     if until is not None and until not in everything.roles:
         raise no_such_role(until, everything)
     read_typed(everything, agents)
     return frozenset(everything.roles)
-
-
-def _collect(snapshot: Snapshot, workflow: Workflow) -> dict[str, NodeHash]:
-    found = {workflow.hash: workflow}
-    waiting = [workflow]
-    roles: dict[str, NodeHash] = {}
-    while waiting:
-        each = waiting.pop()
-        roles = {**each.roles, **roles}
-        for name in _list_used(snapshot, each):
-            if name not in found:
-                found[name] = get_workflow(snapshot, name)
-                waiting.append(found[name])
-    return roles
-
-
-def _list_used(snapshot: Snapshot, workflow: Workflow) -> Iterator[NodeHash]:
-    if workflow.flow is None:
-        names = [get_role(snapshot, role).workflow for role in workflow.roles.values()]
-    else:
-        nodes = get_flow(snapshot, workflow.flow).nodes.values()
-        names = [find_reference(node.fields.get("workflow")) for node in nodes]
-    return (name for name in names if name is not None)
 
 
 # Look for the programs of agents before a thread is made; nothing runs.
