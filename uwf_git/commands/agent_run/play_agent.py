@@ -338,10 +338,7 @@ class OtherAgentFinished(Conflict):
 
 
 def agent_player(
-    on_stderr: OnOutput | None,
-    *,
-    on_stdout: OnOutput | None = None,
-    on_tick: OnTick = ignore_tick,
+    on_stderr: OnOutput | None, *, on_stdout: OnOutput | None = None, on_tick: OnTick = ignore_tick
 ) -> Player:
     """Return a player of the turn's agent, or of its checks, that passes their masked output on."""
     listener = Listener(on_stderr, on_stdout, on_tick)

@@ -25,9 +25,7 @@ from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
-from uwf_git.engine.masking import (
-    mask_bytes,
-)
+from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed
 from uwf_git.model.limits import find_time_left_s
 from uwf_git.project_paths import find_above

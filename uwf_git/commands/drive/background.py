@@ -270,10 +270,7 @@ class WaitRequest(NamedTuple):
 
 
 def wait_for_threads(
-    store: Store,
-    request: WaitRequest,
-    *,
-    on_rest: Callable[[AtRest], None],
+    store: Store, request: WaitRequest, *, on_rest: Callable[[AtRest], None]
 ) -> None:
     """Wait until no process is at work on any of the threads; pass each to *on_rest* as it rests.
 

@@ -191,11 +191,7 @@ class EventReader:
             raise damaged_commit(snapshot.commit.oid, "waits without a role")
         base = self._read_base(snapshot)
         turn = _describe(
-            base,
-            role=role,
-            agent=PERSON,
-            started_ms=happened.time_ms,
-            at=snapshot.record.at,
+            base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
         )
         question = {"question": snapshot.body} if snapshot.body else {}
         return happened._replace(turn=self._add_state(turn, base), more=question)

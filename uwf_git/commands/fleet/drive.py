@@ -28,13 +28,7 @@ from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    ACTIVE,
-    ARCHIVE,
-    Head,
-    find_head,
-    resolve_thread,
-)
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # A driver gives the claim of its own task more time: the executor may run it elsewhere by itself.

@@ -313,10 +313,7 @@ def _view_place(
     if place is None:
         return {}
     from uwf_git.commands.inspect.show import view_tried  # noqa: PLC0415 (flows only)
-    from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
-        fill_input,
-        read_state_at,
-    )
+    from uwf_git.commands.turn.flow import fill_input, read_state_at  # noqa: PLC0415 (flows only)
 
     state = read_state_at(snapshot, present, place)
     return {

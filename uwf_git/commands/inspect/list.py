@@ -11,11 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.commits import (
-    Container,
-    find_container,
-    label_branch,
-)
+from uwf_git.commands.split.commits import Container, find_container, label_branch
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
@@ -118,10 +114,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
         return record.status
     if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
         return RUNNING
-    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
-        find_running,
-        show_status,
-    )
+    from uwf_git.commands.agent_run.running import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few get here)
 
     return show_status(record.status, find_running(store, thread))
 
@@ -151,11 +144,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
         inner = view_branches(store, snapshot)
     except StoreDamaged as damage:
         return {**view, "status": name_damage(damage), "error": damage.message}
-    view |= {
-        "status": find_status(store, record),
-        "depth": record.depth,
-        "said": snapshot.subject,
-    }
+    view |= {"status": find_status(store, record), "depth": record.depth, "said": snapshot.subject}
     if error is not None:
         view["error"] = error["message"]
     return {**view, "branches": inner} if inner else view
@@ -357,11 +346,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
-    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
-        BadLocalWorkflow,
-        WorkflowRemoved,
-        find_workflow,
-    )
+    from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)
 
     # One that was removed, or cannot be read, is known.
     with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
@@ -573,10 +558,7 @@ def offer_roles(
     store: Store, typed: str, *, cwd: str, thread: str | None = None, workflow: str | None = None
 ) -> list[Candidate]:
     """Return the roles that begin with *typed*: of a thread, of a workflow, or else of all."""
-    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (few ask for them)
-        find_workflow,
-        list_workflows,
-    )
+    from uwf_git.commands.workflow.find import find_workflow, list_workflows  # noqa: PLC0415 (few ask for them)
 
     if thread is not None:
         workflow = _read(store, thread).record.workflow

@@ -216,12 +216,7 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     """Return the branches of a thread, its parent if it is a branch, and what holds it up."""
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
-    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
-        count_rows,
-        find_held_by,
-        view_branches,
-        view_urgent,
-    )
+    from uwf_git.commands.inspect.list import count_rows, find_held_by, view_branches, view_urgent  # noqa: PLC0415 (few threads have branches)
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
@@ -293,10 +288,7 @@ def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
     if not may_be_active(store, thread):
         return status, None
-    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-        find_running,
-        show_status,
-    )
+    from uwf_git.commands.agent_run.running import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
     running = find_running(store, thread)
     return show_status(status, running), running

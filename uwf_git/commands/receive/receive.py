@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
-from uwf_git.commands.receive.ref_update import (
-    RefUpdate,
-    Refusal,
-    ours_among,
-)
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split.commits import walk_back
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.history import Finding, heads_of_store

@@ -275,10 +275,7 @@ def _fetch(
         ExitStack() as until_tracked,
         receive_objects(store, read_fetch_limits(store.config)) as incoming,
     ):
-        from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-            Access,
-            fetch_pack,
-        )
+        from uwf_git.store.remotes.transport import Access, fetch_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
 
         url = remote_url(store, received.remote)
         access = Access(url, store.config, caller.environ)

@@ -47,12 +47,7 @@ from uwf_git.model.names import ALPHABET, NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.objects.commit import (
-    CommitDraft,
-    CommitView,
-    Signing,
-    build_commit,
-)
+from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, build_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft

@@ -22,15 +22,7 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.engine.flow_state import describe_rejection, find_reason
 from uwf_git.errors import AgentFailed, Conflict
-from uwf_git.model.builtin import (
-    AGENT_EXEC_CONTEXT,
-    ATTEMPT,
-    BYTES,
-    STEP,
-    TEXT,
-    TRACE,
-    reference,
-)
+from uwf_git.model.builtin import AGENT_EXEC_CONTEXT, ATTEMPT, BYTES, STEP, TEXT, TRACE, reference
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import ThreadId
@@ -84,11 +76,7 @@ def _build_step(
 
 
 def _step_nodes(
-    turn: Turn,
-    reply: AgentReply,
-    left: dict[str, list[Node]],
-    times: dict[str, int],
-    now_ms: int,
+    turn: Turn, reply: AgentReply, left: dict[str, list[Node]], times: dict[str, int], now_ms: int
 ) -> list[Node]:
     """Build the StepNode, and after it the nodes that it refers to."""
     content = _text_nodes(reply.content, reply.raw, now_ms)
@@ -159,9 +147,7 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     attempt = build_node(ATTEMPT, payload, timestamp=now)
     has_retries = turn.present.failures < turn.retry.retries
     cause = _cause(turn, attempt, played.files)._replace(
-        has_retries=has_retries,
-        gives_up=_find_given_up(turn),
-        text=kept.get("stderr", ""),
+        has_retries=has_retries, gives_up=_find_given_up(turn), text=kept.get("stderr", "")
     )
     before = Standing(turn.snapshot.record, turn.present)
     return build_next(before, "attempt", cause, nodes=(attempt, *nodes, turn.agent))
@@ -380,11 +366,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         failed = TurnInterrupted if is_interrupted else TurnFailed
         raise failed(
-            turn,
-            played,
-            new.record.status,
-            is_given_up=_is_given_up(turn, new),
-            recorded=commit,
+            turn, played, new.record.status, is_given_up=_is_given_up(turn, new), recorded=commit
         )
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if new.record.retries_left is None:

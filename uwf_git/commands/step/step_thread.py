@@ -41,11 +41,7 @@ from uwf_git.commands.step.ending import (
     sweep_worktrees_of,
     with_files,
 )
-from uwf_git.commands.step.record_turn import (
-    TurnInterrupted,
-    record_turn,
-    wait_for_person,
-)
+from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
 from uwf_git.commands.turn.active_thread import (
     ThreadNotActive,
     ThreadNotReady,
@@ -258,12 +254,7 @@ StepBranch = Callable[[ThreadId], ThreadResult]
 
 
 def split_thread(
-    store: Store,
-    caller: Caller,
-    seen: tuple[Head, Snapshot],
-    turn: NextTurn,
-    *,
-    named: str | None,
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], turn: NextTurn, *, named: str | None
 ) -> ThreadResult:
     """Record, under its lock, that the thread splits; *named* is the step's work directory."""
     from uwf_git.commands.turn.flow import ask_container  # noqa: PLC0415 (most steps do not split)

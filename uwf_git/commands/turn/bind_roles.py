@@ -483,11 +483,7 @@ def find_missing_programs(
 
 
 def _find_problem(
-    role: str,
-    agent: dict[str, Any],
-    environ: Mapping[str, str],
-    workdir: str,
-    config: GitConfig,
+    role: str, agent: dict[str, Any], environ: Mapping[str, str], workdir: str, config: GitConfig
 ) -> ProgramMissing | None:
     if agent["command"].strip() == PERSON:
         return None

@@ -130,11 +130,7 @@ def choose_place(
 
 
 def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | None) -> str:
-    from uwf_git.commands.worktree.worktrees import (  # noqa: PLC0415 (few branches work apart)
-        find_own_worktree,
-        make_worktree,
-        worktree_gone,
-    )
+    from uwf_git.commands.worktree.worktrees import find_own_worktree, make_worktree, worktree_gone  # noqa: PLC0415 (few branches work apart)
 
     known = find_own_worktree(store, owner)
     if known is not None and known.git_dir:

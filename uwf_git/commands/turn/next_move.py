@@ -323,10 +323,7 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
 
 def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
-    from uwf_git.commands.split.family import (  # noqa: PLC0415 (few threads split)
-        list_branches,
-        walk_descendants,
-    )
+    from uwf_git.commands.split.family import list_branches, walk_descendants  # noqa: PLC0415 (few threads split)
 
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
     failed = sum(branch.record.status == "failed" for branch in below)

@@ -371,11 +371,7 @@ def put_workflow(
         closure = [_first_written(store, seen, node) for node in closure]
         workflow = _first_written(store, seen, workflow)
     version = add_version(
-        store,
-        seen,
-        added=(name, workflow, closure),
-        source=files,
-        signing=caller.signing(store),
+        store, seen, added=(name, workflow, closure), source=files, signing=caller.signing(store)
     )
     return PutWorkflow(
         name, version.workflow, version.commit.oid, changed=True, warnings=definition.warnings
