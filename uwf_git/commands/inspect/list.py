@@ -31,6 +31,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
+from uwf_git.store.threads.history import walk_trunks
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -197,15 +198,9 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
     """Yield the threads around a branch that let it take no step."""
     if tip.record.status in ENDED:
         return
-    thread = tip.get_trunk()
-    while thread is not None:
-        head = find_head(store, thread)
-        if head is None:
-            return
-        snapshot = read_snapshot(store, head.commit)
-        if snapshot.record.status in {"paused", *ENDED}:
-            yield {"thread": thread, "status": snapshot.record.status}
-        thread = snapshot.get_trunk()
+    for trunk in walk_trunks(store, tip):
+        if trunk.record.status in {"paused", *ENDED}:
+            yield {"thread": trunk.record.thread, "status": trunk.record.status}
 
 
 def _find_conflicts(

@@ -48,7 +48,7 @@ from uwf_git.store.threads.snapshot import (
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
-    from uwf_git.commands.split.node import NodeInFlow
+    from uwf_git.engine.events import Node as EventNode
 
 # `uwf thread show`: the present of a thread as a document.
 #
@@ -238,9 +238,9 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     last = _find_node(snapshot, present.at)
     last_node = None if present.role == START else present.role
     return {
-        "currentNode": role if node is None else node.label,
-        "currentIteration": visit if node is None else node.turn,
-        "lastNode": last_node if last is None else last.label,
+        "currentNode": role if node is None else node.id,
+        "currentIteration": visit if node is None else node.iteration,
+        "lastNode": last_node if last is None else last.id,
         "next": move.role,
     }
 
@@ -256,7 +256,7 @@ def _view_try(
     return {} if view is None else {"try": view}
 
 
-def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
+def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
     if at is None:
         return None
     from uwf_git.commands.split.node import find_node  # noqa: PLC0415 (graphs have no places)

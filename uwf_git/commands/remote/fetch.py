@@ -56,20 +56,6 @@ from uwf_git.store.workflows import WORKFLOWS, list_names
 # What is refused leaves nothing here: `git fsck` reads every object and ref of a store.
 
 
-class FetchedRef(NamedTuple):
-    """A ref of the remote whose commit is not here yet."""
-
-    kind: str
-    """The folder below refs/."""
-
-    name: str
-    oid: Oid
-
-    @property
-    def ref(self) -> str:
-        return f"refs/{self.kind}/{self.name}"
-
-
 class Judged(NamedTuple):
     passed: set[Arrival]
     workflows: set[tuple[str, Oid]]
@@ -77,11 +63,16 @@ class Judged(NamedTuple):
     refused: list[Reconciled]
 
 
-def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef]) -> Judged:
-    """Check *refs*; *received* is the store with the fetched objects, *here* are its own refs."""
+def judge_fetched(
+    received: Store, here: SharedRefs, wanted: Mapping[tuple[str, str], Oid]
+) -> Judged:
+    """Check the refs of the remote in *wanted*, by the folder below refs/ and the name.
+
+    *received* is the store with the fetched objects, *here* are its own refs.
+    """
     arrivals: list[Arrival] = []
     workflows: list[tuple[str, Oid, Oid | None]] = []
-    for kind, name, oid in refs:
+    for (kind, name), oid in wanted.items():
         # Of an archived thread, the active ref is not read any more.
         known = _known(received, here.find("threads" if kind == "archive" else kind, name), oid)
         if kind == "workflows":
@@ -343,9 +334,8 @@ class _Received:
         """Drop the refs whose objects did not all arrive, or do not pass the checks."""
         refused = self._find_incomplete(incoming)
         self._drop(refused)
-        arrived = [FetchedRef(kind, name, oid) for (kind, name), oid in self.wanted.items()]
         received = self.store._replace(objects=incoming.objects)
-        judged = judge_fetched(received, self.here, arrived)
+        judged = judge_fetched(received, self.here, self.wanted)
         self._drop(judged.refused)
         return judged._replace(refused=[*refused, *judged.refused])
 
