@@ -74,10 +74,7 @@ def warn_of_guess(store: Store, environ: Mapping[str, str]) -> str | None:
     """Return a warning if a changed *store* has a guessed committer; each guess is told once."""
     if not store.refs.has_changed:
         return None
-    from uwf_git.store.git.identity import (  # noqa: PLC0415 (readers need no identity)
-        NoIdentity,
-        find_committer,
-    )
+    from uwf_git.store.git.identity import NoIdentity, find_committer  # noqa: PLC0415 (readers need no identity)
 
     # Without an identity nothing was committed: what changed was fetched.
     with suppress(NoIdentity, OSError):

@@ -414,7 +414,8 @@ def build_prompt(wish: str) -> str:
     lines, texts = [], []
     nearest = find_nearest(wish)
     for pattern in PATTERNS:
-        text = _read(pattern.name)
+        file = find_shipped(pattern.name)
+        text = "" if file is None else Path(file.path).read_text(encoding="utf-8")
         lines.append(f"- {text.partition(chr(10))[0].removeprefix('# ')}")
         if pattern.name in nearest:
             texts.append(f"```yaml\n{text}```")
@@ -441,11 +442,6 @@ def _count(pattern: Pattern, folded: str, words: set[str]) -> int:
         else any(each.startswith(word) for each in words)
         for word in pattern.words
     )
-
-
-def _read(name: str) -> str:
-    file = find_shipped(name)
-    return "" if file is None else Path(file.path).read_text(encoding="utf-8")
 
 
 # Draft a workflow: start the thread in which an agent writes it, and read what came of it.

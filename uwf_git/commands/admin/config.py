@@ -71,15 +71,6 @@ _FLAG_VALUES = {"true", "false", "yes", "no", "on", "off", "1", "0"}
 _FORMATS = ("json", "yaml", "text")
 
 
-def _not_set(name: str) -> Refused:
-    return Refused(
-        f"{name} is not set",
-        code="not-set",
-        hint=f"set it with `uwf config set {name} VALUE`",
-        setting=name,
-    )
-
-
 def _bad_value(name: str, value: str, *, choices: str = "true or false") -> BadUsage:
     return BadUsage(
         f"{name} cannot be {value[:60]!r}", code="bad-value", hint=f"it is {choices}", setting=name
@@ -97,7 +88,12 @@ def get_store_setting(store: Store, name: str) -> Setting:
     full = full_name(name)
     value = store.config.get(full)
     if value is None:
-        raise _not_set(full)
+        raise Refused(
+            f"{full} is not set",
+            code="not-set",
+            hint=f"set it with `uwf config set {full} VALUE`",
+            setting=full,
+        )
     return Setting(full, value, SETTINGS[full])
 
 

@@ -79,7 +79,10 @@ def gc_if_due(store: Store, environ: Mapping[str, str]) -> bool:
             pack_refs(store)
             if due.objects:
                 pack_objects(store, environ, auto=True)
-                _note_if_still_due(store)
+                # Logged as a failure, so that packing is not repeated after each step.
+                if find_due(store).objects:
+                    why = "there are still many objects that no ref needs, too young to be deleted "
+                    write_gc_log(store, f"{why}(gc.pruneExpire)")
     except GcRuns:
         return False
     return True
@@ -133,10 +136,3 @@ def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
     if any(True for _ in list_parents(store)):
         removed = sweep_worktrees(store, environ)
     return removed + remove_stale_files(store) + remove_stale_packs(store)
-
-
-def _note_if_still_due(store: Store) -> None:
-    """Log a failure if packing is still due, so that it is not repeated after each step."""
-    if find_due(store).objects:
-        why = "there are still many objects that no ref needs, too young to be deleted "
-        write_gc_log(store, f"{why}(gc.pruneExpire)")

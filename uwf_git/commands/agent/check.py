@@ -108,7 +108,13 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
     with tempfile.TemporaryDirectory(prefix="uwf-check-") as folder:
         workdir = os.path.join(folder, "work")
         os.mkdir(workdir)
-        store = _build_store(os.path.join(folder, "store.git"), request.config)
+        path = os.path.join(folder, "store.git")
+        # The user types the agent, but their list is for stores that stay.
+        store = create_store(path, environ={})._replace(trust_file=os.path.join(path, "trust"))
+        for name, values in request.config.values.items():
+            if name.startswith(_COPIED) and name not in _NOT_COPIED:
+                for value in values:
+                    add_config(os.path.join(path, "config"), name, value)
         # Settings of this temporary store are not trusted, and it has no place for trust in them.
         environ = {**request.trusted, **caller.environ}
         there = caller._replace(cwd=workdir, environ=environ)
@@ -162,16 +168,6 @@ def _describe(played: Played, word: str) -> AgentCheck:
         prompt_characters=len(played.left.prompt),
         heard=word in reply.content,
     )
-
-
-def _build_store(path: str, config: GitConfig) -> Store:
-    # The user types the agent, but their list is for stores that stay.
-    store = create_store(path, environ={})._replace(trust_file=os.path.join(path, "trust"))
-    for name, values in config.values.items():
-        if name.startswith(_COPIED) and name not in _NOT_COPIED:
-            for value in values:
-                add_config(os.path.join(path, "config"), name, value)
-    return store
 
 
 def _with_absolute_path(command: str, cwd: str) -> str:

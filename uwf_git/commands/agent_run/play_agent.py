@@ -83,7 +83,7 @@ from uwf_git.commands.turn.turn import Played, Player, Turn, find_output_path
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import HINT_PREFIX, find_error_line
 from uwf_git.engine.masking import mask_bytes
-from uwf_git.errors import AgentFailed, Conflict
+from uwf_git.errors import Conflict
 from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId
 from uwf_git.project_paths import find_above
@@ -252,7 +252,12 @@ def wait_for_orphan(
         outcome = "interrupted"
     debug("VPF38SEH", "orphaned agent ended", run=run.path, outcome=outcome)
     if outcome is not None:
-        _stop(run)
+        # A second Ctrl-C kills the agent at once, and the run is still recorded.
+        try:
+            stop_run(run.path, run.alive, grace_s=DEFAULT_GRACE_S, is_held=run.is_alive)
+        except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):
+                stop_run(run.path, run.alive, grace_s=0, is_held=run.is_alive)
     return outcome
 
 
@@ -278,15 +283,6 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
 
 def _read_state(run: RunDir, *, is_held: bool) -> RunState:
     return read_run_state(run.path, alive_is_held=is_held)
-
-
-def _stop(run: RunDir) -> None:
-    """Stop the agent; a second Ctrl-C kills it at once, and the run is still recorded."""
-    try:
-        stop_run(run.path, run.alive, grace_s=DEFAULT_GRACE_S, is_held=run.is_alive)
-    except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt):
-            stop_run(run.path, run.alive, grace_s=0, is_held=run.is_alive)
 
 
 def _find_age_s(run: RunDir) -> float:
@@ -342,10 +338,7 @@ class OtherAgentFinished(Conflict):
 
 
 def agent_player(
-    on_stderr: OnOutput | None,
-    *,
-    on_stdout: OnOutput | None = None,
-    on_tick: OnTick = ignore_tick,
+    on_stderr: OnOutput | None, *, on_stdout: OnOutput | None = None, on_tick: OnTick = ignore_tick
 ) -> Player:
     """Return a player of the turn's agent, or of its checks, that passes their masked output on."""
     listener = Listener(on_stderr, on_stdout, on_tick)
@@ -367,7 +360,13 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
             run = _run(turn, with_end(turn, masked, environ))
         run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, NotStarted) as error:
-        return _failed_to_start(turn, error)
+        return Played(
+            reply=None,
+            started_ms=turn.snapshot.commit.time_s * 1000,
+            duration_ms=0,
+            error={"kind": error.code, "message": error.message},
+            hint=error.hint,
+        )
     secrets = read_secrets(turn.run_dir, environ)
     played = _read_run(run, turn, secrets)
     played = played._replace(
@@ -568,16 +567,6 @@ def _failed(run: AgentRun, kind: str, message: str, hint: str | None) -> Played:
     )
 
 
-def _failed_to_start(turn: Turn, error: AgentFailed) -> Played:
-    return Played(
-        reply=None,
-        started_ms=turn.snapshot.commit.time_s * 1000,
-        duration_ms=0,
-        error={"kind": error.code, "message": error.message},
-        hint=error.hint,
-    )
-
-
 def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
     """Put what else is known about a failure into its error."""
     if played.reply is not None or played.is_kept:
@@ -589,18 +578,14 @@ def _explain(turn: Turn, run: AgentRun, played: Played) -> Played:
     if run.outcome == "exited" and run.exit_code and played.left.kind is not None:
         return played._replace(error={**(played.error or {}), "kind": played.left.kind})
     if run.outcome == "timed-out":
-        return _name_limit(turn, played)
+        # Name the thread's limit if that, and not the agent's own, ended the agent.
+        limited = turn.limited
+        told = tell_cut_short(limited.thread, limited.present, own_s=turn.timeout_s)
+        if told is None:
+            return played
+        message, hint = told
+        return played._replace(error={**(played.error or {}), "message": message}, hint=hint)
     return played
-
-
-def _name_limit(turn: Turn, played: Played) -> Played:
-    """Name the thread's limit if that, and not the agent's own, ended the agent."""
-    limited = turn.limited
-    told = tell_cut_short(limited.thread, limited.present, own_s=turn.timeout_s)
-    if told is None:
-        return played
-    message, hint = told
-    return played._replace(error={**(played.error or {}), "message": message}, hint=hint)
 
 
 def _describe_end(run: AgentRun) -> str:

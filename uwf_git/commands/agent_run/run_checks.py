@@ -13,7 +13,6 @@ from uwf_git.agents.command_line import (
     split_command,
 )
 from uwf_git.agents.process import AgentInterrupted, SpawnFailed, WorkdirMissing, run_agent
-from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import DEFAULT_GRACE_S, AgentRequest, AgentRun, Listener
 from uwf_git.agents.run_files import stop_run
 from uwf_git.commands.agent_run.mask import (
@@ -26,9 +25,7 @@ from uwf_git.commands.agent_run.runs import is_left
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.debug_log import debug
 from uwf_git.engine.log_lines import CHECK, find_error_line, write_section
-from uwf_git.engine.masking import (
-    mask_bytes,
-)
+from uwf_git.engine.masking import mask_bytes
 from uwf_git.errors import AgentFailed
 from uwf_git.model.limits import find_time_left_s
 from uwf_git.project_paths import find_above
@@ -127,7 +124,10 @@ def run_checks(turn: Turn, listener: Listener) -> Played:
     if played is None or played.reply is None:
         raise ValueError("there is no answer to check")  # a bug of the caller
     stop_checks(turn.run_dir)
-    _write_reply(turn, played.reply)
+    os.makedirs(turn.run_dir.step_dir, exist_ok=True)
+    document = {"role": turn.role, "meta": played.reply.meta, "content": played.reply.content}
+    content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    replace_file(_reply_path(turn), content + b"\n", durable=False)
     environ = agent_environ(turn)
     secrets = read_secrets(turn.run_dir, environ)
     with masked_listener(listener, environ) as masked:
@@ -171,13 +171,6 @@ def _refused(played: Played, done: _Checked) -> Played:
         # What the answer has cost counts, though it is refused.
         left=played.left._replace(usage=usage),
     )
-
-
-def _write_reply(turn: Turn, reply: AgentReply) -> None:
-    os.makedirs(turn.run_dir.step_dir, exist_ok=True)
-    document = {"role": turn.role, "meta": reply.meta, "content": reply.content}
-    content = json.dumps(document, ensure_ascii=False).encode(errors="replace")
-    replace_file(_reply_path(turn), content + b"\n", durable=False)
 
 
 def _reply_path(turn: Turn) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_group, find_last_output_ms, find_run_start_ms
@@ -21,7 +22,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.run_dir import RunDir, list_check_runs, list_run_dirs
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import read_snapshot
 
 # Who works on which thread of this store now, from lock files and run directories.
 #
@@ -49,17 +50,29 @@ class Running(NamedTuple):
     last_output: int | None = None
     """When its agent printed last, or else began, in milliseconds since 1970."""
 
+    def view(self, **more: Any) -> dict[str, Any]:
+        return {
+            "role": self.role,
+            "agent": self.agent,
+            "pid": self.pid,
+            "group": self.group,
+            "since": self.since,
+            **more,
+            "driven": self.is_driven,
+            "lastOutput": self.last_output,
+        }
+
 
 def find_running(store: Store, thread: ThreadId) -> Running | None:
     """Return the step, driver or orphaned agent that works on *thread*, or None."""
     holder, driver = find_holder(store, thread), find_driver(store, thread)
-    found = _find_agent(store, thread)
-    output = None if found is None else find_last_output_ms(found.run.path)
-    if holder is None and found is not None:
-        role, agent = find_player(found.run)
+    run, group = _find_agent(store, thread)
+    output = None if run is None else find_last_output_ms(run.path)
+    if holder is None and run is not None:
+        role, agent = find_player(run)
         pid = None if driver is None else _pid(driver)
-        since = find_run_start_ms(found.run.path)
-        return Running(thread, role, agent, pid, found.group, since, driver is not None, output)
+        since = find_run_start_ms(run.path)
+        return Running(thread, role, agent, pid, group, since, driver is not None, output)
     told = driver if holder is None else holder
     if told is None:
         return None
@@ -70,7 +83,7 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
         role=role,
         agent=agent,
         pid=_pid(told),
-        group=None if found is None else found.group,
+        group=group,
         since=since if isinstance(since, int) else None,
         is_driven=driver is not None,
         last_output=output,
@@ -80,7 +93,7 @@ def find_running(store: Store, thread: ThreadId) -> Running | None:
 def is_at_work(store: Store, thread: ThreadId) -> bool:
     # Locks first: the search for an orphaned agent costs more.
     is_locked = find_holder(store, thread) or find_driver(store, thread)
-    return bool(is_locked) or _find_agent(store, thread) is not None
+    return bool(is_locked) or _find_agent(store, thread)[0] is not None
 
 
 def is_any_at_work(store: Store, family: Family) -> bool:
@@ -147,33 +160,14 @@ def show_status(status: str, running: Running | None) -> str:
     return RUNNING if status == "ready" or is_over else status
 
 
-def _find_snapshot(store: Store, thread: ThreadId) -> Snapshot | None:
-    try:
-        head = find_head(store, thread)
-        return None if head is None else read_snapshot(store, head.commit)
-    except StoreDamaged:
-        return None
-
-
-class _Agent(NamedTuple):
-    run: RunDir
-    group: int
-
-
-def _find_agent(store: Store, thread: ThreadId) -> _Agent | None:
-    """Return the agent or check that is at work on *thread*, also if its engine is dead."""
+def _find_agent(store: Store, thread: ThreadId) -> tuple[RunDir | None, int | None]:
+    """Return the run and process group that are at work on *thread*, also if its engine is dead."""
     for run in (*list_run_dirs(store, thread), *list_check_runs(store, thread)):
         group = find_group(run.path, run.alive)
-        if group is not None and _is_held(run):
-            return _Agent(run, group)
-    return None
-
-
-def _is_held(run: RunDir) -> bool:
-    if read_process_start(os.getpid()) is not None:
         # With /proc, find_group has seen that the group holds the lock.
-        return True
-    return run.is_alive()
+        if group is not None and (read_process_start(os.getpid()) is not None or run.is_alive()):
+            return run, group
+    return None, None
 
 
 def _pid(told: dict[str, Any]) -> int | None:
@@ -182,22 +176,17 @@ def _pid(told: dict[str, Any]) -> int | None:
 
 
 def _row(store: Store, running: Running, now_ms: int) -> dict[str, Any]:
-    snapshot = _find_snapshot(store, running.thread)
-    record = None if snapshot is None else snapshot.record
+    record = None
+    with suppress(StoreDamaged):
+        head = find_head(store, running.thread)
+        record = None if head is None else read_snapshot(store, head.commit).record
     parent = None if record is None else record.parent_thread
     return {
         "thread": running.thread,
         "status": None if record is None else show_status(record.status, running),
         "workflow": None if record is None else record.workflow,
         "workflowName": None if record is None else record.workflow_name,
-        "role": running.role,
-        "agent": running.agent,
-        "pid": running.pid,
-        "group": running.group,
-        "since": running.since,
-        "elapsedMs": None if running.since is None else max(0, now_ms - running.since),
-        "driven": running.is_driven,
-        "lastOutput": running.last_output,
+        **running.view(elapsedMs=None if running.since is None else max(0, now_ms - running.since)),
         **({} if parent is None else {"parentThread": parent}),
     }
 

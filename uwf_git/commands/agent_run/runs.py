@@ -284,7 +284,7 @@ _KIND = re.compile(r"(?!interrupted$)[a-z][a-z0-9-]{0,39}")
 
 
 def read_step_dir(step_dir: str) -> StepFiles:
-    failure = _read_failure(os.path.join(step_dir, FAILURE))
+    failure = _parse_object(_read(os.path.join(step_dir, FAILURE)).content) or {}
     kind, usage, reset_at = (failure.get(name) for name in ("kind", "usage", "resetAt"))
     return StepFiles(
         prompt=_read_prompt(os.path.join(step_dir, PROMPT)),
@@ -360,10 +360,6 @@ def _read_trace(path: str) -> dict[str, Any] | None:
     counts = {"badLines": bad, "leftOut": left_out if rest else 0}
     told = {name: count for name, count in counts.items() if count}
     return {"events": events, **told} if events or told else None
-
-
-def _read_failure(path: str) -> dict[str, Any]:
-    return _parse_object(_read(path).content) or {}
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:

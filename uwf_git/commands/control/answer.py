@@ -121,7 +121,10 @@ def answer_thread(
         fast_forward_from_tracking(store, thread)
         for _ in range(_MOST_TRIES):
             seen = read_active(store, thread)
-            now = _find_same(store, seen[1], question)
+            snapshot = seen[1]
+            now = _find_question(store, snapshot, question.agent.payload["command"])
+            if (now.head, now.role, now.at) != (question.head, question.role, question.at):
+                raise HeadMoved(question.thread)
             # Steering takes no lock; if it moved the head, read everything again.
             with suppress(HeadMoved):
                 if now.is_put:
@@ -130,14 +133,6 @@ def answer_thread(
                 turn = NextTurn(now.role, now.at)
                 wait_for_person(store, caller, seen, turn=turn)
     raise HeadMoved(thread)
-
-
-def _find_same(store: Store, snapshot: Snapshot, question: PersonQuestion) -> PersonQuestion:
-    """Return the question as it is now, or raise ``HeadMoved`` if another question is open."""
-    now = _find_question(store, snapshot, question.agent.payload["command"])
-    if (now.head, now.role, now.at) != (question.head, question.role, question.at):
-        raise HeadMoved(question.thread)
-    return now
 
 
 def _check_answer(question: PersonQuestion, answer: PersonAnswer) -> None:
@@ -223,7 +218,8 @@ def _as_word(role: str) -> str:
 def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> WrongStatus:
     status, waiting = snapshot.record.status, present.waiting
     if status == "split":
-        asking = _list_asking(store, snapshot)
+        branches = walk_descendants(store, snapshot)
+        asking = [head.thread for head, branch in branches if _is_asked(branch)]
         if asking:
             problem = f"has split; its branch {name_some(asking)} waits for an answer"
             return WrongStatus(snapshot, problem, f"`uwf thread answer {asking[0]}` asks")
@@ -238,12 +234,6 @@ def _wrong_status(store: Store, snapshot: Snapshot, present: ThreadState) -> Wro
         return WrongStatus(snapshot, problem, "`uwf thread resume {thread}` lets it try now")
     hint = "see why with `uwf thread show {thread}`"
     return WrongStatus(snapshot, f"is {status}, and waits for no answer", hint)
-
-
-def _list_asking(store: Store, snapshot: Snapshot) -> list[ThreadId]:
-    """List the branches below that wait for a person."""
-    branches = walk_descendants(store, snapshot)
-    return [head.thread for head, branch in branches if _is_asked(branch)]
 
 
 def _is_asked(snapshot: Snapshot) -> bool:

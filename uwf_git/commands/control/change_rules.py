@@ -387,11 +387,7 @@ def _bind_typed(
         return payload
 
     return bind_typed(
-        change.played,
-        request.agents,
-        find_base=find_base,
-        may_run=may_run,
-        keeps=True,
+        change.played, request.agents, find_base=find_base, may_run=may_run, keeps=True
     )
 
 

@@ -27,12 +27,7 @@ from uwf_git.commands.split.commits import name_work
 from uwf_git.commands.step.turn_files import judge_by
 from uwf_git.commands.worktree.chain import Chain, find_chain
 from uwf_git.commands.worktree.record import place_of
-from uwf_git.commands.worktree.repository import (
-    add_worktree,
-    find_commit,
-    git_of,
-    move_ref,
-)
+from uwf_git.commands.worktree.repository import add_worktree, find_commit, git_of, move_ref
 from uwf_git.engine.masking import find_secrets
 from uwf_git.errors import Conflict, Refused, name_some
 from uwf_git.model.names import ThreadId, is_thread_id

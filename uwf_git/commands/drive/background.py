@@ -81,7 +81,11 @@ class DriverRequest(NamedTuple):
 
 def start_driver(store: Store, caller: Caller, request: DriverRequest) -> Driver:
     head, snapshot = read_active(store, request.thread)
-    _check_free(store, head.thread)
+    holder = find_holder(store, head.thread) or {}
+    # A holder without a role does not step; it releases the lock in a moment.
+    busy = find_driver(store, head.thread) or (holder if holder.get("role") else None)
+    if busy is not None:
+        raise ThreadBusy(head.thread, busy)
     _check_ready(store, snapshot, now_ms=caller.now_ms(), wait=request.wait)
     check_roles(snapshot, request.until, request.agents)
     log = log_path(store, head.thread)
@@ -124,14 +128,6 @@ def start_thread_driver(
     environ = {**caller.environ, **({} if agent is None else {"UWF_AGENT": agent})}
     request = DriverRequest(thread, argv, until, wait)
     return start_driver(store, caller._replace(environ=environ), request)
-
-
-def _check_free(store: Store, thread: ThreadId) -> None:
-    holder = find_holder(store, thread) or {}
-    # A holder without a role does not step; it releases the lock in a moment.
-    busy = find_driver(store, thread) or (holder if holder.get("role") else None)
-    if busy is not None:
-        raise ThreadBusy(thread, busy)
 
 
 def _check_ready(store: Store, snapshot: Snapshot, *, now_ms: int, wait: bool) -> None:
@@ -274,10 +270,7 @@ class WaitRequest(NamedTuple):
 
 
 def wait_for_threads(
-    store: Store,
-    request: WaitRequest,
-    *,
-    on_rest: Callable[[AtRest], None],
+    store: Store, request: WaitRequest, *, on_rest: Callable[[AtRest], None]
 ) -> None:
     """Wait until no process is at work on any of the threads; pass each to *on_rest* as it rests.
 

@@ -177,13 +177,6 @@ class Drive:
                 debug("WXME2TV6", "drive stops", thread=self.thread, why=driven.stopped)
                 return driven
 
-    def _drive_branches(self) -> Driven | None:
-        """Drive the branches of the thread; a branch leaves its own to whoever drives it."""
-        if self.request.is_branch:
-            return self.stop("split")
-        self.has_begun = True
-        return drive_branches(self)
-
     def _play(self, turn: Turn) -> Played:
         command = turn.agent.payload["command"]
         self.rules = turn.retry
@@ -228,7 +221,11 @@ class Drive:
             return self.stop("max-steps")
         # The thread is not read for that after a step of its own that did not split it.
         if (self.last is None or self.last.status == "split") and self.read_status() == "split":
-            return self._drive_branches()
+            # A branch leaves its own branches to whoever drives it.
+            if self.request.is_branch:
+                return self.stop("split")
+            self.has_begun = True
+            return _BranchDrive(self).run()
         return self._after_step(step_thread(self.store, self.caller, self.step))
 
     def _after_step(self, stepped: ThreadResult) -> Driven | None:
@@ -408,15 +405,6 @@ _TICK_S = 0.05
 _GRAVEST = ("failed", "refused", "limit", "until", "paused", "waiting", "killed")
 
 
-def drive_branches(drive: Drive) -> Driven | None:
-    """Drive the branches of the thread of *drive* until they are joined; None once they are.
-
-    Return why the drive ends, if no branch can go on. After Ctrl-C all agents are stopped and their
-    attempts recorded.
-    """
-    return _BranchDrive(drive).run()
-
-
 class _Stop(NamedTuple):
     thread: ThreadId
     stopped: str
@@ -440,7 +428,10 @@ class _BranchDrive:
         """Nothing could be done: other processes work on all branches."""
 
     def run(self) -> Driven | None:
-        """Drive until the branches are joined, or no branch can go on: return why."""
+        """Drive until the branches are joined; return why if no branch can go on.
+
+        After Ctrl-C all agents are stopped and their attempts recorded.
+        """
         drive = self._drive
         self._run_all()
         # One that has ended since holds nobody: another branch was enough, or a person ended it.

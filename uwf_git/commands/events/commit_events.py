@@ -10,8 +10,8 @@ from uwf_git.agents.command_line import split_command
 from uwf_git.commands.split.commits import find_container, label_branch
 from uwf_git.commands.split.node import find_node, list_new_passes
 from uwf_git.commands.turn.next_move import PERSON
-from uwf_git.engine.events import LoopPass, TransitionFacts, TurnStarted, build_events, enter_events
 from uwf_git.engine.events import Node as EventNode
+from uwf_git.engine.events import TransitionFacts, TurnStarted, build_events, enter_events
 from uwf_git.engine.flow_state import describe_rejection
 from uwf_git.engine.masking import find_secrets, mask_keys_in, mask_value
 from uwf_git.errors import UwfError
@@ -191,11 +191,7 @@ class EventReader:
             raise damaged_commit(snapshot.commit.oid, "waits without a role")
         base = self._read_base(snapshot)
         turn = _describe(
-            base,
-            role=role,
-            agent=PERSON,
-            started_ms=happened.time_ms,
-            at=snapshot.record.at,
+            base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
         )
         question = {"question": snapshot.body} if snapshot.body else {}
         return happened._replace(turn=self._add_state(turn, base), more=question)
@@ -226,7 +222,7 @@ def _describe(
     moment: _Moment, *, role: str, agent: str | None, started_ms: int, at: str | None
 ) -> TurnStarted:
     present, snapshot = moment.present, moment.snapshot
-    node = _find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1)
+    node = find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1)
     return TurnStarted(
         started_after=moment.snapshot.commit.oid,
         record=moment.snapshot.record,
@@ -236,20 +232,8 @@ def _describe(
         node=node,
         attempt=present.begin_tries(at).attempts + 1,
         at=at,
-        passes=_list_passes(snapshot, present, at),
+        passes=list_new_passes(snapshot, present, at),
     )
-
-
-def _find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
-    found = find_node(snapshot, at)
-    return None if found is None else EventNode(found.label, found.name, found.turn)
-
-
-def _list_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[LoopPass]:
-    return [
-        LoopPass(EventNode(each.node.label, each.node.name, each.node.turn), each.level)
-        for each in list_new_passes(before, present, at)
-    ]
 
 
 def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
@@ -260,7 +244,7 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
 def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:
     role = present.role
     visits = present.visits.get(role, 0)
-    return _find_node(snapshot, present.at) or (
+    return find_node(snapshot, present.at) or (
         None if role == START else EventNode(role, role, visits)
     )
 
@@ -274,10 +258,10 @@ def _read_branches(store: Store, snapshot: Snapshot, happened: TransitionFacts) 
     if split is None or at is None:
         raise damaged_commit(snapshot.commit.oid, "is about branches that the thread has not")
     container = find_container(before, at)
-    node = _find_node(before, at) or EventNode(container.label, container.label, 1)
+    node = find_node(before, at) or EventNode(container.label, container.label, 1)
     happened = happened._replace(where=node, has_failed=False)
     if is_begin:
-        happened = happened._replace(passes=_list_passes(before, before.get_present(), at))
+        happened = happened._replace(passes=list_new_passes(before, before.get_present(), at))
     if container.kind == "workflow":
         return happened
     branches = [
@@ -373,16 +357,13 @@ def announce_events(
                 problems.append(f"{argv[0]} ended with status {ran.status}{detail}")
     except (UwfError, OSError) as error:
         problems.append(str(error))
-    return _summarize(problems, left - 1)
-
-
-def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))
-
-
-def _summarize(problems: list[str], unannounced: int) -> str | None:
+    unannounced = left - 1
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
     rest = f"; {unannounced} more events were not announced" if unannounced > 0 else ""
     return f"{ON_EVENT}: {problems[0]}{more}{rest}"
+
+
+def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Any, NamedTuple
 
 from uwf_git.agents.run_files import find_run_start_ms
@@ -46,7 +47,7 @@ def find_open_turn(
     store: Store, thread: ThreadId, *, known: Container[Oid] = ()
 ) -> TurnStarted | None:
     """Return the open turn of *thread*, unless it began after a commit in *known*, or None."""
-    if not _has_another_run(store, thread, known):
+    if not any(run.commit not in known for run in list_run_dirs(store, thread)):
         return None
     try:
         head = find_head(store, thread)
@@ -65,10 +66,6 @@ def find_open_turn(
     except StoreDamaged:
         # The turn has not begun yet, or has ended: then its commit has the event.
         return None
-
-
-def _has_another_run(store: Store, thread: ThreadId, known: Container[Oid]) -> bool:
-    return any(run.commit not in known for run in list_run_dirs(store, thread))
 
 
 # The order of transitions: a thread's own, and among threads by commit time, then thread id.
@@ -372,10 +369,6 @@ class EventsRequest(NamedTuple):
     """Without *since*: only new events, after the events of the turns that are being played."""
 
 
-def _by_time(transition: OrderedTransition) -> tuple[int, ThreadId]:
-    return transition.time_s, transition.thread
-
-
 class EventStream:
     """The events of a store, or of one thread and its branches.
 
@@ -504,10 +497,10 @@ class EventStream:
         )
         # Sorted, not merged: a merge of 100,000 threads takes longer than it saves.
         listed = list(threads)
-        if any(each.after for thread in listed for each in thread):
+        if any(each.after for each in chain(*listed)):
             older = merge_transitions(listed)
         else:
-            older = sorted((each for thread in listed for each in thread), key=_by_time)
+            older = sorted(chain(*listed), key=lambda each: (each.time_s, each.thread))
         if since is not None and least is not None:
             yield from self._read_rest(since)
             older = older[older.index(least) + 1 :]

@@ -28,13 +28,7 @@ from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    ACTIVE,
-    ARCHIVE,
-    Head,
-    find_head,
-    resolve_thread,
-)
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
 # A driver gives the claim of its own task more time: the executor may run it elsewhere by itself.
@@ -167,12 +161,9 @@ class _Driver:
             is_first = False
             if is_idle and not self._request.follow:
                 return self._end()
-            self._sleep()
-
-    def _sleep(self) -> None:
-        until = time.monotonic() + self._request.job.poll_s
-        while time.monotonic() < until and not any(each.done() for each in self._pending):
-            time.sleep(0.05)
+            until = time.monotonic() + self._request.job.poll_s
+            while time.monotonic() < until and not any(each.done() for each in self._pending):
+                time.sleep(0.05)
 
     def _hear(self) -> None:
         for future in [each for each in self._pending if each.done()]:

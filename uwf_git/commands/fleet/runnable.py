@@ -17,7 +17,7 @@ from uwf_git.model.workflow import END, describe_check
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head
-from uwf_git.store.threads.history import read_trunk
+from uwf_git.store.threads.history import walk_trunks
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     get_role,
@@ -77,7 +77,7 @@ def find_runnable(
         check_ancestors(store, snapshot)
     except BranchHeld:
         return None
-    around = _list_around(store, snapshot)
+    around = list(walk_trunks(store, snapshot))
     standing += tuple(each.commit.oid for each in around)
     role = _find_role(snapshot)
     allowed, refused = _judge_commands(store, snapshot, job, trusts=trusts)
@@ -98,12 +98,6 @@ def _find_role(snapshot: Snapshot) -> str | None:
     present = snapshot.get_present()
     turn = decide_next(snapshot, present, get_workflow(snapshot, present.workflow))
     return None if turn.splits or turn.role == END else turn.role
-
-
-def _list_around(store: Store, snapshot: Snapshot) -> list[Snapshot]:
-    """List the threads around a branch, the nearest first."""
-    trunk = read_trunk(store, snapshot)
-    return [] if trunk is None else [trunk, *_list_around(store, trunk)]
 
 
 def _may_settle(store: Store, tip: Snapshot, branches: list[Branch]) -> bool:

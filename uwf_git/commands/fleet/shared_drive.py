@@ -35,13 +35,7 @@ from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.remotes.tracking import read_shared, read_sides
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    ACTIVE,
-    ARCHIVE,
-    find_head,
-    parse_thread_id,
-    resolve_thread,
-)
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, parse_thread_id, resolve_thread
 
 
 class Share(NamedTuple):
@@ -186,7 +180,8 @@ class SharedDrive:
             self.push()
             played = play(turn)
             with suppress(UwfError):
-                self._look()
+                if self._has_news(self._hub.look()):
+                    self.fetch()
             return played
 
         return attended
@@ -250,11 +245,6 @@ class SharedDrive:
                 if here and there and not is_descendant(self._store.objects, here, there):
                     debug("6E3VJ0KD", "moved at the hub", thread=each)
                     self.cancelled.set()
-
-    def _look(self) -> None:
-        """Fetch what has moved at the hub."""
-        if self._has_news(self._hub.look()):
-            self.fetch()
 
     def _is_ahead(self) -> bool:
         """Return whether the clone has what the hub had not when it was last seen."""

@@ -96,7 +96,14 @@ class Worker(NamedTuple):
 def open_worker(job: Job, environ: Mapping[str, str]) -> Worker:
     """Open this machine's clone of the hub, and find where the agents of *job* run."""
     thread, around = ThreadId(job.thread), tuple(ThreadId(each) for each in job.around)
-    folder = _folder(environ)
+    home = environ.get("HOME")
+    if not home:
+        raise BadUsage(
+            "there is no $HOME to keep the clone of the hub in",
+            code="no-home-for-hubs",
+            hint="set HOME",
+        )
+    folder = os.path.join(home, ".uwf")
     share = Share(ORIGIN, job.ttl_s, job.poll_s, Oid(job.over) if job.over else None, _new_id)
     workdir = job.workdir
     if job.project:
@@ -118,17 +125,6 @@ def _open_clone(hub: str, folder: str, environ: Mapping[str, str]) -> Store:
             add_remote(store, ORIGIN, hub, cwd=os.getcwd())
         store = open_store(path, environ=environ)
     return store
-
-
-def _folder(environ: Mapping[str, str]) -> str:
-    home = environ.get("HOME")
-    if not home:
-        raise BadUsage(
-            "there is no $HOME to keep the clone of the hub in",
-            code="no-home-for-hubs",
-            hint="set HOME",
-        )
-    return os.path.join(home, ".uwf")
 
 
 def _now_ms() -> int:

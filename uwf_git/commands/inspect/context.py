@@ -207,21 +207,16 @@ def get_past_context(store: Store, taken: Snapshot) -> dict[str, Any]:
             commit=taken.commit.oid,
             event=record.event,
         )
-    started_ms = _find_start_ms(taken)
-    before = read_snapshot(store, taken.commit.parents[0])
-    # A patch that came while the agent worked was not in its context.
-    while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
-        before = read_snapshot(store, before.commit.parents[0])
-    return build_context(store, before, record.role, at=record.at, is_past=True)
-
-
-def _find_start_ms(taken: Snapshot) -> int:
     name = taken.record.node
     if taken.record.event == "attempt":
         name = taken.get_present().last_attempt or name
     node = taken.get_node(name)
     started_ms: int = node.payload.get("startedAt", node.timestamp)
-    return started_ms
+    before = read_snapshot(store, taken.commit.parents[0])
+    # A patch that came while the agent worked was not in its context.
+    while before.record.event in CONTROLS and before.commit.time_s * _MS > started_ms:
+        before = read_snapshot(store, before.commit.parents[0])
+    return build_context(store, before, record.role, at=record.at, is_past=True)
 
 
 def build_context(
@@ -241,7 +236,13 @@ def build_context(
     workflow = get_workflow(snapshot, present.workflow)
     if role is None or (at is None and workflow.flow is not None):
         role, at = _find_turn(snapshot, present, workflow, role)
-    _check_role(snapshot, workflow, role)
+    thread = snapshot.record.thread
+    if role == END:
+        raise _not_its_turn(thread, "has no turn left", f"`uwf thread step {thread}` ends it")
+    if role not in workflow.roles:
+        raise _not_its_turn(
+            thread, f"has no role {role}", f"its roles are {', '.join(workflow.roles)}"
+        )
     place = _view_place(store, snapshot, present, at)
     present = present.begin_tries(at)
     asked = get_role(snapshot, workflow.roles[role])
@@ -312,10 +313,7 @@ def _view_place(
     if place is None:
         return {}
     from uwf_git.commands.inspect.show import view_tried  # noqa: PLC0415 (flows only)
-    from uwf_git.commands.turn.flow import (  # noqa: PLC0415 (flows only)
-        fill_input,
-        read_state_at,
-    )
+    from uwf_git.commands.turn.flow import fill_input, read_state_at  # noqa: PLC0415 (flows only)
 
     state = read_state_at(snapshot, present, place)
     return {
@@ -325,16 +323,6 @@ def _view_place(
         "iteration": state["iteration"],
         **view_tried(store, snapshot, place, present),
     }
-
-
-def _check_role(snapshot: Snapshot, workflow: Workflow, role: str) -> None:
-    thread = snapshot.record.thread
-    if role == END:
-        raise _not_its_turn(thread, "has no turn left", f"`uwf thread step {thread}` ends it")
-    if role not in workflow.roles:
-        raise _not_its_turn(
-            thread, f"has no role {role}", f"its roles are {', '.join(workflow.roles)}"
-        )
 
 
 def _view_role(snapshot: Snapshot, workflow: Workflow, name: str) -> dict[str, Any]:

@@ -229,9 +229,7 @@ def picture_thread(store: Store, text: str) -> Subject:
     headline = f"thread {document['thread']}, {urgent}, {steps}"
     workflow = parse_workflow(snapshot.get_node(snapshot.get_present().workflow))
     return view_moves(
-        workflow,
-        snapshot.get_node,
-        lambda moves: ThreadMarks(headline, _mark(store, shown, moves)),
+        workflow, snapshot.get_node, lambda moves: ThreadMarks(headline, _mark(store, shown, moves))
     )
 
 
@@ -292,11 +290,7 @@ def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
 
 
 def _mark_branches(
-    store: Store,
-    shown: ShownThread,
-    split: Split,
-    flow: Flow | None,
-    steps: StepsAt = _NOTHING,
+    store: Store, shown: ShownThread, split: Split, flow: Flow | None, steps: StepsAt = _NOTHING
 ) -> dict[str, Mark]:
     """Return the marks of a thread's branches, except branches with a workflow of their own."""
     own = shown.snapshot.record.workflow

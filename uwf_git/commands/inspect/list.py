@@ -11,11 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.commands.agent_run.activity import RUNNING, may_be_active
 from uwf_git.commands.inspect.step_view import view_failure
-from uwf_git.commands.split.commits import (
-    Container,
-    find_container,
-    label_branch,
-)
+from uwf_git.commands.split.commits import Container, find_container, label_branch
 from uwf_git.commands.split.family import Branch, list_branches
 from uwf_git.commands.turn.limits import find_limit
 from uwf_git.commands.turn.next_move import find_next_move
@@ -35,6 +31,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
+from uwf_git.store.threads.history import walk_trunks
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -118,10 +115,7 @@ def find_status(store: Store, record: TransitionRecord) -> str:
         return record.status
     if record.status == "ready" and (find_holder(store, thread) or find_driver(store, thread)):
         return RUNNING
-    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few get here)
-        find_running,
-        show_status,
-    )
+    from uwf_git.commands.agent_run.running import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few get here)
 
     return show_status(record.status, find_running(store, thread))
 
@@ -151,11 +145,7 @@ def _view_branch(store: Store, container: Container, branch: Branch) -> dict[str
         inner = view_branches(store, snapshot)
     except StoreDamaged as damage:
         return {**view, "status": name_damage(damage), "error": damage.message}
-    view |= {
-        "status": find_status(store, record),
-        "depth": record.depth,
-        "said": snapshot.subject,
-    }
+    view |= {"status": find_status(store, record), "depth": record.depth, "said": snapshot.subject}
     if error is not None:
         view["error"] = error["message"]
     return {**view, "branches": inner} if inner else view
@@ -208,15 +198,9 @@ def _find_trunks(store: Store, tip: Snapshot) -> Iterator[dict[str, Any]]:
     """Yield the threads around a branch that let it take no step."""
     if tip.record.status in ENDED:
         return
-    thread = tip.get_trunk()
-    while thread is not None:
-        head = find_head(store, thread)
-        if head is None:
-            return
-        snapshot = read_snapshot(store, head.commit)
-        if snapshot.record.status in {"paused", *ENDED}:
-            yield {"thread": thread, "status": snapshot.record.status}
-        thread = snapshot.get_trunk()
+    for trunk in walk_trunks(store, tip):
+        if trunk.record.status in {"paused", *ENDED}:
+            yield {"thread": trunk.record.thread, "status": trunk.record.status}
 
 
 def _find_conflicts(
@@ -357,11 +341,7 @@ def check_workflow_known(store: Store, text: str, cwd: str | None) -> None:
     rows = (view_thread_row(store, heads, thread) for thread in _walk_refs(store, archived=True))
     if any(row is not None and _is_of(row, text) for row in rows):
         return
-    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (only where nothing was found)
-        BadLocalWorkflow,
-        WorkflowRemoved,
-        find_workflow,
-    )
+    from uwf_git.commands.workflow.find import BadLocalWorkflow, WorkflowRemoved, find_workflow  # noqa: PLC0415 (only where nothing was found)
 
     # One that was removed, or cannot be read, is known.
     with contextlib.suppress(WorkflowRemoved, BadLocalWorkflow, StoreDamaged):
@@ -460,14 +440,7 @@ def _is_wanted(row: dict[str, Any], request: ListRequest) -> bool:
         return False
     if request.workflow is not None and not _is_of(row, request.workflow):
         return False
-    return _is_in_time(row.get("lastUpdateTime"), request)
-
-
-def _is_of(row: dict[str, Any], workflow: str) -> bool:
-    return workflow in {row.get("workflow"), row.get("workflowName")}
-
-
-def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
+    updated_ms = row.get("lastUpdateTime")
     if request.after_ms is None and request.before_ms is None:
         return True
     if updated_ms is None:
@@ -476,6 +449,10 @@ def _is_in_time(updated_ms: int | None, request: ListRequest) -> bool:
     # git has seconds: a commit in the second of *after_ms* counts as after it.
     after_ms = (request.after_ms or 0) // 1000 * 1000
     return after_ms <= updated_ms and (request.before_ms is None or updated_ms < request.before_ms)
+
+
+def _is_of(row: dict[str, Any], workflow: str) -> bool:
+    return workflow in {row.get("workflow"), row.get("workflowName")}
 
 
 # What a list says of a thread besides its row: its task, and what was last.
@@ -576,10 +553,7 @@ def offer_roles(
     store: Store, typed: str, *, cwd: str, thread: str | None = None, workflow: str | None = None
 ) -> list[Candidate]:
     """Return the roles that begin with *typed*: of a thread, of a workflow, or else of all."""
-    from uwf_git.commands.workflow.find import (  # noqa: PLC0415 (few ask for them)
-        find_workflow,
-        list_workflows,
-    )
+    from uwf_git.commands.workflow.find import find_workflow, list_workflows  # noqa: PLC0415 (few ask for them)
 
     if thread is not None:
         workflow = _read(store, thread).record.workflow

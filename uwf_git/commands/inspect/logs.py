@@ -162,7 +162,10 @@ class LogLines:
         self._held = text[end:]
         yield from self._masked(text[:end])
         if len(self._held) > _LONGEST_LINE:
-            yield from self._cut()
+            # Cut at a space: keys have none.
+            place = self._held.rfind(" ") + 1 or len(self._held)
+            line, self._held = self._held[:place], self._held[place:]
+            yield from self._masked(line)
 
     def end(self) -> Iterator[str]:
         """Yield the last line if it has no line end."""
@@ -170,12 +173,6 @@ class LogLines:
         self._held = ""
         if held:
             yield from self._masked(held.removesuffix("\r"))
-
-    def _cut(self) -> Iterator[str]:
-        # Cut at a space: keys have none.
-        place = self._held.rfind(" ") + 1 or len(self._held)
-        line, self._held = self._held[:place], self._held[place:]
-        yield from self._masked(line)
 
     def _masked(self, text: str) -> Iterator[str]:
         # Over all lines: `base64` wraps what it prints.
@@ -262,56 +259,25 @@ class LogPiece(NamedTuple):
 
 def read_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     """Yield the logs of a thread's driver and running agent, or else the newest kept log."""
-    thread = get_head(store, resolve_thread(store, request.thread)).thread
-    with closing(_Tails(store, thread, request)) as tails:
-        if tails.are_empty:
-            yield from _read_last_log(store, thread, request)
-        yield from tails.read_new()
-        yield from tails.end()
+    with closing(LogReader(store, request)) as reader:
+        yield from reader.read_new()
+        yield from reader.end()
 
 
 def follow_logs(store: Store, request: LogRequest) -> Iterator[LogPiece]:
     """Yield as ``read_logs``, and new lines until no process works on the thread."""
-    thread = get_head(store, resolve_thread(store, request.thread)).thread
-    with closing(_Tails(store, thread, request)) as tails:
-        if tails.are_empty:
-            yield from _read_last_log(store, thread, request)
+    with closing(LogReader(store, request)) as reader:
         busy_at = time.monotonic()
         while True:
             # Checked first: lines from before the check are read below.
-            is_over = not is_any_at_work(store, tails.family)
-            yield from tails.look()
-            yield from tails.read_new()
+            is_over = reader.is_over()
+            yield from reader.read_new()
             if not is_over:
                 busy_at = time.monotonic()
-            elif time.monotonic() - busy_at >= _patience_s(store, thread):
+            elif time.monotonic() - busy_at >= _patience_s(store, reader.thread):
                 break
             time.sleep(_TICK_S)
-        yield from tails.end()
-
-
-class LogReader:
-    """Reads as ``follow_logs``, a piece at a call, for a reader that waits by itself."""
-
-    def __init__(self, store: Store, request: LogRequest) -> None:
-        self._store, self._request = store, request
-        self.thread = get_head(store, resolve_thread(store, request.thread)).thread
-        self._tails = _Tails(store, self.thread, request)
-        self._last = self._tails.are_empty
-
-    def read_new(self) -> Iterator[LogPiece]:
-        """Yield what came since the last call; at the first as ``read_logs``."""
-        if self._last:
-            self._last = False
-            yield from _read_last_log(self._store, self.thread, self._request)
-        yield from self._tails.look()
-        yield from self._tails.read_new()
-
-    def is_over(self) -> bool:
-        return not is_any_at_work(self._store, self._tails.family)
-
-    def close(self) -> None:
-        self._tails.close()
+        yield from reader.end()
 
 
 def find_last_log_line(store: Store, thread: ThreadId, environ: Mapping[str, str]) -> str | None:
@@ -371,43 +337,48 @@ class _Tail:
         self._file.close()
 
 
-class _Tails:
-    def __init__(self, store: Store, thread: ThreadId, request: LogRequest) -> None:
-        self._store, self._environ = store, request.environ
-        self.family = Family(store, thread)
-        sources = _find_sources(store, self.family)
-        self._tails = {path: self._open(path, *source) for path, source in sources.items()}
+class LogReader:
+    """Reads as ``follow_logs``, a piece at a call, for a reader that waits by itself."""
+
+    def __init__(self, store: Store, request: LogRequest) -> None:
+        self._store, self._request = store, request
+        self.thread = get_head(store, resolve_thread(store, request.thread)).thread
+        self._family = Family(store, self.thread)
+        self._tails: dict[str, _Tail] = {}
+        self._look()
+        self._is_at_rest = not self._tails
         left = request.last
         if left is not None:
             # The newest lines are in the last log.
             for tail in reversed(self._tails.values()):
                 left -= tail.skip_to_last(left)
 
-    @property
-    def are_empty(self) -> bool:
-        return not self._tails
-
-    def look(self) -> Iterator[LogPiece]:
-        """Open new logs; yield the last lines of removed ones."""
-        sources = _find_sources(self._store, self.family)
-        for path in [path for path in self._tails if path not in sources]:
-            tail = self._tails.pop(path)
+    def read_new(self) -> Iterator[LogPiece]:
+        """Yield what came since the last call; at the first as ``read_logs``."""
+        if self._is_at_rest:
+            self._is_at_rest = False
+            yield from _read_last_log(self._store, self.thread, self._request)
+        for tail in self._look():
             # It was removed, but is still open.
             yield from tail.read_new()
             yield from tail.end()
             tail.close()
-        for path, source in sources.items():
-            if path not in self._tails:
-                self._tails[path] = self._open(path, *source)
-
-    def _open(self, path: str, name: str, run: RunDir | None) -> _Tail:
-        environ = self._environ
-        secrets = Secrets(find_secrets(environ)) if run is None else read_secrets(run, environ)
-        return _Tail(name, path, secrets)
-
-    def read_new(self) -> Iterator[LogPiece]:
         for tail in self._tails.values():
             yield from tail.read_new()
+
+    def _look(self) -> list[_Tail]:
+        """Open new logs; return the removed ones."""
+        sources = _find_sources(self._store, self._family)
+        removed = [self._tails.pop(path) for path in [*self._tails] if path not in sources]
+        environ = self._request.environ
+        for path, (name, run) in sources.items():
+            if path not in self._tails:
+                own = Secrets(find_secrets(environ)) if run is None else read_secrets(run, environ)
+                self._tails[path] = _Tail(name, path, own)
+        return removed
+
+    def is_over(self) -> bool:
+        return not is_any_at_work(self._store, self._family)
 
     def end(self) -> Iterator[LogPiece]:
         for tail in self._tails.values():

@@ -391,19 +391,16 @@ class ThreadWatch:
         before, self._heads = self._heads, tips.heads
         if not self._has_begun:
             self._has_begun = True
-            return self._find_first()
+            # Of the threads that have ended only the latest.
+            active = set(list_threads(self._store, archived=False))
+            if self._roots:
+                return active | {root for root in self._roots if root in self._heads}
+            ended = list_lately_ended(self._store, after_ms=self._after_ms, limit=_MOST_ENDED)
+            return active | {ThreadId(row["thread"]) for row in ended}
         bad = {ThreadId(ref.rpartition("/")[2]) for ref in tips.bad}
         for thread in self._all.keys() - self._heads.keys() - bad:
             del self._all[thread]
         return {each for each, oid in self._heads.items() if before.get(each) != oid}
-
-    def _find_first(self) -> set[ThreadId]:
-        """Return the threads to begin with: of those that have ended only the latest."""
-        active = set(list_threads(self._store, archived=False))
-        if self._roots:
-            return active | {root for root in self._roots if root in self._heads}
-        ended = list_lately_ended(self._store, after_ms=self._after_ms, limit=_MOST_ENDED)
-        return active | {ThreadId(row["thread"]) for row in ended}
 
     def _read(self, thread: ThreadId) -> dict[str, Any] | None:
         """Read the row of *thread* again; return it if it is shown and has changed."""

@@ -50,7 +50,7 @@ from uwf_git.store.threads.snapshot import (
 
 if TYPE_CHECKING:
     from uwf_git.commands.agent_run.running import Running
-    from uwf_git.commands.split.node import NodeInFlow
+    from uwf_git.engine.events import Node as EventNode
 
 # `uwf thread show`: the present of a thread as a document.
 #
@@ -86,8 +86,7 @@ def view_thread(
     nothing is said of its branches and of what holds it up.
     """
     moment = _read_at(store, resolve_head(store, text))
-    document, move = _view_moment(store, moment, full=full, with_family=with_family)
-    return ShownThread(document, moment.snapshot, move)
+    return _view_moment(store, moment, full=full, with_family=with_family)
 
 
 def read_moment(store: Store, thread: ThreadId) -> Moment:
@@ -101,13 +100,11 @@ def _read_at(store: Store, head: Head) -> Moment:
     return Moment(head.thread, snapshot, status, running)
 
 
-def view_moment(store: Store, moment: Moment, *, full: bool = False) -> dict[str, Any]:
-    return _view_moment(store, moment, full=full)[0]
+def view_moment(store: Store, moment: Moment) -> dict[str, Any]:
+    return _view_moment(store, moment, full=False, with_family=True).document
 
 
-def _view_moment(
-    store: Store, moment: Moment, *, full: bool = False, with_family: bool = True
-) -> tuple[dict[str, Any], NextMove]:
+def _view_moment(store: Store, moment: Moment, *, full: bool, with_family: bool) -> ShownThread:
     thread, snapshot, status, running = moment
     snapshot = snapshot._replace(objects=store.objects)
     record = snapshot.record
@@ -143,7 +140,10 @@ def _view_moment(
         "said": snapshot.subject,
     }
     if store.has_remotes:
-        document |= _view_divergence(store, thread, snapshot)
+        from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
+        from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
+
+        document |= view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
     document |= _view_now(store, snapshot, present, running)
     if with_family:
         document |= _view_family(store, snapshot, present)
@@ -154,7 +154,7 @@ def _view_moment(
     if full and "branches" in document:
         _add_branches_steps(store, document["branches"])
     document["lastAttempt"] = view_attempt(snapshot, present.last_attempt)
-    return document, move
+    return ShownThread(document, snapshot, move)
 
 
 def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
@@ -177,13 +177,6 @@ def _view_work(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         for each in found
     ]
     return {"work": work}
-
-
-def _view_divergence(store: Store, thread: ThreadId, snapshot: Snapshot) -> dict[str, Any]:
-    from uwf_git.commands.inspect.list import view_divergence  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.remotes import RemoteHeads  # noqa: PLC0415 (see above)
-
-    return view_divergence(RemoteHeads(store), thread, snapshot.commit.oid)
 
 
 def _view_steps(store: Store, snapshot: Snapshot, newest: Node, *, full: bool) -> dict[str, Any]:
@@ -224,12 +217,7 @@ def _view_family(store: Store, snapshot: Snapshot, present: ThreadState) -> dict
     """Return the branches of a thread, its parent if it is a branch, and what holds it up."""
     if present.split is None and snapshot.record.parent_thread is None:
         return {}
-    from uwf_git.commands.inspect.list import (  # noqa: PLC0415 (few threads have branches)
-        count_rows,
-        find_held_by,
-        view_branches,
-        view_urgent,
-    )
+    from uwf_git.commands.inspect.list import count_rows, find_held_by, view_branches, view_urgent  # noqa: PLC0415 (few threads have branches)
 
     branches = view_branches(store, snapshot)
     view: dict[str, Any] = {"branches": branches} if branches else {}
@@ -251,9 +239,9 @@ def _view_position(snapshot: Snapshot, move: NextMove, running: "Running | None"
     last = _find_node(snapshot, present.at)
     last_node = None if present.role == START else present.role
     return {
-        "currentNode": role if node is None else node.label,
-        "currentIteration": visit if node is None else node.turn,
-        "lastNode": last_node if last is None else last.label,
+        "currentNode": role if node is None else node.id,
+        "currentIteration": visit if node is None else node.iteration,
+        "lastNode": last_node if last is None else last.id,
         "next": move.role,
     }
 
@@ -269,7 +257,7 @@ def _view_try(
     return {} if view is None else {"try": view}
 
 
-def _find_node(snapshot: Snapshot, at: str | None) -> "NodeInFlow | None":
+def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
     if at is None:
         return None
 
@@ -300,10 +288,7 @@ def _view_used(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
 def _find_work(store: Store, thread: ThreadId, status: str) -> "tuple[str, Running | None]":
     if not may_be_active(store, thread):
         return status, None
-    from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-        find_running,
-        show_status,
-    )
+    from uwf_git.commands.agent_run.running import find_running, show_status  # noqa: PLC0415 (costs 20 ms, and few threads are active)
 
     running = find_running(store, thread)
     return show_status(status, running), running
@@ -315,7 +300,7 @@ def _view_now(
     """Return what runs, what the thread waits for, and why it is paused, as far as it applies."""
     view: dict[str, Any] = {}
     if running is not None:
-        view["running"] = _view_running(running)
+        view["running"] = running.view()
     if present.waiting is not None:
         view |= _view_wait(store, snapshot, present)
     if present.paused_from is not None:
@@ -337,18 +322,6 @@ def _view_wait(store: Store, snapshot: Snapshot, present: ThreadState) -> dict[s
     view: dict[str, Any] = {"waiting": view_waiting(store, snapshot, present)}
     question = view_question(snapshot, present)
     return view if question is None else {**view, "question": question}
-
-
-def _view_running(running: "Running") -> dict[str, Any]:
-    return {
-        "role": running.role,
-        "agent": running.agent,
-        "pid": running.pid,
-        "group": running.group,
-        "since": running.since,
-        "driven": running.is_driven,
-        "lastOutput": running.last_output,
-    }
 
 
 def _find_reason(snapshot: Snapshot, present: ThreadState) -> str:
@@ -404,17 +377,11 @@ def find_stop(
     thread = snapshot.record.thread
     if snapshot.record.status == "split" and _is_at_work_elsewhere(store, thread):
         return Stop(move.role, _wait_for(thread))
-    if may_be_active(store, thread):
-        from uwf_git.commands.agent_run.running import (  # noqa: PLC0415 (costs 20 ms, and few threads are active)
-            find_running,
-            show_status,
-        )
-
-        running = find_running(store, thread)
-        # A drive reports its end while it still holds the thread.
-        is_own = running is not None and running.pid == os.getpid()
-        if not is_own and show_status(snapshot.record.status, running) == RUNNING:
-            return Stop(move.role, _wait_for(thread))
+    status, running = _find_work(store, thread, snapshot.record.status)
+    # A drive reports its end while it still holds the thread.
+    is_own = running is not None and running.pid == os.getpid()
+    if status == RUNNING and not is_own:
+        return Stop(move.role, _wait_for(thread))
     return Stop(move.role, advise(store, snapshot, move, default=default))
 
 

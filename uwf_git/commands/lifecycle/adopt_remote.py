@@ -18,15 +18,8 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import Remote, list_remotes
 from uwf_git.store.remotes.tracking import Sides, read_sides
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    Head,
-    advance_head,
-    archive_head,
-    replace_archive,
-)
-from uwf_git.store.threads.local_files import (
-    forget_workdir,
-)
+from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
+from uwf_git.store.threads.local_files import forget_workdir
 from uwf_git.store.threads.lock import forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 

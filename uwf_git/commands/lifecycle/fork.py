@@ -24,7 +24,7 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, create_head, get_head, resolve_thread
 from uwf_git.store.threads.history import find_settings, list_preserved, release, walk_history
 from uwf_git.store.threads.local_files import give_workdir
-from uwf_git.store.threads.record import NewCommit, build_next, read_standing, record_next
+from uwf_git.store.threads.record import build_next, read_standing, record_next
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 _NUMBER = re.compile("[0-9]{1,6}")
@@ -201,7 +201,9 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     workdir = request.workdir or source or caller.cwd
     known = find_settings(store, head.thread)
     give_workdir(store, thread, existing_directory(workdir, caller.cwd), known=known)
-    commit = record_next(store, point, _build(point, thread, request), caller.signing(store))
+    cause = Cause(thread=thread, note=request.reason)
+    new = build_next(read_standing(point), "fork", cause)
+    commit = record_next(store, point, new, caller.signing(store))
     create_head(store, thread, commit)
     release(store, head.thread, point.commit.oid)
     record, at = point.record, point.commit.oid
@@ -220,8 +222,3 @@ def find_point(store: Store, head: Head, request: ForkRequest) -> Snapshot:
     if request.at is not None:
         return find_fork_point(store, head, request.at)
     return read_snapshot(store, head.commit)
-
-
-def _build(point: Snapshot, thread: ThreadId, request: ForkRequest) -> NewCommit:
-    cause = Cause(thread=thread, note=request.reason)
-    return build_next(read_standing(point), "fork", cause)

@@ -196,12 +196,19 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
     with lock_thread(store, thread, since_ms=caller.now_ms()):
         if get_archived(store, thread).commit != removal.commit:
             raise HeadMoved(thread)
-        _check_no_agent_runs(store, thread)
+        runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
+        if any(isinstance(read_state(run), RunAlive) for run in runs):
+            raise AgentStillRuns(thread)
         work = None
         if parent is not None:
             work = forget_work(store, caller.environ, thread=thread, parent=parent)
         work = work or forget_chain(store, caller.environ, thread)
-        _remove_files(store, thread)
+        remove_runs(store, thread)
+        forget_log(store, thread)
+        forget_files(store, thread)
+        forget_workdir(store, thread)
+        forget_settings(store, thread)
+        forget_worktrees(store, thread)
         # Without its archive ref it would be an active thread again.
         active = store.refs.find(ACTIVE + thread)
         if active is not None:
@@ -213,21 +220,6 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             raise HeadMoved(thread)
         forget_lock(store, thread)
     return Removed(removal, [remote.name for remote in remotes], work)
-
-
-def _check_no_agent_runs(store: Store, thread: ThreadId) -> None:
-    runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
-    if any(isinstance(read_state(run), RunAlive) for run in runs):
-        raise AgentStillRuns(thread)
-
-
-def _remove_files(store: Store, thread: ThreadId) -> None:
-    remove_runs(store, thread)
-    forget_log(store, thread)
-    forget_files(store, thread)
-    forget_workdir(store, thread)
-    forget_settings(store, thread)
-    forget_worktrees(store, thread)
 
 
 def _forget(store: Store, remote: Remote, thread: ThreadId) -> bool:

@@ -33,7 +33,6 @@ from uwf_git.model.builtin import BUILTIN_NODES
 from uwf_git.model.event_folds import build_start, describe_start
 from uwf_git.model.event_rules import begin_thread
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
-from uwf_git.model.node import Node
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import create_head, find_head, get_head, resolve_thread
@@ -133,8 +132,19 @@ def start_thread(
     binding = {role: agent.hash for role, agent in agents.items()}
     start = build_start(found.workflow.hash, prompt, binding, more, timestamp=now)
     trust_agents(store, bound.typed, workdir)
-    new = _build(
-        thread, found, start, agents, parent=None if parent is None else parent.record.thread
+    begun = begin_thread(
+        thread,
+        start,
+        found.workflow.name,
+        initial_state=found.workflow.initial_state,
+        parent=None if parent is None else parent.record.thread,
+    )
+    new = NewCommit(
+        begun.record,
+        words=describe_start(start.payload["prompt"]),
+        present=begun.state,
+        # All built-in schemas: a copy of the thread alone must stay readable.
+        nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),
     )
     # Before the ref: a kill in between must not leave a thread without its work directory.
     give_workdir(store, thread, workdir)
@@ -188,27 +198,6 @@ def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | 
         return None
     thread = resolve_thread(store, text)
     return read_snapshot(store, get_head(store, thread).commit)
-
-
-def _build(
-    thread: ThreadId,
-    found: FoundWorkflow,
-    start: Node,
-    agents: dict[str, Node],
-    *,
-    parent: ThreadId | None,
-) -> NewCommit:
-    workflow = found.workflow
-    begun = begin_thread(
-        thread, start, workflow.name, initial_state=workflow.initial_state, parent=parent
-    )
-    return NewCommit(
-        begun.record,
-        words=describe_start(start.payload["prompt"]),
-        present=begun.state,
-        # All built-in schemas: a copy of the thread alone must stay readable.
-        nodes=(start, *found.closure, *agents.values(), *BUILTIN_NODES),
-    )
 
 
 # What may be started from a page or a chat, where nobody reads a command before it runs.

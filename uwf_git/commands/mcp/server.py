@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -189,7 +190,13 @@ class McpServer(NamedTuple):
         is_modern = _check_version(params)
         match method:
             case "initialize":
-                return self._initialize(params)
+                wanted = params.get("protocolVersion")
+                return {
+                    "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
+                    "capabilities": self._capabilities(),
+                    "serverInfo": self._identity(),
+                    "instructions": self.instructions,
+                }
             case "ping":
                 result: Reply = {}
             case "server/discover":
@@ -217,17 +224,12 @@ class McpServer(NamedTuple):
         if self.resources is not None and method == "resources/templates/list":
             return {"resourceTemplates": list(self.resources.templates)}
         if self.resources is not None and method == "resources/read":
-            return _read_resource(self.resources, params)
+            uri = params.get("uri")
+            found = self.resources.read(uri) if isinstance(uri, str) else None
+            if found is None:
+                raise _Refused(_INVALID_PARAMS, "there is no such resource", uri=uri)
+            return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
         raise _Refused(_METHOD_NOT_FOUND, f"there is no method {method[:100]}")
-
-    def _initialize(self, params: Mapping[str, Any]) -> Reply:
-        wanted = params.get("protocolVersion")
-        return {
-            "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
-            "capabilities": self._capabilities(),
-            "serverInfo": self._identity(),
-            "instructions": self.instructions,
-        }
 
     def _discover(self) -> Reply:
         return {
@@ -277,15 +279,14 @@ def _find_mismatch(
     """Return the code and the text of what is wrong with a request over HTTP; None if nothing."""
     method, params = str(message.get("method")), message.get("params")
     params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+    version = _read_meta(params, "protocolVersion")
     told = headers.get("mcp-protocol-version")
     if "id" not in message or (version is None and (told is None or told in LEGACY)):
         # A notification, or the older era.
         return None
     if method in _ENDED:
         return _METHOD_NOT_FOUND, f"there is no method {method}"
-    capabilities = meta.get(f"{_META}clientCapabilities") if isinstance(meta, dict) else None
+    capabilities = _read_meta(params, "clientCapabilities")
     if not isinstance(version, str) or not isinstance(capabilities, dict):
         return _INVALID_PARAMS, "_meta lacks the version or the client's capabilities"
     wanted: Reply = {"mcp-protocol-version": version, "mcp-method": method}
@@ -308,12 +309,9 @@ def _decode_header(value: str | None) -> str | None:
 
 
 def _check_version(params: Mapping[str, Any]) -> bool:
-    meta = params.get("_meta")
-    version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
-    if version is None:
-        return False
-    if version in LEGACY:
-        # A client may repeat the version of the handshake.
+    version = _read_meta(params, "protocolVersion")
+    # A client may repeat the version of the handshake.
+    if version is None or version in LEGACY:
         return False
     if version not in MODERN:
         message = f"protocol version {version!r:.50} is not supported"
@@ -323,14 +321,14 @@ def _check_version(params: Mapping[str, Any]) -> bool:
 
 def _has_tasks(params: Mapping[str, Any]) -> bool:
     """Check whether the client of a request knows tasks: each request says so anew."""
-    declared = _read_meta(params, "clientCapabilities").get("extensions")
+    capabilities = _read_meta(params, "clientCapabilities")
+    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return _check_version(params) and isinstance(declared, dict) and _TASKS in declared
 
 
-def _read_meta(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _read_meta(params: Mapping[str, Any], name: str) -> Any:
     meta = params.get("_meta")
-    value = meta.get(f"{_META}{name}") if isinstance(meta, dict) else None
-    return value if isinstance(value, dict) else {}
+    return meta.get(f"{_META}{name}") if isinstance(meta, dict) else None
 
 
 def _as_handle(task: Reply) -> Reply:
@@ -354,18 +352,11 @@ def _answer_task(tasks: Tasks, verb: str, params: Mapping[str, Any]) -> Reply:
             tasks.cancel(task)
         else:
             client = _read_meta(params, "clientInfo")
+            client = client if isinstance(client, dict) else {}
             tasks.update(task, responses, f"{client.get('name', '?')} {client.get('version', '')}")
     except UwfError as error:
         raise _Refused(_INVALID_PARAMS, error.message) from error
     return {}
-
-
-def _read_resource(resources: Resources, params: Mapping[str, Any]) -> Reply:
-    uri = params.get("uri")
-    found = resources.read(uri) if isinstance(uri, str) else None
-    if found is None:
-        raise _Refused(_INVALID_PARAMS, "there is no such resource", uri=uri)
-    return {"contents": [{"uri": uri, "mimeType": found[0], "text": found[1]}]}
 
 
 def _view_tool(tool: McpTool) -> Reply:
@@ -423,19 +414,20 @@ def describe_object(*required: str, **properties: Any) -> dict[str, Any]:
     return schema | {"additionalProperties": False}
 
 
-class _Declared(NamedTuple):
-    """A tool that is not bound to an agent yet."""
+def _call_later(name: str) -> Callable[..., str]:
+    """Return the function *name* of calls.py, which takes its place first."""
 
-    name: str
-    """Also the name of its function in calls.py."""
+    def call(place: McpPlace, arguments: Mapping[str, Any]) -> str:
+        from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)
 
-    description: str
-    parameters: dict[str, Any]
-    is_read_only: bool = True
+        answered: str = getattr(mcp_calls, name)(place, arguments)
+        return answered
+
+    return call
 
 
 _TOOLS = (
-    _Declared(
+    McpTool(
         "read_thread",
         "Read the steps of a thread as Markdown. Without thread_id: your own thread.",
         describe_object(
@@ -443,8 +435,9 @@ _TOOLS = (
             last=INTEGER
             | {"minimum": 1, "description": "The number of newest steps; 200 if not given"},
         ),
+        _call_later("read_thread"),
     ),
-    _Declared(
+    McpTool(
         "read_step",
         "Read one step of a thread whole, as JSON: its role, its fields (meta), its text "
         "(content), its agent. Without thread_id: of your own.",
@@ -453,14 +446,16 @@ _TOOLS = (
             thread_id=_THREAD_ID,
             index=INTEGER | {"description": "1 is the first step, -1 the newest"},
         ),
+        _call_later("read_step"),
     ),
-    _Declared(
+    McpTool(
         "read_role",
         "Read your task as JSON: the task, your role, the JSON Schema of the fields to submit, "
         "and why an earlier attempt failed.",
         describe_object(),
+        _call_later("read_role"),
     ),
-    _Declared(
+    McpTool(
         "submit_result",
         "Submit your result when your work is done: meta has the fields of your role's JSON "
         "Schema (see read_role), content the text for the next readers. If the answer lists "
@@ -471,23 +466,12 @@ _TOOLS = (
             meta={"type": "object", "description": "The fields of the schema"},
             content=TEXT | {"description": "Your text, in Markdown"},
         ),
+        _call_later("submit_result"),
         is_read_only=False,
     ),
 )
 
 
 def build_server(place: McpPlace) -> McpServer:
-    def bind(name: str) -> Callable[[Mapping[str, Any]], str]:
-        def call(arguments: Mapping[str, Any]) -> str:
-            from uwf_git.commands.mcp import calls as mcp_calls  # noqa: PLC0415 (imports the store: 60 ms)
-
-            answered: str = getattr(mcp_calls, name)(place, arguments)
-            return answered
-
-        return call
-
-    tools = [
-        McpTool(each.name, each.description, each.parameters, bind(each.name), each.is_read_only)
-        for each in _TOOLS
-    ]
+    tools = [tool._replace(call=partial(tool.call, place)) for tool in _TOOLS]
     return McpServer(VERSION, _INSTRUCTIONS, tools)

@@ -14,11 +14,7 @@ from uwf_git.commands.admin.config import CHAT_ANSWERS
 from uwf_git.commands.after import follow_up
 from uwf_git.commands.agent_run.running import THREAD_VARIABLE, is_any_at_work
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.answer import (
-    PersonAnswer,
-    answer_thread,
-    read_question,
-)
+from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread, retry_thread
 from uwf_git.commands.drive.background import (
     StillAtWork,

@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 
 from uwf_git.agents.command_line import split_command
 from uwf_git.agents.limited_fork import LimitedRunBug, RunLimits, run_limited
-from uwf_git.commands.receive.ref_update import (
-    RefUpdate,
-    Refusal,
-    ours_among,
-)
+from uwf_git.commands.receive.ref_update import RefUpdate, Refusal, ours_among
 from uwf_git.commands.split.commits import walk_back
 from uwf_git.commands.split.family import STRANGER_HINT, Strangers
 from uwf_git.commands.verify.history import Finding, heads_of_store
@@ -85,7 +81,17 @@ def find_bad_move(push: Push, update: RefUpdate) -> Refusal | None:
     if update.name.startswith(ACTIVE):
         return _check_active(push, update, stored)
     if update.name.startswith(ARCHIVE):
-        return _check_archived(push, update, stored)
+        if stored is not None:
+            done = "deleted" if update.new is None else "moved"
+            return Refusal(
+                update.name,
+                f"an archived thread is never {done}; it ended at {stored}",
+                "leave this ref out of the push",
+            )
+        if update.new is None:
+            return None
+        active = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
+        return _check_forward(push, update, update.new, active)
     if update.name.startswith(CLAIMS):
         return _check_claim(push, update)
     if update.new is None:
@@ -199,7 +205,17 @@ def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal 
     ended = push.store.refs.find(archive)
     coming = ended or push.find_coming(archive)
     if update.new is None:
-        return _check_deletion(push, update.name, stored, coming)
+        if stored is None:
+            return None
+        if coming is None:
+            return _deleted(update.name)
+        if descends(push.store.objects, coming, stored):
+            return None
+        return Refusal(
+            update.name,
+            f"it is at {stored} here, and the archive that replaces it does not descend from it",
+            "`uwf fetch` shows both sides; the thread has new commits here",
+        )
     if ended is not None:
         return Refusal(
             update.name,
@@ -214,36 +230,6 @@ def _check_active(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal 
             "`uwf fetch` shows both sides",
         )
     return _check_forward(push, update, update.new, stored)
-
-
-def _check_deletion(
-    push: Push, name: str, stored: Oid | None, coming: Oid | None
-) -> Refusal | None:
-    if stored is None:
-        return None
-    if coming is None:
-        return _deleted(name)
-    if descends(push.store.objects, coming, stored):
-        return None
-    return Refusal(
-        name,
-        f"it is at {stored} here, and the archive that replaces it does not descend from it",
-        "`uwf fetch` shows both sides; the thread has new commits here",
-    )
-
-
-def _check_archived(push: Push, update: RefUpdate, stored: Oid | None) -> Refusal | None:
-    if stored is not None:
-        done = "deleted" if update.new is None else "moved"
-        return Refusal(
-            update.name,
-            f"an archived thread is never {done}; it ended at {stored}",
-            "leave this ref out of the push",
-        )
-    if update.new is None:
-        return None
-    active = push.store.refs.find(ACTIVE + update.name.removeprefix(ARCHIVE))
-    return _check_forward(push, update, update.new, active)
 
 
 def _check_claim(push: Push, update: RefUpdate) -> Refusal | None:

@@ -47,10 +47,7 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
             continue
         if sides.active is None or sides.is_in_sync:
             continue
-        from uwf_git.commands.remote.reconcile import (  # noqa: PLC0415 (imports all checks; few steps need them)
-            reconcile_thread,
-            take_over_steering,
-        )
+        from uwf_git.commands.remote.reconcile import reconcile_thread, take_over_steering  # noqa: PLC0415 (imports all checks; few steps need them)
 
         try:
             reconciled = reconcile_thread(store, remote, thread)

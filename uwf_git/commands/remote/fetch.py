@@ -56,20 +56,6 @@ from uwf_git.store.workflows import WORKFLOWS, list_names
 # What is refused leaves nothing here: `git fsck` reads every object and ref of a store.
 
 
-class FetchedRef(NamedTuple):
-    """A ref of the remote whose commit is not here yet."""
-
-    kind: str
-    """The folder below refs/."""
-
-    name: str
-    oid: Oid
-
-    @property
-    def ref(self) -> str:
-        return f"refs/{self.kind}/{self.name}"
-
-
 class Judged(NamedTuple):
     passed: set[Arrival]
     workflows: set[tuple[str, Oid]]
@@ -77,11 +63,16 @@ class Judged(NamedTuple):
     refused: list[Reconciled]
 
 
-def judge_fetched(received: Store, here: SharedRefs, refs: Iterable[FetchedRef]) -> Judged:
-    """Check *refs*; *received* is the store with the fetched objects, *here* are its own refs."""
+def judge_fetched(
+    received: Store, here: SharedRefs, wanted: Mapping[tuple[str, str], Oid]
+) -> Judged:
+    """Check the refs of the remote in *wanted*, by the folder below refs/ and the name.
+
+    *received* is the store with the fetched objects, *here* are its own refs.
+    """
     arrivals: list[Arrival] = []
     workflows: list[tuple[str, Oid, Oid | None]] = []
-    for kind, name, oid in refs:
+    for (kind, name), oid in wanted.items():
         # Of an archived thread, the active ref is not read any more.
         known = _known(received, here.find("threads" if kind == "archive" else kind, name), oid)
         if kind == "workflows":
@@ -275,40 +266,27 @@ def _fetch(
         ExitStack() as until_tracked,
         receive_objects(store, read_fetch_limits(store.config)) as incoming,
     ):
-        _transfer(store, caller, received, incoming)
+        from uwf_git.store.remotes.transport import Access, fetch_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
+
+        url = remote_url(store, received.remote)
+        access = Access(url, store.config, caller.environ)
+        access.check_trusted(store)
+        fetch_pack(access, received.choose, incoming)
         judged = received.drop_refused(incoming)
         if not judged.refused:
             incoming.move_into_store(until_tracked)
         elif received.wanted:
-            _keep_accepted(store, received, incoming, until_tracked)
+            # Only the objects of what was not refused move into the store.
+            needed: dict[Needed, None] = {}
+            for oid in received.wanted.values():
+                found = list_new_objects(incoming.objects, oid, received.had(), needed)
+                needed.update(dict.fromkeys(found))
+            with receive_objects(store, read_fetch_limits(store.config)) as kept:
+                copy_objects(incoming.objects, list(needed), kept)
+                kept.move_into_store(until_tracked)
         seen = received.seen if threads is None else received.seen.only(threads)
         update_tracking(store, remote, seen=seen, now=received.there)
     return _reconcile(store, caller, received, judged)
-
-
-def _keep_accepted(
-    store: Store, received: "_Received", incoming: Incoming, until_tracked: ExitStack
-) -> None:
-    """Move only the objects of what was not refused into the store."""
-    needed: dict[Needed, None] = {}
-    for oid in received.wanted.values():
-        found = list_new_objects(incoming.objects, oid, received.had(), needed)
-        needed.update(dict.fromkeys(found))
-    with receive_objects(store, read_fetch_limits(store.config)) as kept:
-        copy_objects(incoming.objects, list(needed), kept)
-        kept.move_into_store(until_tracked)
-
-
-def _transfer(store: Store, caller: Caller, received: "_Received", incoming: Incoming) -> None:
-    from uwf_git.store.remotes.transport import (  # noqa: PLC0415 (dulwich's clients cost 70 ms)
-        Access,
-        fetch_pack,
-    )
-
-    url = remote_url(store, received.remote)
-    access = Access(url, store.config, caller.environ)
-    access.check_trusted(store)
-    fetch_pack(access, received.choose, incoming)
 
 
 class _Received:
@@ -356,9 +334,8 @@ class _Received:
         """Drop the refs whose objects did not all arrive, or do not pass the checks."""
         refused = self._find_incomplete(incoming)
         self._drop(refused)
-        arrived = [FetchedRef(kind, name, oid) for (kind, name), oid in self.wanted.items()]
         received = self.store._replace(objects=incoming.objects)
-        judged = judge_fetched(received, self.here, arrived)
+        judged = judge_fetched(received, self.here, self.wanted)
         self._drop(judged.refused)
         return judged._replace(refused=[*refused, *judged.refused])
 
@@ -381,16 +358,12 @@ class _Received:
         for each in refused:
             _refs, kind, name = each.ref.split("/", 2)
             del self.wanted[kind, name]
-            self._forget(kind, name)
-
-    def _forget(self, kind: str, name: str) -> None:
-        """Keep the tracking ref as it was."""
-        folder = getattr(self.there, kind)
-        before = self.seen.find(kind, name)
-        if before is None:
-            del folder[name]
-        else:
-            folder[name] = before
+            folder = getattr(self.there, kind)
+            before = self.seen.find(kind, name)
+            if before is None:
+                del folder[name]
+            else:
+                folder[name] = before
 
 
 def _reconcile(store: Store, caller: Caller, received: _Received, judged: Judged) -> Fetched:
@@ -499,7 +472,7 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     """
     target = os.path.join(caller.cwd, os.path.expanduser(path or _folder(url, caller.cwd)))
     target = os.path.abspath(target)
-    if os.path.lexists(target) and not _is_empty_folder(target):
+    if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
         raise Refused(
             f"{target} exists already, and is not an empty folder",
             code="place-taken",
@@ -509,7 +482,15 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     parent, name = os.path.split(target)
     made = os.path.join(parent, f".{name}.{os.urandom(4).hex()}.clone")
     try:
-        fetched = _fill(made, url, caller)
+        create_store(made, environ=caller.environ)
+        set_config(os.path.join(made, "config"), "uwf.store", "true")
+        store = open_store(made, environ=caller.environ)
+        add_remote(store, ORIGIN, url, cwd=caller.cwd)
+        # No other process uses the store yet, so all refs are synced at once at the end.
+        quick = store._replace(refs=Refs(made, durable=False))
+        fetched = fetch_remote(quick, caller, ORIGIN)
+        if store.config.get_flag("uwf.fsync", default=True):
+            sync_folder(made)
         os.rename(made, target)
         sync_directories([parent])
     except BaseException:
@@ -518,26 +499,9 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
     return Cloned(target, fetched)
 
 
-def _fill(made: str, url: str, caller: Caller) -> Fetched:
-    create_store(made, environ=caller.environ)
-    set_config(os.path.join(made, "config"), "uwf.store", "true")
-    store = open_store(made, environ=caller.environ)
-    add_remote(store, ORIGIN, url, cwd=caller.cwd)
-    # No other process uses the store yet, so all refs are synced at once at the end.
-    quick = store._replace(refs=Refs(made, durable=False))
-    fetched = fetch_remote(quick, caller, ORIGIN)
-    if store.config.get_flag("uwf.fsync", default=True):
-        sync_folder(made)
-    return fetched
-
-
 def _folder(url: str, cwd: str) -> str:
     parsed = parse_remote_url(url, relative_to=cwd)
     name = folder_of(parsed.text)
     if not name:
         raise bad_remote_url(url, "has no name for the clone; give a path as well")
     return name
-
-
-def _is_empty_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.listdir(path)

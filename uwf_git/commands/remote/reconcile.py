@@ -301,7 +301,10 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
         if finding is not None:
             return Reconciled("refused", ref, here, there, finding)
     if here is None:
-        _create(store, thread, ref, there)
+        if not store.refs.create(ref, there):
+            raise HeadMoved(thread)
+        # The thread is new here, so its lock file was made by this fetch.
+        forget_lock(store, thread)
         return Reconciled("created", ref, None, there)
     head = Head(thread, here, archived=False)
     check_no_work_waits(store, head)
@@ -309,7 +312,9 @@ def _reconcile_arrival(store: Store, arrival: Arrival, passed: Container[Arrival
         advance_head(store, head, there)
         return Reconciled("moved", ref, here, there)
     archive_head(store, head, there)
-    _forget(store, thread, here)
+    forget_run(store, thread, here)
+    forget_workdir(store, thread)
+    forget_lock(store, thread)
     return Reconciled("archived", ref, here, there)
 
 
@@ -323,19 +328,6 @@ def _check_is_here(store: Store, ref: str, oid: Oid) -> None:
             ref=ref,
             commit=oid,
         )
-
-
-def _create(store: Store, thread: ThreadId, ref: str, there: Oid) -> None:
-    if not store.refs.create(ref, there):
-        raise HeadMoved(thread)
-    # The thread is new here, so its lock file was made by this fetch.
-    forget_lock(store, thread)
-
-
-def _forget(store: Store, thread: ThreadId, tip: Oid) -> None:
-    forget_run(store, thread, tip)
-    forget_workdir(store, thread)
-    forget_lock(store, thread)
 
 
 def check_no_work_waits(store: Store, head: Head) -> None:

@@ -47,12 +47,7 @@ from uwf_git.model.names import ALPHABET, NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.thread import ENDED, Child, Split, ThreadState, TransitionRecord, add_usage
 from uwf_git.model.workflow import Workflow
-from uwf_git.store.objects.commit import (
-    CommitDraft,
-    CommitView,
-    Signing,
-    build_commit,
-)
+from uwf_git.store.objects.commit import CommitDraft, CommitView, Signing, build_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.record import NewCommit, draft_next, read_standing, write_draft
@@ -557,16 +552,13 @@ class Remaking:
             raise SplitRefused("it has more than one parent")
         if snapshot.record.event == "split":
             return draft_split(first, plan_again(snapshot)).oid
-        found = self._read_split(first)
+        if self._newest is None or self._newest[0] != first.commit.oid:
+            self._newest = (first.commit.oid, read_split(first))
+        found = self._newest[1]
         thread = snapshot.record.thread
         if thread not in found.numbers:
             raise SplitRefused(f"{thread} is no branch of {first.record.thread}")
         return found.draft_start(found.numbers[thread]).oid
-
-    def _read_split(self, split: Snapshot) -> ReadSplit:
-        if self._newest is None or self._newest[0] != split.commit.oid:
-            self._newest = (split.commit.oid, read_split(split))
-        return self._newest[1]
 
 
 def _remake_join(tip: Snapshot, tips: list[Snapshot]) -> Derived:

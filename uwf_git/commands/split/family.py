@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import NamedTuple
 
 from uwf_git.commands.split.commits import (
@@ -21,7 +22,7 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head
-from uwf_git.store.threads.history import read_trunk
+from uwf_git.store.threads.history import read_trunk, walk_trunks
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_at, read_snapshot
 
 STRANGER_HINT = (
@@ -236,7 +237,5 @@ def find_isolation(snapshot: Snapshot) -> str | None:
 
 def find_owner(store: Store, snapshot: Snapshot) -> Snapshot | None:
     """Return whose worktree the thread works in: its own tip, or the tip of a thread around it."""
-    at: Snapshot | None = snapshot
-    while at is not None and find_isolation(at) is None:
-        at = read_trunk(store, at)
-    return at
+    around = chain([snapshot], walk_trunks(store, snapshot))
+    return next((each for each in around if find_isolation(each) is not None), None)

@@ -1,32 +1,15 @@
 """The nodes of a flow as those who watch a thread know them: a name, and the pass."""
 
-from typing import NamedTuple
-
 from uwf_git.commands.split.commits import read_entry, read_flow
+from uwf_git.engine.events import LoopPass
+from uwf_git.engine.events import Node as EventNode
 from uwf_git.engine.flow_move import count_passes
 from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.thread import ThreadState
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow
 
 
-class NodeInFlow(NamedTuple):
-    label: str
-    """Its ``id``, ``name``, ``agentId`` or type."""
-
-    name: str
-    turn: int
-    """The pass of the innermost loop around it, from 1; 1 without a loop."""
-
-
-class NewPass(NamedTuple):
-    node: NodeInFlow
-    """The loop; its turn is the pass."""
-
-    level: int
-    """How deep the loop lies: 1 at the top."""
-
-
-def find_node(snapshot: Snapshot, at: str | None) -> NodeInFlow | None:
+def find_node(snapshot: Snapshot, at: str | None) -> EventNode | None:
     """Return the node at the place *at*; None in a graph, or if the flow has no such place."""
     flow, position = _find(snapshot, at)
     if flow is None or position is None:
@@ -34,19 +17,19 @@ def find_node(snapshot: Snapshot, at: str | None) -> NodeInFlow | None:
     return _describe(flow, position, count_passes(flow, position) + 1)
 
 
-def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[NewPass]:
+def list_new_passes(before: Snapshot, present: ThreadState, at: str | None) -> list[LoopPass]:
     """List the loop passes that a turn or split at *at* after *before* begins, outermost first."""
     flow, position = _find(before, at)
     if flow is None or position is None or _was_tried(present, at):
         return []
     last = read_entry(before) if present.at is None else parse_position(present.at)
-    found: list[NewPass] = []
+    found: list[LoopPass] = []
     for level in range(1, len(position.parts)):
         around = position.parts[:level]
         loop = Position(around)
         is_begun = last is not None and last.parts[:level] == around
         if flow.nodes[loop.place].kind == "loop" and not is_begun:
-            found.append(NewPass(_describe(flow, loop, loop.turn or 1), level))
+            found.append(LoopPass(_describe(flow, loop, loop.turn or 1), level))
     return found
 
 
@@ -65,6 +48,6 @@ def _find(snapshot: Snapshot, at: str | None) -> tuple[Flow | None, Position | N
     return (None, None) if flow is None or position.place not in flow.nodes else (flow, position)
 
 
-def _describe(flow: Flow, position: Position, turn: int) -> NodeInFlow:
+def _describe(flow: Flow, position: Position, turn: int) -> EventNode:
     node = flow.nodes[position.place]
-    return NodeInFlow(node.label, str(node.fields.get("name") or node.label), turn)
+    return EventNode(node.label, str(node.fields.get("name") or node.label), turn)

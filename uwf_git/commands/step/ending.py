@@ -259,7 +259,11 @@ def record_before_end(
 ) -> bool:
     """Record or keep finished agents' output under the lock, at rest; return if the head moved."""
     head, snapshot = seen
-    _keep_all_overtaken_work(store, caller, seen, play)
+    while True:
+        # Each call keeps one finished step, and forgets its run.
+        with suppress(WorkKept):
+            keep_overtaken_work(store, caller, seen, play)
+            break
     turn = find_begun_turn(store, caller, snapshot)
     if turn is None:
         return False
@@ -268,18 +272,6 @@ def record_before_end(
         played = without_checks(turn, answer_turn(turn, play))
         record_turn(caller, head, turn, with_files(turn, played))
     return True
-
-
-def _keep_all_overtaken_work(
-    store: Store, caller: Caller, seen: tuple[Head, Snapshot], play: Player
-) -> None:
-    while True:
-        # Each call keeps one finished step, and forgets its run.
-        try:
-            keep_overtaken_work(store, caller, seen, play)
-        except WorkKept:
-            continue
-        return
 
 
 def keep_overtaken_work(

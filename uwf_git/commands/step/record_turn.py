@@ -22,15 +22,7 @@ from uwf_git.commands.turn.turn import (
 )
 from uwf_git.engine.flow_state import describe_rejection, find_reason
 from uwf_git.errors import AgentFailed, Conflict
-from uwf_git.model.builtin import (
-    AGENT_EXEC_CONTEXT,
-    ATTEMPT,
-    BYTES,
-    STEP,
-    TEXT,
-    TRACE,
-    reference,
-)
+from uwf_git.model.builtin import AGENT_EXEC_CONTEXT, ATTEMPT, BYTES, STEP, TEXT, TRACE, reference
 from uwf_git.model.event_folds import Cause, Standing
 from uwf_git.model.event_rules import CONTROLS
 from uwf_git.model.names import ThreadId
@@ -49,14 +41,6 @@ from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 # Build the commits of a turn: a step, a failed attempt, a person's answer, a wait for a person.
 #
 # Source: seed 000 section 2.3 (StepNode).
-
-
-def build_step(turn: Turn, played: Played, reply: AgentReply) -> NewCommit:
-    now = played.started_ms + played.duration_ms
-    times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
-    left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
-    nodes = _step_nodes(turn, reply, left, times, now)
-    return _build_step(turn, "step", nodes, reply, files=played.files)
 
 
 def build_answer(
@@ -92,11 +76,7 @@ def _build_step(
 
 
 def _step_nodes(
-    turn: Turn,
-    reply: AgentReply,
-    left: dict[str, list[Node]],
-    times: dict[str, int],
-    now_ms: int,
+    turn: Turn, reply: AgentReply, left: dict[str, list[Node]], times: dict[str, int], now_ms: int
 ) -> list[Node]:
     """Build the StepNode, and after it the nodes that it refers to."""
     content = _text_nodes(reply.content, reply.raw, now_ms)
@@ -167,9 +147,7 @@ def build_attempt(turn: Turn, played: Played) -> NewCommit:
     attempt = build_node(ATTEMPT, payload, timestamp=now)
     has_retries = turn.present.failures < turn.retry.retries
     cause = _cause(turn, attempt, played.files)._replace(
-        has_retries=has_retries,
-        gives_up=_find_given_up(turn),
-        text=kept.get("stderr", ""),
+        has_retries=has_retries, gives_up=_find_given_up(turn), text=kept.get("stderr", "")
     )
     before = Standing(turn.snapshot.record, turn.present)
     return build_next(before, "attempt", cause, nodes=(attempt, *nodes, turn.agent))
@@ -388,11 +366,7 @@ def record_turn(caller: Caller, head: Head, turn: Turn, played: Played) -> Threa
         is_interrupted = (played.error or {}).get("kind") == "interrupted"
         failed = TurnInterrupted if is_interrupted else TurnFailed
         raise failed(
-            turn,
-            played,
-            new.record.status,
-            is_given_up=_is_given_up(turn, new),
-            recorded=commit,
+            turn, played, new.record.status, is_given_up=_is_given_up(turn, new), recorded=commit
         )
     stepped = build_thread_result(new.record, said=new.said, commit=commit)
     if new.record.retries_left is None:
@@ -438,4 +412,8 @@ def build_turn(turn: Turn, played: Played) -> NewCommit:
     """Build the commit of a turn; its first node is the StepNode or the Attempt."""
     if played.reply is None:
         return build_attempt(turn, played)
-    return build_step(turn, played, played.reply)
+    now = played.started_ms + played.duration_ms
+    times = {"startedAt": played.started_ms, "durationMs": played.duration_ms}
+    left = _left_nodes(played.left, now) | _kept_nodes(turn, played, now)
+    nodes = _step_nodes(turn, played.reply, left, times, now)
+    return _build_step(turn, "step", nodes, played.reply, files=played.files)

@@ -41,11 +41,7 @@ from uwf_git.commands.step.ending import (
     sweep_worktrees_of,
     with_files,
 )
-from uwf_git.commands.step.record_turn import (
-    TurnInterrupted,
-    record_turn,
-    wait_for_person,
-)
+from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
 from uwf_git.commands.turn.active_thread import (
     ThreadNotActive,
     ThreadNotReady,
@@ -79,9 +75,7 @@ from uwf_git.commands.turn.turn import (
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, Conflict, Refused, UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.model.node import Node
-from uwf_git.model.thread import ThreadState
-from uwf_git.model.workflow import END, Workflow
+from uwf_git.model.workflow import END
 from uwf_git.store.disk.locks import LockingUnsupported
 from uwf_git.store.gc.packing import has_many_packs
 from uwf_git.store.store import Store
@@ -93,6 +87,7 @@ from uwf_git.store.threads.heads import (
     get_head,
     parse_thread_id,
 )
+from uwf_git.store.threads.history import walk_trunks
 from uwf_git.store.threads.lock import (
     ThreadBusy,
     check_not_stopped,
@@ -128,14 +123,10 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
 
 def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
     """End what a killed thread left of its branches, if that *held* a branch of it."""
-    tip: Snapshot | None = None
-    parent: ThreadId | None = held.facts["parent"]
-    while parent is not None and (head := find_head(store, parent)) is not None:
-        snapshot = read_snapshot(store, head.commit)
-        if snapshot.record.status == "killed":
-            tip = snapshot
-        parent = snapshot.get_trunk()
-    if tip is not None:
+    parent = read_snapshot(store, get_head(store, held.facts["parent"]).commit)
+    around = [parent, *walk_trunks(store, parent)]
+    killed = [each for each in around if each.record.status == "killed"]
+    for tip in killed[-1:]:
         sweep_branches(store, caller, tip, reason=tip.body)
 
 
@@ -259,12 +250,7 @@ StepBranch = Callable[[ThreadId], ThreadResult]
 
 
 def split_thread(
-    store: Store,
-    caller: Caller,
-    seen: tuple[Head, Snapshot],
-    turn: NextTurn,
-    *,
-    named: str | None,
+    store: Store, caller: Caller, seen: tuple[Head, Snapshot], turn: NextTurn, *, named: str | None
 ) -> ThreadResult:
     """Record, under its lock, that the thread splits; *named* is the step's work directory."""
     head, snapshot = seen
@@ -432,17 +418,6 @@ class StepRequest(NamedTuple):
     """The caller drives the thread; False refuses a thread that another process drives."""
 
 
-class _Next(NamedTuple):
-    snapshot: Snapshot
-    present: ThreadState
-    workflow: Workflow
-    turn: NextTurn
-
-    @property
-    def role(self) -> str:
-        return self.turn.role
-
-
 def step_thread(store: Store, caller: Caller, request: StepRequest) -> ThreadResult:
     thread = _find_thread(store, request.thread)
     if finish_kill(store, caller, thread):
@@ -473,7 +448,10 @@ def _take_step(
     store: Store, caller: Caller, request: StepRequest, thread: ThreadId
 ) -> ThreadResult | None:
     with lock_thread(store, thread, since_ms=caller.now_ms()) as lock:
-        _check_alone(store, thread, request)
+        check_not_stopped(store, thread)
+        driver = None if request.is_driven else find_driver(store, thread)
+        if driver is not None:
+            raise ThreadBusy(thread, driver)
         fast_forward_from_tracking(store, thread)
         seen = read_active(store, thread)
         head, snapshot = seen
@@ -490,28 +468,47 @@ def _take_step(
             lock.say(begun.role, agent_name(begun.agent.payload["command"]))
             played = with_files(begun, play_turn(begun, request.play))
             return record_turn(caller, head, begun, played)
-        now = _decide(snapshot)
+        named = request.workdir
+        workflow = get_workflow(snapshot, present.workflow)
+        following = decide_next(snapshot, present, workflow)
         if not (request.is_driven or request.choice.others):
-            check_next(thread, now.workflow, request.choice.agents, role=now.role)
-        if now.role == END:
+            check_next(thread, workflow, request.choice.agents, role=following.role)
+        if following.role == END:
             check_result(store, snapshot)
             return end_thread(store, caller, seen, event="end")._replace(said="completed")
-        if now.turn.splits:
-            return split_thread(store, caller, seen, now.turn, named=request.workdir)
-        spending = read_spending(store, snapshot, now.present)
+        if following.splits:
+            return split_thread(store, caller, seen, following, named=named)
+        spending = read_spending(store, snapshot, present)
         check_limits(spending.thread, spending.present)
-        agent, where = _choose_agent(store, caller, request, now)
-        if is_person(agent):
-            return wait_for_person(store, caller, seen, turn=now.turn)
-        # Trusted even if the work directory is missing: the user gives the two one by one.
+        where = (
+            find_source(store, snapshot) if named is None else existing_directory(named, caller.cwd)
+        )
         choice = request.choice._replace(workdir=where)
-        checks = choose_checks(store, snapshot, now.present, role=now.role, choice=choice)
+        agent = choose_agent(store, snapshot, present, role=following.role, choice=choice)
+        if is_person(agent):
+            return wait_for_person(store, caller, seen, turn=following)
+        # Trusted even if the work directory is missing: the user gives the two one by one.
+        checks = choose_checks(store, snapshot, present, role=following.role, choice=choice)
         if request.choice.trust:
             trust_agents(store, [agent.payload, *checks], where)
-        workdir = choose_place(store, caller, snapshot, named=request.workdir)
+        workdir = choose_place(store, caller, snapshot, named=named)
         caller.check_signing(store)
         # Reads settings: a bad one must fail before the agent runs.
-        turn = _begin_turn(store, caller, now, agent, workdir)._replace(spending=spending)
+        place = find_turn_place(snapshot, following.at)
+        turn = Turn(
+            store,
+            snapshot,
+            present.begin_tries(following.at),
+            snapshot.turn_start,
+            following.role,
+            agent,
+            caller.environ,
+            workdir,
+            retry=read_retry(store.config, agent.payload, place),
+            keep=read_keep_rules(store.config),
+            place=place,
+            spending=spending,
+        )
         lock.say(turn.role, agent_name(agent.payload["command"]))
         played = refuse_inputs(turn) or play_recorded(turn, request.play)
         debug("9KYP4NAD", "turn played", thread=thread, role=turn.role, error=played.error)
@@ -535,43 +532,3 @@ def _step_branches(
         return step_thread(store, caller, request._replace(thread=thread, choice=choice))
 
     return step_branches(store, caller, tip, step, jobs=request.jobs)
-
-
-def _check_alone(store: Store, thread: ThreadId, request: StepRequest) -> None:
-    check_not_stopped(store, thread)
-    driver = None if request.is_driven else find_driver(store, thread)
-    if driver is not None:
-        raise ThreadBusy(thread, driver)
-
-
-def _decide(snapshot: Snapshot) -> _Next:
-    present = snapshot.get_present()
-    workflow = get_workflow(snapshot, present.workflow)
-    return _Next(snapshot, present, workflow, decide_next(snapshot, present, workflow))
-
-
-def _choose_agent(
-    store: Store, caller: Caller, request: StepRequest, now: _Next
-) -> tuple[Node, str | None]:
-    where = find_source(store, now.snapshot)
-    if request.workdir is not None:
-        where = existing_directory(request.workdir, caller.cwd)
-    choice = request.choice._replace(workdir=where)
-    return choose_agent(store, now.snapshot, now.present, role=now.role, choice=choice), where
-
-
-def _begin_turn(store: Store, caller: Caller, now: _Next, agent: Node, workdir: str) -> Turn:
-    place = find_turn_place(now.snapshot, now.turn.at)
-    return Turn(
-        store,
-        now.snapshot,
-        now.present.begin_tries(now.turn.at),
-        now.snapshot.turn_start,
-        now.role,
-        agent,
-        caller.environ,
-        workdir,
-        retry=read_retry(store.config, agent.payload, place),
-        keep=read_keep_rules(store.config),
-        place=place,
-    )

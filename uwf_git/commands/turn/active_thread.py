@@ -7,9 +7,7 @@ from uwf_git.model.event_folds import first_line
 from uwf_git.model.text import render_time
 from uwf_git.model.thread import Status, ThreadState
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import (
-    Head,
-)
+from uwf_git.store.threads.heads import Head
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
 

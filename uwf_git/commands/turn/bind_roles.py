@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from uwf_git.model.workflow import END, Workflow, parse_flow_node, parse_role, p
 from uwf_git.project_paths import find_above
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.store import Store
-from uwf_git.store.threads.snapshot import Snapshot, get_flow, get_role, get_workflow
+from uwf_git.store.threads.snapshot import Snapshot, get_workflow
 from uwf_git.store.trust import is_set_by_store, is_trusted
 
 # The agents with an adapter, and which of their programs are installed.
@@ -131,23 +132,6 @@ def tell_adapter(command: str) -> str | None:
         return None
     program = command.split(maxsplit=1)[0]
     return f"{program} has an adapter, which plays roles: `--agent {shlex.quote(meant)}`"
-
-
-def find_missing_behind(
-    words: Sequence[str], environ: Mapping[str, str], config: GitConfig, role: str
-) -> ProgramMissing | None:
-    """Return that the program behind the adapter *words*, unless changed, is missing; or None."""
-    command = os.path.basename(words[0])
-    known = next((each for each in KNOWN if each.command == command and each.programs), None)
-    if known is None or _find_program(known, environ):
-        return None
-    name = command.removeprefix("uwf-")
-    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
-    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
-    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
-        return None
-    problem = f"drives {known.programs[0]}, which is not on the PATH"
-    return ProgramMissing(command, problem, hint=f"install it: {known.install}")
 
 
 def _find_program(agent: KnownAgent, environ: Mapping[str, str]) -> str | None:
@@ -425,17 +409,25 @@ def read_played(snapshot: Snapshot, workflow: Workflow, new: Iterable[Node] = ()
         found[name] = made.get(name) or snapshot.get_node(name)
         return found[name]
 
+    deque(_walk_used(workflow, read), maxlen=0)
+    return find_played(workflow, found.values())
+
+
+def _walk_used(workflow: Workflow, read: Callable[[NodeHash], Node]) -> Iterator[Workflow]:
+    """Yield *workflow* and each workflow in it, by the nodes that *read* returns."""
+    seen = {workflow.hash}
     waiting = [workflow]
     while waiting:
         each = waiting.pop()
-        nodes = [parse_role(read(role)).workflow for role in each.roles.values()]
+        yield each
+        used = [parse_role(read(role)).workflow for role in each.roles.values()]
         if each.flow is not None:
             places = parse_flow_node(read(each.flow)).nodes.values()
-            nodes += [find_reference(node.fields.get("workflow")) for node in places]
-        waiting += [
-            parse_workflow(read(name)) for name in nodes if name is not None and name not in found
-        ]
-    return find_played(workflow, found.values())
+            used += [find_reference(node.fields.get("workflow")) for node in places]
+        for name in used:
+            if name is not None and name not in seen:
+                seen.add(name)
+                waiting.append(parse_workflow(read(name)))
 
 
 def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) -> frozenset[str]:
@@ -443,34 +435,14 @@ def check_roles(snapshot: Snapshot, until: str | None, agents: Sequence[str]) ->
     if until is None and not agents:
         return frozenset()
     workflow = get_workflow(snapshot, snapshot.record.workflow)
-    everything = workflow._replace(roles=_collect(snapshot, workflow))
+    roles: dict[str, NodeHash] = {}
+    for each in _walk_used(workflow, snapshot.get_node):
+        roles = {**each.roles, **roles}
+    everything = workflow._replace(roles=roles)
     if until is not None and until not in everything.roles:
         raise no_such_role(until, everything)
     read_typed(everything, agents)
     return frozenset(everything.roles)
-
-
-def _collect(snapshot: Snapshot, workflow: Workflow) -> dict[str, NodeHash]:
-    found = {workflow.hash: workflow}
-    waiting = [workflow]
-    roles: dict[str, NodeHash] = {}
-    while waiting:
-        each = waiting.pop()
-        roles = {**each.roles, **roles}
-        for name in _list_used(snapshot, each):
-            if name not in found:
-                found[name] = get_workflow(snapshot, name)
-                waiting.append(found[name])
-    return roles
-
-
-def _list_used(snapshot: Snapshot, workflow: Workflow) -> Iterator[NodeHash]:
-    if workflow.flow is None:
-        names = [get_role(snapshot, role).workflow for role in workflow.roles.values()]
-    else:
-        nodes = get_flow(snapshot, workflow.flow).nodes.values()
-        names = [find_reference(node.fields.get("workflow")) for node in nodes]
-    return (name for name in names if name is not None)
 
 
 # Look for the programs of agents before a thread is made; nothing runs.
@@ -511,11 +483,7 @@ def find_missing_programs(
 
 
 def _find_problem(
-    role: str,
-    agent: dict[str, Any],
-    environ: Mapping[str, str],
-    workdir: str,
-    config: GitConfig,
+    role: str, agent: dict[str, Any], environ: Mapping[str, str], workdir: str, config: GitConfig
 ) -> ProgramMissing | None:
     if agent["command"].strip() == PERSON:
         return None
@@ -526,4 +494,14 @@ def _find_problem(
         resolve_program(words[0], path=path, workdir=workdir)
     except ProgramMissing as error:
         return error
-    return find_missing_behind(words, environ, config, role)
+    command = os.path.basename(words[0])
+    known = next((each for each in KNOWN if each.command == command and each.programs), None)
+    if known is None or _find_program(known, environ):
+        return None
+    name = command.removeprefix("uwf-")
+    settings = (f"uwf.{name}.program", f"uwf.{name}.{role}.program")
+    is_named = any(word.startswith("--program") for word in words) or any(map(config.get, settings))
+    if is_named or environ.get(f"UWF_{name}_PROGRAM".upper()):
+        return None
+    problem = f"drives {known.programs[0]}, which is not on the PATH"
+    return ProgramMissing(command, problem, hint=f"install it: {known.install}")

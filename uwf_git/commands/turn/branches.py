@@ -26,7 +26,7 @@ from uwf_git.store.threads.heads import (
     get_head,
     resolve_head,
 )
-from uwf_git.store.threads.history import read_trunk
+from uwf_git.store.threads.history import read_trunk, walk_trunks
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
@@ -50,15 +50,10 @@ class BranchHeld(Refused):
 
 
 def check_ancestors(store: Store, snapshot: Snapshot) -> None:
-    while (parent := snapshot.get_trunk()) is not None:
-        thread = snapshot.record.thread
-        head = find_head(store, parent)
-        if head is None:
-            # The branch alone was fetched.
-            return
-        snapshot = read_snapshot(store, head.commit)
-        status = str(snapshot.record.status)
-        found = snapshot.get_present().split
+    thread = snapshot.record.thread
+    for trunk in walk_trunks(store, snapshot):
+        parent, status = trunk.record.thread, str(trunk.record.status)
+        found = trunk.get_present().split
         if status in ENDED or is_being_stopped(store, parent):
             problem = f"is {status}" if status in ENDED else "is being ended"
             status, hint = "killed", "`uwf thread show {parent}` tells by whom"
@@ -69,6 +64,7 @@ def check_ancestors(store: Store, snapshot: Snapshot) -> None:
             status, problem = "joined", "goes on without it"
             hint = "`uwf thread fork {thread}` continues it in a new thread"
         else:
+            thread = parent
             continue
         raise BranchHeld(thread, parent, status, problem=problem, hint=hint)
 
@@ -130,11 +126,7 @@ def choose_place(
 
 
 def _open_worktree(store: Store, caller: Caller, owner: Snapshot, named: str | None) -> str:
-    from uwf_git.commands.worktree.worktrees import (  # noqa: PLC0415 (few branches work apart)
-        find_own_worktree,
-        make_worktree,
-        worktree_gone,
-    )
+    from uwf_git.commands.worktree.worktrees import find_own_worktree, make_worktree, worktree_gone  # noqa: PLC0415 (few branches work apart)
 
     known = find_own_worktree(store, owner)
     if known is not None and known.git_dir:

@@ -45,13 +45,15 @@ class NoAgent(Refused):
         )
 
 
-def _agent_not_trusted(thread: ThreadId, role: str, *, untrusted: "Untrusted") -> Refused:
-    agent, files = untrusted.agent, untrusted.files
+def _agent_not_trusted(
+    thread: ThreadId, role: str, agent: dict[str, Any], files: tuple[str, ...], *, is_stored: bool
+) -> Refused:
+    """Refuse *agent*; *is_stored*: the store's own config trusts it, as an older uwf wrote it."""
     # The whole command: a cut text could hide its harmful part.
     extra = f" with {json.dumps(agent['env'])}" if agent.get("env") else ""
     meant = f" (here {', '.join(files)})" if files else ""
     hint = f"read it; if it may run here: `uwf thread step {thread} --trust`; "
-    if untrusted.is_stored:
+    if is_stored:
         hint += "what this store's config trusts no longer counts, `uwf agent trust --stored` "
         hint += "takes it over; "
     return Refused(
@@ -64,18 +66,6 @@ def _agent_not_trusted(thread: ThreadId, role: str, *, untrusted: "Untrusted") -
         agent=agent,
         files=list(files),
     )
-
-
-class Untrusted(NamedTuple):
-    """An agent that may not run."""
-
-    agent: dict[str, Any]
-
-    files: tuple[str, ...]
-    """What its relative paths mean in its work directory."""
-
-    is_stored: bool
-    """The store's own config trusts it, as an older uwf wrote it."""
 
 
 class Choice(NamedTuple):
@@ -124,8 +114,8 @@ def choose_agent(
     if not is_fit:
         files = find_meant_files(node.payload, choice.workdir) or ()
         is_stored = node.payload in list_formerly_trusted(store)
-        untrusted = Untrusted(node.payload, files, is_stored)
-        raise _agent_not_trusted(snapshot.record.thread, role, untrusted=untrusted)
+        thread = snapshot.record.thread
+        raise _agent_not_trusted(thread, role, node.payload, files, is_stored=is_stored)
     return node
 
 

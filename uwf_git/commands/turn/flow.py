@@ -128,12 +128,12 @@ class FlowPlace(NamedTuple):
             yield self.flow.nodes[place]
             place = parent(place)
 
-    def _find(self, field: str, read: Callable[[FlowWords, FlowNode], Any]) -> Any:
+    def _find(self, field: str, read: Callable[..., Any]) -> Any:
         """Return *field* of the nearest node around that has it; null counts as absent."""
         for node in self._around:
             found = node.fields.get(field)
             if isinstance(found, str):
-                found = self.evaluate(partial(_read_node, read, node))
+                found = self.evaluate(partial(read, node=node))
             if found is not None:
                 return found
         return None
@@ -163,10 +163,6 @@ def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     return FlowPlace(flow, position, read_entry(snapshot), snapshot, snapshot.get_present())
 
 
-def _read_node(read: Callable[[FlowWords, FlowNode], Any], node: FlowNode, words: FlowWords) -> Any:
-    return read(words, node)
-
-
 def decide_flow(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
     """Return the next move of a thread that runs *flow*; an agent's input can be filled."""
     with _told_how_to_mend(snapshot):
@@ -193,16 +189,12 @@ def _decide(snapshot: Snapshot, present: ThreadState, flow: Flow) -> Move:
 
     if flow.language != _JSONATA:
         return move()
-    told = evaluate_within_limits(flow, lambda: _text(move().at))
-    if told is None:
+    told = evaluate_within_limits(flow, lambda: str(move().at or ""))
+    if not told:
         return Move("end", None, None)
     position = parse_position(told)
     node = flow.nodes[position.place]
     return Move("agent" if node.kind == "agent" else "split", position, node)
-
-
-def _text(at: Position | None) -> str | None:
-    return None if at is None else str(at)
 
 
 @contextmanager

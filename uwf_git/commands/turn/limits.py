@@ -40,22 +40,18 @@ def _option(name: str) -> str:
     return f"{LIMITS[name].option} {LIMITS[name].metavar}"
 
 
-def _bad_limit(name: str, problem: str) -> Refused:
-    return Refused(
-        f"{name[:60]} {problem}",
-        code="bad-limit",
-        hint=f"limits are {', '.join(LIMITS)}; null takes one away",
-        limit=name,
-    )
-
-
 def check_asked(asked: Mapping[str, Any]) -> None:
     """Check names and values of limits; None removes one."""
     for name, value in asked.items():
         takes_away = value is None and name in LIMITS
         problem = None if takes_away else find_limit_problem(name, value)
         if problem is not None:
-            raise _bad_limit(name, problem)
+            raise Refused(
+                f"{name[:60]} {problem}",
+                code="bad-limit",
+                hint=f"limits are {', '.join(LIMITS)}; null takes one away",
+                limit=name,
+            )
 
 
 def choose_limits(asked: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

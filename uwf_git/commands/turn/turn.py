@@ -274,11 +274,7 @@ def fill_paths(
 
 
 def _fill(
-    snapshot: Snapshot,
-    present: ThreadState,
-    place: "FlowPlace | None",
-    template: str,
-    role: Role,
+    snapshot: Snapshot, present: ThreadState, place: "FlowPlace | None", template: str, role: Role
 ) -> Any:
     if "${" not in template:
         return template

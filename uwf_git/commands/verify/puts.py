@@ -300,9 +300,7 @@ def _check_files(trees: TreeChecks, put: Put) -> Iterator[Finding]:
 def _check_includes(
     trees: TreeChecks, put: Put, source: bytes, files: Mapping[str, bytes]
 ) -> Iterator[Finding]:
-    from uwf_git.model.yaml.reader import (  # noqa: PLC0415 (20 ms, and few workflows include files)
-        parse_yaml,
-    )
+    from uwf_git.model.yaml.reader import parse_yaml  # noqa: PLC0415 (20 ms, and few workflows include files)
 
     def read(path: str) -> bytes:
         if path not in files:

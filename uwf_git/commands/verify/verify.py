@@ -261,19 +261,16 @@ class _Run:
 
     def check(self) -> Iterator[Finding]:
         for target in self._targets:
-            yield from self._check(target)
+            tip = target.tip
+            if tip is None:
+                error = BadRef(target.ref)
+                yield Finding(error.message, error.hint or "", target.ref)
+            elif target.kind in {"workflow", "nodes"}:
+                yield from check_put_ref(self._trees, target.ref, tip)
+            else:
+                yield from self._check_thread(target, tip)
         yield from self._threads.finish()
         self.notes += self._note_divergence()
-
-    def _check(self, target: Target) -> Iterator[Finding]:
-        tip = target.tip
-        if tip is None:
-            error = BadRef(target.ref)
-            yield Finding(error.message, error.hint or "", target.ref)
-        elif target.kind in {"workflow", "nodes"}:
-            yield from check_put_ref(self._trees, target.ref, tip)
-        else:
-            yield from self._check_thread(target, tip)
 
     def _check_thread(self, target: Target, tip: Oid) -> Iterator[Finding]:
         place: RefKind = target.kind if target.kind in {"active", "archive"} else "kept"

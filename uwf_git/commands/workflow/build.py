@@ -348,7 +348,16 @@ def put_workflow(
     outside = outside_of(path, find_used(store, caller.cwd))
     definition = read_workflow_source(source, includes, outside)
     name = definition.name
-    _check_twins(store, name)
+    folded = fold_workflow_name(name)
+    for other in list_names(store):
+        if other != name and fold_workflow_name(other) == folded:
+            raise Refused(
+                f"workflow {name} differs from {other} only by case",
+                code="case-twin",
+                hint=f"choose another name, or put it as {other}",
+                workflow=name,
+                twin=other,
+            )
     seen = find_version(store, name)
     workflow, closure = build_workflow(definition, timestamp=caller.now_ms())
     directory = os.path.join(caller.cwd, os.path.expanduser(workdir or ""))
@@ -362,11 +371,7 @@ def put_workflow(
         closure = [_first_written(store, seen, node) for node in closure]
         workflow = _first_written(store, seen, workflow)
     version = add_version(
-        store,
-        seen,
-        added=(name, workflow, closure),
-        source=files,
-        signing=caller.signing(store),
+        store, seen, added=(name, workflow, closure), source=files, signing=caller.signing(store)
     )
     return PutWorkflow(
         name, version.workflow, version.commit.oid, changed=True, warnings=definition.warnings
@@ -377,19 +382,6 @@ def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) ->
     if seen.is_removed or seen.workflow != workflow.hash:
         return False
     return read_sources(store.objects, seen.commit) == files
-
-
-def _check_twins(store: Store, name: str) -> None:
-    folded = fold_workflow_name(name)
-    for other in list_names(store):
-        if other != name and fold_workflow_name(other) == folded:
-            raise Refused(
-                f"workflow {name} differs from {other} only by case",
-                code="case-twin",
-                hint=f"choose another name, or put it as {other}",
-                workflow=name,
-                twin=other,
-            )
 
 
 def _first_written(store: Store, seen: Version, node: Node) -> Node:

@@ -159,12 +159,7 @@ def build_local(file: LocalFile, find_used: "FindUsed | None" = None) -> "BuiltW
     """Build the workflow in *file*, whose time the nodes get."""
     # Each start of a thread imports this module, and few projects have such files: YAML, JSON
     # Schema and JSONata take 200 ms to import.
-    from uwf_git.commands.workflow.build import (  # noqa: PLC0415 (see above)
-        NotBuilt,
-        build_source,
-        outside_of,
-        problems_of,
-    )
+    from uwf_git.commands.workflow.build import NotBuilt, build_source, outside_of, problems_of  # noqa: PLC0415 (see above)
 
     problem = check_workflow_name(file.name)
     if problem is not None:

@@ -196,7 +196,10 @@ def rollback_workflow(
             hint=f"`uwf workflow history {seen.name}` lists the others",
             workflow=seen.name,
         )
-    _check_whole(store, old)
+    # All of the version is read before its name points at it again.
+    closure = list(walk_closure([old.workflow], lambda name: get_version_node(store, old, name)))
+    parse_workflow(closure[0])
+    read_sources(store.objects, old.commit)
     version = restore_version(store, seen, old, reason=reason, signing=caller.signing(store))
     return RolledBack(
         seen.name,
@@ -212,15 +215,6 @@ def _before(seen: Version, kept: Iterable[Version]) -> Version:
         if seen.is_removed or version.commit.tree != seen.commit.tree:
             return version
     raise _no_such_version(seen.name, "no version before its newest")
-
-
-def _check_whole(store: Store, version: Version) -> None:
-    """Read all of *version* before its name points at it again."""
-    closure = list(
-        walk_closure([version.workflow], lambda name: get_version_node(store, version, name))
-    )
-    parse_workflow(closure[0])
-    read_sources(store.objects, version.commit)
 
 
 class RemovedWorkflow(NamedTuple):

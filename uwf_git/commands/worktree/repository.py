@@ -11,7 +11,6 @@ from urllib.parse import quote
 from uwf_git.agents.tool import ToolRequest, run_tool
 from uwf_git.commands.worktree.record import Inner, Worktree, describe_work
 from uwf_git.errors import Refused, name_some
-from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.durable import remove_file, replace_file
 from uwf_git.store.git.fenced import (
     LINK,
@@ -189,11 +188,6 @@ class State(NamedTuple):
     """The commit of it that the worktree had at its beginning."""
 
 
-def name_inner(thread: ThreadId) -> str:
-    """Return what the refs begin with that have what repositories inside a worktree had."""
-    return f"refs/uwf/inner/{thread}/"
-
-
 def spell_name(path: str) -> str:
     return _BAD_DOT.sub("%2E", quote(os.fsencode(path)).replace("~", "%7E"))
 
@@ -336,7 +330,7 @@ def write_tree(
         The tree, and the repositories in it that had what was nowhere else: that is kept now.
     """
     writer = _Writer(environ, worktree, settings, [])
-    index, names = name_index(worktree.path), name_inner(worktree.thread)
+    index, names = name_index(worktree.path), f"refs/uwf/inner/{worktree.thread}/"
     place = _Place(worktree.path, git_dir, worktree.base, index, "", names)
     tree = writer.write(place, head)
     return tree, tuple(sorted(writer.kept))

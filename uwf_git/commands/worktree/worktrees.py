@@ -45,7 +45,7 @@ from uwf_git.store.disk.durable import remove_file
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_settings, read_trunk
+from uwf_git.store.threads.history import find_settings, walk_trunks
 from uwf_git.store.threads.local_files import find_workdir, has_files, set_workdir, workdirs_folder
 from uwf_git.store.threads.lock import ThreadBusy, forget_lock, lock_thread
 from uwf_git.store.threads.snapshot import Snapshot
@@ -209,14 +209,12 @@ def remove_ended(
     One in which another branch still works goes with that one. *is_kept*: the work of the thread
     itself was committed just now.
     """
-    at: Snapshot | None = snapshot
-    while at is not None:
+    for at in (snapshot, *walk_trunks(store, snapshot)):
         if find_isolation(at) is not None and _has_ended(store, at.record.thread):
             worktree = find_own_worktree(store, at)
             if worktree is not None and not worktree.is_removed:
                 with lock_worktrees(store):
                     _retire(store, environ, worktree, is_kept=is_kept and at is snapshot)
-        at = read_trunk(store, at)
 
 
 def sweep_worktrees(
@@ -339,7 +337,11 @@ def _remove(environ: Mapping[str, str], worktree: Worktree) -> None:
         for path in sorted({worktree.path, *_list_inside(git, worktree.path)}, reverse=True):
             words = ("worktree", "remove", "--force", "--force", path)
             if git.run(*words).status and os.path.lexists(path):
-                _open_folders(path)
+                # Some package managers forbid the user to write in their folders.
+                for folder, folders, _ in os.walk(path):
+                    for each in (os.path.join(folder, name) for name in folders):
+                        if not os.path.islink(each):
+                            os.chmod(each, 0o700)
                 shutil.rmtree(path)
                 git.run(*words)
     shutil.rmtree(worktree.path, ignore_errors=True)
@@ -350,14 +352,6 @@ def _list_inside(git: Git, path: str) -> list[str]:
     told = git.ask("worktree", "list", "--porcelain").split("\n")
     paths = (line.removeprefix("worktree ") for line in told if line.startswith("worktree "))
     return [each for each in paths if each.startswith(path + os.sep)]
-
-
-def _open_folders(path: str) -> None:
-    """Let the user write in each folder below *path*; some package managers forbid it."""
-    for folder, folders, _ in os.walk(path):
-        for each in (os.path.join(folder, name) for name in folders):
-            if not os.path.islink(each):
-                os.chmod(each, 0o700)
 
 
 # Forget the work of a branch whose thread is removed: its ref in the user's repository.

@@ -48,11 +48,17 @@ def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
     return None if head is None else read_snapshot(store, head.commit)
 
 
+def walk_trunks(store: Store, snapshot: Snapshot) -> Iterator[Snapshot]:
+    """Yield the threads around a branch that are here, the nearest first."""
+    while (trunk := read_trunk(store, snapshot)) is not None:
+        yield trunk
+        snapshot = trunk
+
+
 def read_root(store: Store, snapshot: Snapshot) -> Snapshot:
     """Read the outermost thread here that has this thread as a branch, or else *snapshot*."""
-    while (trunk := read_trunk(store, snapshot)) is not None:
-        snapshot = trunk
-    return snapshot
+    *_, root = (snapshot, *walk_trunks(store, snapshot))
+    return root
 
 
 def find_settings(store: Store, thread: ThreadId) -> "Kept":
