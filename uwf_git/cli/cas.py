@@ -3,14 +3,13 @@
 import io
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from functools import update_wrapper
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import click
 
 from uwf_git.cli.app.json_argument import read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, not_text
+from uwf_git.cli.app.parameters import INPUT, Input, not_text, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, render_json
 from uwf_git.cli.output.table import limit_option, render_text, shorten, wide_option
@@ -107,34 +106,30 @@ def read_exact_text(source: Input) -> str:
         raise not_text(source.name, offset=error.start) from None
 
 
-def typed_payload(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
-
-    def with_payload(
-        *args: Any, words: tuple[Input, ...], self_typed: bool, as_text: bool, **others: Any
-    ) -> Any:
-        given = _understand(words, self_typed=self_typed, as_text=as_text)
-        return function(*args, given=given, **others)
-
-    wrapped = update_wrapper(with_payload, function)
-    with_text = click.option(
-        "--text", "as_text", is_flag=True, help="FILE is text: the payload is a string of it."
-    )(wrapped)
-    with_self = click.option(
-        "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
-    )(with_text)
-    return click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE")(with_self)
-
-
-def _understand(words: tuple[Input, ...], *, self_typed: bool, as_text: bool) -> TypedPayload:
+def _understand(given: dict[str, Any]) -> None:
+    words, as_text = given.pop("words"), given.pop("as_text")
     path = click.get_current_context().command_path
-    if self_typed:
+    if given.pop("self_typed"):
         if len(words) != 1:
             raise _wrong_words("FILE alone with --self", len(words), path=path)
-        return TypedPayload(None, words[0], as_text)
-    if len(words) != 2:  # noqa: PLR2004 (TYPE and FILE)
+        given["given"] = TypedPayload(None, words[0], as_text)
+    elif len(words) == 2:  # noqa: PLR2004 (TYPE and FILE)
+        given["given"] = TypedPayload(words[0].path, words[1], as_text)
+    else:
         raise _wrong_words("TYPE and FILE", len(words), path=path)
-    return TypedPayload(words[0].path, words[1], as_text)
+
+
+typed_payload = with_options(
+    _understand,
+    click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE"),
+    click.option(
+        "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
+    ),
+    click.option(
+        "--text", "as_text", is_flag=True, help="FILE is text: the payload is a string of it."
+    ),
+)
+"""Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
 
 
 @verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")

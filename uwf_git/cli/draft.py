@@ -103,7 +103,7 @@ def _write(
         )
     again: tuple[str, ...] = ()
     if thread is None:
-        request = DraftRequest(read_prompt(wish, None, required=True) or "", agent, session.agent)
+        request = DraftRequest(read_prompt(wish, None) or "", agent, session.agent)
         new = session.new_thread_id()
         thread = start_draft(store, caller_of(session), request, thread=new).thread
         note(f"thread {thread}")

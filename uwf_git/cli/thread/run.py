@@ -4,13 +4,13 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial, update_wrapper
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop
-from uwf_git.cli.app.parameters import agents_option, text_argument
+from uwf_git.cli.app.parameters import agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of
 from uwf_git.cli.output.table import count_by_status
@@ -77,23 +77,15 @@ class DriveOptions(NamedTuple):
         return words if self.until is None else [*words, f"--until={self.until}"]
 
 
-def drive_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``how: DriveOptions`` to a verb, from its options."""
-
-    def with_how(*args: Any, until: str | None, **others: Any) -> Any:
-        flags = {name: others.pop(name) for name in DriveOptions._fields if name in others}
-        if until is not None:
-            text_argument(until, "--until")
-        return function(*args, how=DriveOptions(until, **flags), **others)
-
-    wrapped: Any = update_wrapper(with_how, function)
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    made: Callable[..., Any] = wrapped
-    return made
+def _read_how(given: dict[str, Any]) -> None:
+    how = {name: given.pop(name) for name in DriveOptions._fields if name in given}
+    if how["until"] is not None:
+        text_argument(how["until"], "--until")
+    given["how"] = DriveOptions(**how)
 
 
-_OPTIONS = (
+drive_options = with_options(
+    _read_how,
     jobs_option,
     click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
     click.option(
@@ -121,6 +113,7 @@ _OPTIONS = (
         "--timestamps", is_flag=True, help="Begin each line of progress with the time (UTC)."
     ),
 )
+"""Add the argument ``how: DriveOptions`` to a verb, from its options."""
 
 
 class Driving(NamedTuple):
