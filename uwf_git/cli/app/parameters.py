@@ -145,6 +145,28 @@ def with_options(
     return decorate
 
 
+def _read_message(given: dict[str, Any]) -> None:
+    given["message"] = text_argument(given["message"], "the message")
+
+
+reason_option = with_options(
+    _read_message,
+    click.option(
+        "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+    ),
+)
+hint_option = with_options(
+    _read_message,
+    click.option(
+        "-m",
+        "--message",
+        default="",
+        metavar="HINT",
+        help="A hint for the agent that takes the step, recorded in the log.",
+    ),
+)
+
+
 PROMPT_OPTIONS = (
     click.option(
         "-p",

@@ -280,6 +280,11 @@ class Session(NamedTuple):
         """Whether a person reads text at a terminal: lines must fit, ids may be short."""
         return self.output_format == "text" and self.stdout_is_tty
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is at a terminal, to be asked and to answer."""
+        return self.stdin_is_tty and self.stderr_is_tty
+
     def with_configured_format(self) -> "Session":
         """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:

@@ -6,14 +6,14 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import MOMENT, Painted, emit, note, screen_of
+from uwf_git.cli.output.screen import MOMENT, emit, note, screen_of
 from uwf_git.cli.output.table import (
     Cell,
     Column,
     Count,
     describe_split,
     limit_option,
-    render_columns,
+    paint_columns,
     wide_option,
 )
 from uwf_git.cli.session.settings import Session
@@ -168,9 +168,6 @@ def _tell_none(store: Store, *, is_plain: bool) -> str:
 
 
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    if not rows:
-        return ""
-
     screen = screen_of(session)
     ids = read_short_ids(store) if session.is_screen else None
     cells: list[dict[str, Cell]] = []
@@ -189,7 +186,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
                 "when": screen.tell_when(row.get("lastUpdateTime")),
             }
         )
-    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
+    return paint_columns(cells, _COLUMNS, screen, wide=wide)
 
 
 def _note_waiting(store: Store, threads: list[str]) -> None:

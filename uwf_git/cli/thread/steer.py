@@ -6,7 +6,7 @@ import click
 
 from uwf_git.cli.app.follow_up import describe_result, note_next
 from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.parameters import INPUT, Input, hint_option, reason_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
@@ -22,19 +22,6 @@ from uwf_git.commands.turn.turn import ThreadResult
 from uwf_git.errors import BadUsage
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import find_holder
-
-# What the verbs that steer a thread share: the document, and the option `-m`.
-
-reason_option = click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
-hint_option = click.option(
-    "-m",
-    "--message",
-    default="",
-    metavar="HINT",
-    help="A hint for the agent that takes the step, recorded in the log.",
-)
 
 
 def emit_steered(
@@ -67,9 +54,8 @@ def resume_command(session: Session, thread: str, message: str) -> None:
     It takes no step. A thread that waited, or had failed, when it was paused does so again. One
     that waits for the end of an agent's limit may be tried at once.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=reason))
+    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=message))
 
 
 @verb(
@@ -86,9 +72,8 @@ def retry_command(session: Session, thread: str, message: str) -> None:
     does. The attempts so far stay in the thread; the agent is given the error of the last one, and
     the hint. Of a thread that has split, all branches that have failed are retried.
     """
-    hint = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=hint))
+    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=message))
 
 
 def _one_patch(problem: str) -> BadUsage:
@@ -117,11 +102,10 @@ def patch_command(
     merged. A running agent goes on with the state that it began with; its result is merged
     afterwards.
     """
-    reason = text_argument(message, "the message")
     patch = _read(json, file)
     store = session.open_store()
     emit_steered(
-        session, store, patch_thread(store, caller_of(session), thread, patch, reason=reason)
+        session, store, patch_thread(store, caller_of(session), thread, patch, reason=message)
     )
 
 
@@ -162,9 +146,8 @@ def pause_command(
     attempt, which does not count against its retries. If it returns a result even so, that is
     recorded.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    paused = pause_thread(store, caller_of(session), thread, reason=reason, now=now)
+    paused = pause_thread(store, caller_of(session), thread, reason=message, now=now)
     holder = find_holder(store, paused.thread)
     if holder is not None and holder.get("role"):
         note(
@@ -189,7 +172,6 @@ def kill_command(session: Session, thread: str, message: str) -> None:
     A running agent is ended with SIGTERM, and killed if it does not end within seconds; its output
     so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    killed = kill_thread(store, caller_of(session), thread, reason=reason)
+    killed = kill_thread(store, caller_of(session), thread, reason=message)
     emit_steered(session, store, killed, is_called=True)
