@@ -233,9 +233,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     del param  # click passes it to every callback
     if not value or ctx.resilient_parsing:
         return
-    from uwf_git.cli.session.installed_version import (  # noqa: PLC0415 (importlib.metadata: 30 ms)
-        installed_version,
-    )
+    from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (importlib.metadata: 30 ms)
 
     write_stdout(f"{ctx.command_path} {installed_version()}\n")
     ctx.exit()
@@ -306,9 +304,7 @@ def _invoke(group: click.Group, words: Sequence[str], *, prog: str, session: Ses
 
 def _complete(group: click.Group, session: Session, *, prog: str, asked: tuple[str, str]) -> int:
     """Answer the shell's completion request; any failure is silent, since the user is typing."""
-    from click.shell_completion import (  # noqa: PLC0415 (only the shell's question needs it)
-        get_completion_class,
-    )
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 (only the shell's question needs it)
 
     variable, question = asked
     shell, _, what = question.partition("_")

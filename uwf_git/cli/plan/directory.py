@@ -55,10 +55,7 @@ def open_project(session: Session, workdir: str) -> "tuple[Store | None, PlanSet
 
     The store is None if there is none yet; then the settings are those of the user.
     """
-    from uwf_git.plan.settings import (  # noqa: PLC0415 (60 ms that help does not need)
-        load_plan_settings,
-        read_plan_settings,
-    )
+    from uwf_git.plan.settings import load_plan_settings, read_plan_settings  # noqa: PLC0415 (60 ms that help does not need)
     from uwf_git.store.git.scopes import read_user_config  # noqa: PLC0415 (as above)
     from uwf_git.store.store import NotAStore  # noqa: PLC0415 (as above)
 
@@ -107,9 +104,7 @@ def plugin_command(
     hook = find_hook(workdir, settings.plugin_dir)
     document: dict[str, Any] = {"plugin": hook.plugin, "written": [], "command": hook.command}
     if not uninstalls:
-        from uwf_git.cli.session.installed_version import (  # noqa: PLC0415 (30 ms, for this verb alone)
-            installed_version,
-        )
+        from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (30 ms, for this verb alone)
 
         state_file = os.path.join(workdir, settings.state_file)
         written = write_plugin(hook, installed_version(), state_file=state_file)

@@ -126,8 +126,10 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     if not rows and session.output_format == "text":
         note(_tell_none(store, is_plain=is_plain))
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
-    if session.is_screen:
-        _note_waiting(store, [row["thread"] for row in rows if "question" in row])
+    waiting = [row["thread"] for row in rows if "question" in row]
+    if session.is_screen and waiting:
+        others = f"; {len(waiting) - 1} more wait" if len(waiting) > 1 else ""
+        note(f"next: uwf thread answer {read_short_ids(store).shorten(waiting[0])}{others}")
 
 
 # A name is answered in words, and not as one argument too many.
@@ -187,13 +189,6 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
             }
         )
     return paint_columns(cells, _COLUMNS, screen, wide=wide)
-
-
-def _note_waiting(store: Store, threads: list[str]) -> None:
-    """Print the command that answers the first of *threads*, which wait for a person."""
-    if threads:
-        others = f"; {len(threads) - 1} more wait" if len(threads) > 1 else ""
-        note(f"next: uwf thread answer {read_short_ids(store).shorten(threads[0])}{others}")
 
 
 def _name_status(row: dict[str, Any]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.follow_up import describe_result, note_next
+from uwf_git.cli.app.follow_up import describe_result, note_next, view_result
 from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
 from uwf_git.cli.app.parameters import INPUT, Input, hint_option, reason_option
 from uwf_git.cli.app.verb import verb
@@ -28,17 +28,11 @@ def emit_steered(
     session: Session, store: Store, steered: ThreadResult, *, is_called: bool = False
 ) -> None:
     """Print a thread after it was steered, and what to type next (``note_next``)."""
-    document: dict[str, Any] = {
-        "workflow": steered.workflow,
-        "thread": steered.thread,
-        "head": steered.head,
-        "status": steered.status,
-    }
 
     def render(_document: dict[str, Any]) -> str:
         return describe_result(session, store, steered)
 
-    emit(session, document, text=render if session.is_screen else None)
+    emit(session, view_result(steered), text=render if session.is_screen else None)
     note_next(session, store, steered.thread, is_called=is_called)
 
 
@@ -76,14 +70,6 @@ def retry_command(session: Session, thread: str, message: str) -> None:
     emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=message))
 
 
-def _one_patch(problem: str) -> BadUsage:
-    return BadUsage(
-        f"the patch is {problem}",
-        code="one-patch",
-        hint="give it as an argument, or with --file FILE; `-` is standard input",
-    )
-
-
 @verb(
     """uwf thread patch 01J7K9M2 '{"approved": true, "draft": null}' -m 'read by Ann'""",
     "uwf thread patch 01J7K9M2 --file state.json",
@@ -110,13 +96,14 @@ def patch_command(
 
 
 def _read(text: str | None, file: Input | None) -> Any:
-    if text is not None and file is not None:
-        raise _one_patch("given twice, as an argument and by --file")
-    if file is not None:
-        return read_json_input(file)
-    if text is None:
-        raise _one_patch("missing")
-    return read_json_argument(text, "the patch")
+    if (text is None) == (file is None):
+        problem = "missing" if text is None else "given twice, as an argument and by --file"
+        raise BadUsage(
+            f"the patch is {problem}",
+            code="one-patch",
+            hint="give it as an argument, or with --file FILE; `-` is standard input",
+        )
+    return read_json_argument(text or "", "the patch") if file is None else read_json_input(file)
 
 
 # `uwf thread pause` and `uwf thread kill`.

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop
+from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop, view_result
 from uwf_git.cli.app.parameters import agents_option, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.screen import Painted, emit, note
+from uwf_git.cli.output.screen import Painted, emit, note, without_none
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -89,14 +89,7 @@ def emit_step(
 ) -> None:
     """Print a thread after a step, and what to type next."""
     stop = stop_after(session, store, stepped)
-    document: dict[str, object] = {
-        "workflow": stepped.workflow,
-        "thread": stepped.thread,
-        "head": stepped.head,
-        "status": stepped.status,
-        "role": stepped.role,
-        "next": stop.next,
-    }
+    document = view_result(stepped) | {"role": stepped.role, "next": stop.next}
     if stepped.work is not None:
         document["work"] = stepped.work
     if stepped.branches:
@@ -118,17 +111,13 @@ def _describe_branch(session: Session, store: Store, branch: BranchStep) -> str:
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:
-    if branch.result is None:
-        error = {} if branch.error is None else {"error": branch.error.message}
-        return {"thread": branch.thread, **error}
     result = branch.result
-    return {
-        "thread": branch.thread,
-        "head": result.head,
-        "status": result.status,
-        "role": result.role,
-        **({} if result.work is None else {"work": result.work}),
-    }
+    if result is None:
+        error = None if branch.error is None else branch.error.message
+        return without_none({"thread": branch.thread, "error": error})
+    names = ("head", "status", "role", "work")
+    told = {"thread": branch.thread, **{name: getattr(result, name) for name in names}}
+    return without_none(told, "work")
 
 
 @verb(
