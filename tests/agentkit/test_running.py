@@ -23,7 +23,7 @@ from uwf_git.errors import Refused
 def produce():
 {body}
 
-sys.exit(run_as_agent(produce, is_debug="UWF_DEBUG" in os.environ))
+sys.exit(run_as_agent(produce))
 """
 
 
@@ -141,7 +141,7 @@ def test_collector_waits_while_an_agent_works_and_no_longer() -> None:
         seen.append(gc.get_threshold()[0])
         return AgentResult({}, "")
 
-    assert run_as_agent(produce, is_debug=False) == 0
+    assert run_as_agent(produce) == 0
     assert seen == [100_000]
     assert gc.get_threshold() == before
 

@@ -4,12 +4,12 @@ import errno
 import os
 import signal
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from uwf_git.cli.app.json_argument import read_json_argument
-from uwf_git.cli.app.parameters import INPUT, Input, prompt_options
+from uwf_git.cli.app.parameters import INPUT, PROMPT_OPTIONS, Input, read_prompt, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.settings import Session
@@ -54,8 +54,12 @@ def settings(session: Session) -> None:
     )
 
 
+def _read_prompt(given: dict[str, Any]) -> None:
+    given["prompt"] = read_prompt(given.pop("prompt_text"), given.pop("prompt_file"))
+
+
 @verb("demo ask -p 'how are you?'")
-@prompt_options(required=True)
+@with_options(_read_prompt, *PROMPT_OPTIONS)
 def ask(session: Session, prompt: str) -> None:
     """Take a prompt."""
     emit(session, {"prompt": prompt})

@@ -2,12 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from uwf_git.errors import AgentFailed
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,8 @@ def render_result(result: AgentResult) -> bytes:
 
     Half surrogates in the content, from bytes that were not UTF-8, become U+FFFD.
     """
-    document = {"meta": result.meta, "content": _whole_characters(result.content)}
+    content = result.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    document = {"meta": result.meta, "content": content}
     for name in ("usage", "state", "session", "rung"):
         value = getattr(result, name)
         if value is not None:
@@ -58,7 +56,3 @@ def print_result(result: AgentResult, stream: IO[bytes]) -> None:
     """Print *result* on *stream*, and flush it."""
     stream.write(render_result(result))
     stream.flush()
-
-
-def _whole_characters(text: str) -> str:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

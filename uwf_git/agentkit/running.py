@@ -53,8 +53,7 @@ def create_agent(function: AgentFunction) -> Callable[[], int]:
 
     def main() -> int:
         return run_as_agent(
-            lambda: complete(function, load_context(os.environ, sys.argv[1:]), os.environ),
-            is_debug=bool(os.environ.get("UWF_DEBUG")),
+            lambda: complete(function, load_context(os.environ, sys.argv[1:]), os.environ)
         )
 
     return main
@@ -104,7 +103,7 @@ def _extract(text: str, context: AgentContext, environ: Mapping[str, str]) -> Ag
         return extract_with_fallbacks(_Said(text), context, AdapterQuestion(prompt=""), rungs)
 
 
-def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
+def run_as_agent(produce: Callable[[], AgentResult]) -> int:
     """Print the result of *produce*, or one line on stderr; return the exit status."""
     _log_to_file()
     try:
@@ -116,11 +115,9 @@ def run_as_agent(produce: Callable[[], AgentResult], *, is_debug: bool) -> int:
         return _account_for_exit(error)
     except UwfError as error:
         status = _INTERRUPTED if error.facts.get("kind") == "interrupted" else _FAILED
-        return _fail(error.message, hint=error.hint, status=status, is_debug=is_debug)
+        return _fail(error.message, hint=error.hint, status=status)
     except Exception as error:  # noqa: BLE001 (the boundary: whatever an author's code raises)
-        return _fail(
-            f"{type(error).__name__}: {error}", hint=None, status=_FAILED, is_debug=is_debug
-        )
+        return _fail(f"{type(error).__name__}: {error}", hint=None, status=_FAILED)
     return 0
 
 
@@ -188,8 +185,8 @@ def _account_for_exit(error: SystemExit) -> int:
     return _say(str(error.code) if is_text else "the agent exited without a result", _FAILED)
 
 
-def _fail(message: str, *, hint: str | None, status: int, is_debug: bool) -> int:
-    if is_debug:
+def _fail(message: str, *, hint: str | None, status: int) -> int:
+    if os.environ.get("UWF_DEBUG"):
         traceback.print_exc()
     _say(f"error: {message}", status)
     return _say(f"hint: {hint}", status) if hint else status

@@ -33,20 +33,10 @@ KEYS: dict[str, str] = {
     "resume": "visits: resume the conversation of the role's last turn",
 }
 
-_HARMLESS = frozenset(
-    {
-        "maxtokens",
-        "mcp",
-        "model",
-        "resume",
-        "schema",
-        "silence",
-        "temperature",
-        "timeout",
-        "tokens",
-        "turns",
-    }
-)
+_HARMLESS = {
+    "maxtokens", "mcp", "model", "resume", "schema", "silence", "temperature", "timeout", "tokens",
+    "turns",
+}  # fmt: skip
 """What a store may set untrusted, as ``plain_key`` returns it."""
 
 

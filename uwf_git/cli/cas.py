@@ -3,23 +3,20 @@
 import io
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from functools import update_wrapper
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import click
 
 from uwf_git.cli.app.json_argument import read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, not_text
+from uwf_git.cli.app.parameters import INPUT, Input, not_text, with_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, render_json
+from uwf_git.cli.output.screen import emit, render_json, without_none
 from uwf_git.cli.output.table import limit_option, render_text, shorten, wide_option
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.cas import (
-    NodeFinding,
     NodeRow,
-    SchemaRow,
     bootstrap_store,
     cat_node,
     get_node,
@@ -36,7 +33,6 @@ from uwf_git.commands.cas import (
     walk_nodes,
 )
 from uwf_git.errors import BadUsage, StoreDamaged
-from uwf_git.model.problem import Problem
 from uwf_git.model.text import one_line, render_time, visible_block, visible_line
 
 # Nodes as lines and documents, for several verbs.
@@ -49,20 +45,9 @@ def row_document(row: NodeRow) -> dict[str, Any]:
         "type": row.type,
         "typeName": row.type_name,
         "summary": row.summary,
+        "problem": row.problem,
     }
-    return document if row.problem is None else {**document, "problem": row.problem}
-
-
-def row_words(document: dict[str, Any]) -> str:
-    """Return the text of a line after the hash: the type and a summary."""
-    if "problem" in document:
-        return f"! {document['problem']}"
-    return f"{document['typeName'] or document['type']}  {document['summary']}".rstrip()
-
-
-def problem_document(problem: Problem) -> dict[str, Any]:
-    """Return the document of a problem."""
-    return {"path": problem.path, "message": problem.message}
+    return without_none(document, "problem")
 
 
 def payload_text(payload: Any) -> str:
@@ -107,34 +92,30 @@ def read_exact_text(source: Input) -> str:
         raise not_text(source.name, offset=error.start) from None
 
 
-def typed_payload(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
-
-    def with_payload(
-        *args: Any, words: tuple[Input, ...], self_typed: bool, as_text: bool, **others: Any
-    ) -> Any:
-        given = _understand(words, self_typed=self_typed, as_text=as_text)
-        return function(*args, given=given, **others)
-
-    wrapped = update_wrapper(with_payload, function)
-    with_text = click.option(
-        "--text", "as_text", is_flag=True, help="FILE is text: the payload is a string of it."
-    )(wrapped)
-    with_self = click.option(
-        "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
-    )(with_text)
-    return click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE")(with_self)
-
-
-def _understand(words: tuple[Input, ...], *, self_typed: bool, as_text: bool) -> TypedPayload:
+def _understand(given: dict[str, Any]) -> None:
+    words, as_text = given.pop("words"), given.pop("as_text")
     path = click.get_current_context().command_path
-    if self_typed:
+    if given.pop("self_typed"):
         if len(words) != 1:
             raise _wrong_words("FILE alone with --self", len(words), path=path)
-        return TypedPayload(None, words[0], as_text)
-    if len(words) != 2:  # noqa: PLR2004 (TYPE and FILE)
+        given["given"] = TypedPayload(None, words[0], as_text)
+    elif len(words) == 2:  # noqa: PLR2004 (TYPE and FILE)
+        given["given"] = TypedPayload(words[0].path, words[1], as_text)
+    else:
         raise _wrong_words("TYPE and FILE", len(words), path=path)
-    return TypedPayload(words[0].path, words[1], as_text)
+
+
+typed_payload = with_options(
+    _understand,
+    click.argument("words", nargs=-1, type=INPUT, metavar="[TYPE] FILE"),
+    click.option(
+        "--self", "self_typed", is_flag=True, help="A meta-schema, which is its own type: no TYPE."
+    ),
+    click.option(
+        "--text", "as_text", is_flag=True, help="FILE is text: the payload is a string of it."
+    ),
+)
+"""Add the argument ``given: TypedPayload`` to a verb, from its arguments and options."""
 
 
 @verb("json-cas get 8FWKR3TN5V1QA", "json-cas get 8fwk --format text")
@@ -153,21 +134,10 @@ def get_command(session: Session, node: str) -> None:
         "payload": found.payload,
         "timestamp": found.timestamp,
     }
-    emit(session, document, text=lambda document: _text(document, type_name))
-
-
-def _text(document: dict[str, Any], type_name: str | None) -> str:
     name = "" if type_name is None else f" ({type_name})"
-    return (
-        f"node: {document['hash']}\n"
-        f"type: {document['type']}{name}\n"
-        f"written: {_time(document['timestamp'])}\n\n"
-        f"{payload_text(document['payload'])}"
-    )
-
-
-def _time(time_ms: int) -> str:
-    return "never: it is built in" if time_ms == 0 else render_time(time_ms)
+    written = render_time(found.timestamp) if found.timestamp else "never: it is built in"
+    head = f"node: {found.hash}\ntype: {found.type}{name}\nwritten: {written}\n\n"
+    emit(session, document, text=lambda _document: head + payload_text(found.payload))
 
 
 @verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")
@@ -208,13 +178,10 @@ def _write_raw(session: Session, content: bytes) -> None:
 def has_command(session: Session, node: str) -> None:
     """Check whether a node is in the store."""
     presence = has_node(session.open_store(), node)
-    emit(session, {"hash": presence.hash, "exists": presence.exists}, text=_yes_or_no)
+    told = "yes" if presence.exists else "no"
+    emit(session, presence._asdict(), text=lambda _document: told)
     if not presence.exists:
         raise click.exceptions.Exit(1)
-
-
-def _yes_or_no(document: dict[str, Any]) -> str:
-    return "yes" if document["exists"] else "no"
 
 
 @verb("json-cas refs 8FWKR3TN5V1QA", exits={5: "a node among them is missing or damaged"})
@@ -231,13 +198,19 @@ def refs_command(session: Session, *, node: str, wide: bool) -> None:
         for each in references
     ]
     width = None if wide else session.text_width()
-    emit(session, rows, text=lambda rows: "".join(_line(row, width) for row in rows))
+    emit(
+        session,
+        rows,
+        text=lambda rows: "".join(_line(f"{row['as']:7}  ", row, width) for row in rows),
+    )
     if any(each.target.problem for each in references):
         raise click.exceptions.Exit(StoreDamaged.exit_status)
 
 
-def _line(row: dict[str, Any], width: int | None) -> str:
-    line = visible_line(f"{row['as']:7}  {row['hash']}  {row_words(row)}")
+def _line(before: str, row: dict[str, Any], width: int | None) -> str:
+    words = f"{row['typeName'] or row['type']}  {row['summary']}".rstrip()
+    words = f"! {row['problem']}" if "problem" in row else words
+    line = visible_line(f"{before}{row['hash']}  {words}")
     return f"{line if width is None else shorten(line, width)}\n"
 
 
@@ -276,13 +249,10 @@ def _lines(rows: _Rows, width: int | None) -> Iterator[str]:
     waiting = below[None][::-1]
     while waiting:
         row = waiting.pop()
-        line = visible_line(f"{_indent(row['depth'])}{row['hash']}  {row_words(row)}")
-        yield f"{line if width is None else shorten(line, width)}\n"
+        depth = row["depth"]
+        indent = "  " * depth if depth <= _DEEPEST else "  " * _DEEPEST + f"[{depth}] "
+        yield _line(indent, row, width)
         waiting += reversed(below[row["hash"]])
-
-
-def _indent(depth: int) -> str:
-    return "  " * depth if depth <= _DEEPEST else "  " * _DEEPEST + f"[{depth}] "
 
 
 @verb(
@@ -304,7 +274,7 @@ def put_command(session: Session, given: TypedPayload) -> None:
     """
     payload = given.read()
     put = put_payload(session.open_store(create=True), caller_of(session), given.type_text, payload)
-    emit(session, {"hash": put.hash, "new": put.new}, text=lambda document: document["hash"])
+    emit(session, put._asdict(), text=lambda document: document["hash"])
 
 
 @verb(
@@ -346,21 +316,16 @@ def schema_list_command(session: Session, *, limit: int | None, wide: bool) -> N
     """
     rows = list_schemas(session.open_store(create=True), limit=limit)
     width = None if wide else session.text_width()
-    emit(session, [_document(row) for row in rows], text=lambda rows: _table(rows, width))
-
-
-def _document(row: SchemaRow) -> dict[str, Any]:
-    document = {"hash": row.hash, "title": row.title, "builtin": row.builtin}
-    return document if row.problem is None else {**document, "problem": row.problem}
+    emit(
+        session,
+        [without_none(row._asdict(), "problem") for row in rows],
+        text=lambda rows: _table(rows, width),
+    )
 
 
 def _table(rows: list[dict[str, Any]], width: int | None) -> str:
     shown = [
-        {
-            "hash": row["hash"],
-            "title": row.get("problem", row["title"]),
-            "builtin": row["builtin"],
-        }
+        {"hash": row["hash"], "title": row.get("problem", row["title"]), "builtin": row["builtin"]}
         for row in rows
     ]
     return render_text(shown, width=width)
@@ -383,7 +348,7 @@ def schema_put_command(session: Session, file: Input) -> None:
     """
     schema = read_json_input(file)
     put = put_schema(session.open_store(create=True), caller_of(session), schema)
-    emit(session, {"hash": put.hash, "new": put.new}, text=lambda document: document["hash"])
+    emit(session, put._asdict(), text=lambda document: document["hash"])
 
 
 @verb(
@@ -404,7 +369,7 @@ def schema_validate_command(session: Session, node: str, file: Input | None) -> 
     document = {
         "schema": validated.schema,
         "valid": not validated.problems,
-        "problems": [problem_document(each) for each in validated.problems],
+        "problems": [{"path": path, "message": told} for path, told, *_ in validated.problems],
     }
     emit(session, document, text=_schema_text)
     if validated.problems:
@@ -470,17 +435,11 @@ def verify_command(session: Session, nodes: tuple[str, ...]) -> None:
     document = {
         "ok": not verified.findings,
         "checked": list(verified.checked),
-        "problems": [_finding_document(each) for each in verified.findings],
+        "problems": [without_none(each._asdict()) for each in verified.findings],
     }
     emit(session, document, text=_store_text)
     if verified.findings:
         raise click.exceptions.Exit(StoreDamaged.exit_status)
-
-
-def _finding_document(finding: NodeFinding) -> dict[str, Any]:
-    document = {"node": finding.node, "message": finding.message}
-    places = {"ref": finding.ref, "path": finding.path}
-    return document | {name: place for name, place in places.items() if place is not None}
 
 
 def _store_text(document: dict[str, Any]) -> str:

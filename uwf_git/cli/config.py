@@ -5,7 +5,7 @@ import click
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit
-from uwf_git.cli.output.table import render_text, wide_option
+from uwf_git.cli.output.table import wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.admin.config import get_store_setting, list_settings, set_setting
 
@@ -31,12 +31,7 @@ def list_command(session: Session, *, with_seldom: bool, wide: bool) -> None:
     removes one.
     """
     settings = list_settings(session.open_store(create=True), with_seldom=with_seldom)
-    width = None if wide else session.text_width()
-    rows = [
-        {"name": setting.name, "value": setting.value, "meaning": setting.meaning}
-        for setting in settings
-    ]
-    emit(session, rows, text=lambda rows: render_text(rows, width=width))
+    emit(session, [setting._asdict() for setting in settings], wide=wide)
 
 
 @verb("uwf config set agent uwf-claude", "git config --global uwf.agent uwf-claude")

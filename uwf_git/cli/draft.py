@@ -1,6 +1,5 @@
 """`uwf workflow draft`."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from uwf_git.cli.app.follow_up import stop_after, tell_stop
 from uwf_git.cli.app.parameters import read_agent_option, read_prompt
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.output.screen import confirm, emit, note
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session, write_stderr
 from uwf_git.cli.thread.run import (
@@ -103,7 +102,7 @@ def _write(
         )
     again: tuple[str, ...] = ()
     if thread is None:
-        request = DraftRequest(read_prompt(wish, None, required=True) or "", agent, session.agent)
+        request = DraftRequest(read_prompt(wish, None) or "", agent, session.agent)
         new = session.new_thread_id()
         thread = start_draft(store, caller_of(session), request, thread=new).thread
         note(f"thread {thread}")
@@ -121,7 +120,7 @@ def _write(
 
 def _show(session: Session, draft: Draft, *, yes: bool) -> None:
     # As text the file itself is the result, unless it is put.
-    if yes or session.output_format != "text" or _is_at_terminal(session):
+    if yes or session.output_format != "text" or session.can_ask:
         write_stderr(f"\n{visible_block(draft.judgement.source.rstrip())}\n\n")
     if draft.why:
         note(draft.why)
@@ -130,15 +129,10 @@ def _show(session: Session, draft: Draft, *, yes: bool) -> None:
 
 
 def _ask(session: Session, draft: Draft) -> bool:
-    if not _is_at_terminal(session):
+    if not session.can_ask:
         note(f"next: `uwf workflow draft --thread {draft.thread} --yes` puts it")
         return False
-    write_stderr(f"Put {draft.judgement.name}? [y/N] ")
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _is_at_terminal(session: Session) -> bool:
-    return session.stdin_is_tty and session.stderr_is_tty
+    return confirm(f"Put {draft.judgement.name}?")
 
 
 def _run(session: Session, store: Store, draft: Draft, put: PutWorkflow, agent: str | None) -> None:

@@ -37,7 +37,8 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
     """
     store = session.open_store()
     if detached:
-        _step_back()
+        with contextlib.suppress(OSError):
+            os.nice(_BACKGROUND_NICE)
         gc_unwatched(store, session.environ)
         return
     if auto:
@@ -55,11 +56,6 @@ def command(session: Session, *, auto: bool, detached: bool) -> None:
     emit(session, document, text=_text)
 
 
-def _step_back() -> None:
-    with contextlib.suppress(OSError):
-        os.nice(_BACKGROUND_NICE)
-
-
 def _counted(counted: Counted) -> dict[str, int]:
     return {
         "looseObjects": counted.loose_objects,
@@ -70,14 +66,8 @@ def _counted(counted: Counted) -> dict[str, int]:
 
 def _text(document: Mapping[str, Any]) -> str:
     before, after, swept = document["before"], document["after"], document["swept"]
-    lines = [
-        f"packed by {document['packer']}",
-        f"before: {_told(before)}",
-        f"after:  {_told(after)}",
-    ]
-    if swept:
-        lines.append(f"swept:  {_many(swept, 'leftover')} of killed processes")
-    return "\n".join(lines)
+    told = f"packed by {document['packer']}\nbefore: {_told(before)}\nafter:  {_told(after)}"
+    return told + (f"\nswept:  {_many(swept, 'leftover')} of killed processes" if swept else "")
 
 
 def _told(counted: Mapping[str, int]) -> str:

@@ -1,16 +1,15 @@
 """`uwf remote ...`."""
 
-import sys
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.parameters import text_argument
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, note
-from uwf_git.cli.output.table import render_text, wide_option
+from uwf_git.cli.output.screen import confirm, emit, note
+from uwf_git.cli.output.table import wide_option
 from uwf_git.cli.session.caller import caller_of, without_password_prompt
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session.settings import Session
 from uwf_git.commands.remote.fetch import (
     Fetched,
     clone_store,
@@ -27,7 +26,7 @@ from uwf_git.commands.remote.push_plan import (
     remove_remote,
     repair_remotes,
 )
-from uwf_git.errors import BadUsage, Refused
+from uwf_git.errors import BadUsage, Refused, UwfError
 from uwf_git.store.threads.heads import parse_thread_id, resolve_thread
 
 
@@ -57,10 +56,8 @@ def list_command(session: Session, *, wide: bool) -> None:
 
     Each with how much it had at the last fetch or push. Passwords in URLs are not shown.
     """
-    width = None if wide else session.text_width()
     rows = list_remote_rows(session.open_store(create=True))
-    none = "no remotes; uwf remote add NAME URL adds one"
-    emit(session, rows, text=lambda rows: render_text(rows, width=width), none=none)
+    emit(session, rows, wide=wide, none="no remotes; uwf remote add NAME URL adds one")
 
 
 @verb("uwf remote remove backup", exits={1: "there is no such remote"})
@@ -133,13 +130,11 @@ def push_command(
     emit(session, _document(pushed), text=_push_text)
     if pushed.gap is not None:
         note(f"note: {pushed.gap.message}; {pushed.gap.hint}")
-    failure = pushed.failure()
-    if failure is not None:
-        raise failure
+    _raise(pushed.failure())
 
 
 def _announce(session: Session, first: FirstPush, *, yes: bool) -> None:
-    if not yes and not (session.stdin_is_tty and session.stderr_is_tty):
+    if not yes and not session.can_ask:
         raise BadUsage(
             f"the first push from this project's repository to {first.remote.name} would send "
             f"{_describe(first)}",
@@ -153,10 +148,7 @@ def _announce(session: Session, first: FirstPush, *, yes: bool) -> None:
         )
     note(f"The first push from this project's repository to {first.remote.name} sends")
     note(f"{_describe(first)}")
-    if yes:
-        return
-    write_stderr("Push them? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if not yes and not confirm("Push them?"):
         raise Refused("nothing was pushed", code="push-not-confirmed")
 
 
@@ -196,9 +188,16 @@ def _push_text(document: dict[str, Any]) -> str:
         why = f": {row['problem']}" if row.get("problem") else ""
         lines.append(f"{row['status']:<11} {row['ref']}{why}")
     lines += [f"{'behind':<11} {ref}" for ref in document["behind"]]
-    count = document["unchanged"]
-    others = f"{count} unchanged" if count or not lines else ""
-    return "\n".join([*lines, others] if others else lines)
+    return _with_unchanged(lines, document["unchanged"])
+
+
+def _with_unchanged(lines: list[str], count: int) -> str:
+    return "\n".join([*lines, f"{count} unchanged"] if count or not lines else lines)
+
+
+def _raise(failure: UwfError | None) -> None:
+    if failure is not None:
+        raise failure
 
 
 # `uwf fetch` and `uwf clone`.
@@ -250,9 +249,7 @@ def fetch_text(document: dict[str, Any]) -> str:
     lines += [f"refused   {row['ref']}: {row['problem']}" for row in document["refused"]]
     lines += [f"busy      {row['problem']}" for row in document["busy"]]
     lines += [f"ignored   {ref}" for ref in document["ignored"]]
-    count = document["unchanged"]
-    others = f"{count} unchanged" if count or not lines else ""
-    return "\n".join([*lines, others] if others else lines)
+    return _with_unchanged(lines, document["unchanged"])
 
 
 @verb(
@@ -278,9 +275,7 @@ def fetch_command(session: Session, remote: str | None, threads: tuple[str, ...]
     ids = [parse_thread_id(text) or resolve_thread(store, text) for text in threads]
     fetched = fetch_remote(store, without_password_prompt(session), remote, ids)
     emit(session, fetch_document(fetched), text=fetch_text)
-    failure = fetched.failure()
-    if failure is not None:
-        raise failure
+    _raise(fetched.failure())
 
 
 @verb(
@@ -303,6 +298,4 @@ def clone_command(session: Session, url: str, path: str | None) -> None:
     cloned = clone_store(without_password_prompt(session), text_argument(url, "the URL"), path)
     document = {"repo": cloned.path, **fetch_document(cloned.fetched)}
     emit(session, document, text=lambda each: f"repo      {each['repo']}\n{fetch_text(each)}")
-    failure = cloned.fetched.failure()
-    if failure is not None:
-        raise failure
+    _raise(cloned.fetched.failure())

@@ -73,7 +73,7 @@ def _choose(session: Session) -> str:
             hint="`uwf agent list --all` says how to get one; any command will do: "
             "`uwf setup --agent CMD`",
         )
-    if not (session.stdin_is_tty and session.stderr_is_tty):
+    if not session.can_ask:
         raise _cannot_ask(found)
     for number, each in enumerate(found, 1):
         note(f"{number}  {each.agent.command:<14} {each.agent.about} ({each.path})")

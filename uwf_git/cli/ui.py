@@ -51,10 +51,7 @@ def command(session: Session, *, port: int, no_open: bool) -> None:
     another one use `ssh -L`.
     """
     try:
-        from uwf_git.web.ui.serve import (  # noqa: PLC0415 (135 ms, and only if they are installed)
-            ServeRequest,
-            serve,
-        )
+        from uwf_git.web.ui.serve import ServeRequest, serve  # noqa: PLC0415 (135 ms, and only if they are installed)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _PARTS:
             raise

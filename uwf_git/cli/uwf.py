@@ -4,83 +4,57 @@ import os
 import sys
 from typing import NoReturn
 
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run, version_option
+from uwf_git.cli.app.lazy_group import LazyGroup, own, run, version_option
 from uwf_git.cli.session.settings import leave
 
 THREAD = LazyGroup(
     "thread",
     {
-        "start": LazyCommand(
-            "uwf_git.cli.thread.start:start_command", "Create a thread without running a step"
-        ),
-        "step": LazyCommand("uwf_git.cli.thread.step:step_command", "Run one step of a thread"),
-        "run": LazyCommand(
-            "uwf_git.cli.thread.run:run_command", "Drive a thread, step after step, until it stops"
-        ),
-        "wait": LazyCommand(
-            "uwf_git.cli.thread.run:wait_command", "Wait until no process works on the threads"
-        ),
-        "show": LazyCommand("uwf_git.cli.thread.show:command", "Show the state of a thread"),
-        "graph": LazyCommand(
-            "uwf_git.cli.thread.report:graph_command",
+        "start": own("thread.start:start_command", "Create a thread without running a step"),
+        "step": own("thread.step:step_command", "Run one step of a thread"),
+        "run": own("thread.run:run_command", "Drive a thread, step after step, until it stops"),
+        "wait": own("thread.run:wait_command", "Wait until no process works on the threads"),
+        "show": own("thread.show:command", "Show the state of a thread"),
+        "graph": own(
+            "thread.report:graph_command",
             "Draw the workflow of a thread, and where the thread is in it",
         ),
-        "list": LazyCommand("uwf_git.cli.thread.list:command", "List the threads"),
-        "read": LazyCommand("uwf_git.cli.thread.read:command", "Print a thread as readable text"),
-        "report": LazyCommand(
-            "uwf_git.cli.thread.report:command", "Write a report of a thread, one HTML file"
+        "list": own("thread.list:command", "List the threads"),
+        "read": own("thread.read:command", "Print a thread as readable text"),
+        "report": own("thread.report:command", "Write a report of a thread, one HTML file"),
+        "files": own("thread.files:files_command", "Show the files that a step changed"),
+        "logs": own("thread.logs:command", "Show what was logged while a thread was at work"),
+        "diff": own("thread.read:diff_command", "Compare two threads from their common step on"),
+        "context": own(
+            "thread.logs:context_command", "Print the context of the agent whose turn it is, or was"
         ),
-        "files": LazyCommand(
-            "uwf_git.cli.thread.files:files_command", "Show the files that a step changed"
+        "answer": own("thread.answer:command", "Answer as the role that a thread waits for"),
+        "pause": own(
+            "thread.steer:pause_command", "Pause a thread: no further step until it is resumed"
         ),
-        "logs": LazyCommand(
-            "uwf_git.cli.thread.logs:command", "Show what was logged while a thread was at work"
-        ),
-        "diff": LazyCommand(
-            "uwf_git.cli.thread.read:diff_command", "Compare two threads from their common step on"
-        ),
-        "context": LazyCommand(
-            "uwf_git.cli.thread.logs:context_command",
-            "Print the context of the agent whose turn it is, or was",
-        ),
-        "answer": LazyCommand(
-            "uwf_git.cli.thread.answer:command", "Answer as the role that a thread waits for"
-        ),
-        "pause": LazyCommand(
-            "uwf_git.cli.thread.steer:pause_command",
-            "Pause a thread: no further step until it is resumed",
-        ),
-        "resume": LazyCommand("uwf_git.cli.thread.steer:resume_command", "Resume a paused thread"),
-        "retry": LazyCommand("uwf_git.cli.thread.steer:retry_command", "Retry a failed thread"),
-        "poke": LazyCommand(
-            "uwf_git.cli.thread.amend:poke_command", "Redo the newest step of a thread"
-        ),
-        "restore": LazyCommand(
-            "uwf_git.cli.thread.files:restore_command",
+        "resume": own("thread.steer:resume_command", "Resume a paused thread"),
+        "retry": own("thread.steer:retry_command", "Retry a failed thread"),
+        "poke": own("thread.amend:poke_command", "Redo the newest step of a thread"),
+        "restore": own(
+            "thread.files:restore_command",
             "Restore the files of the project as they were after a step",
         ),
-        "take": LazyCommand(
-            "uwf_git.cli.thread.files:take_command",
-            "Take the files of a branch or a fork into the project",
+        "take": own(
+            "thread.files:take_command", "Take the files of a branch or a fork into the project"
         ),
-        "patch": LazyCommand(
-            "uwf_git.cli.thread.steer:patch_command", "Change the state of a thread by hand"
+        "patch": own("thread.steer:patch_command", "Change the state of a thread by hand"),
+        "amend": own(
+            "thread.amend:command", "Change the workflow, the agents or the limits of a thread"
         ),
-        "amend": LazyCommand(
-            "uwf_git.cli.thread.amend:command",
-            "Change the workflow, the agents or the limits of a thread",
+        "append": own(
+            "thread.amend:append_command", "Add roles and transitions, or nodes, to one thread"
         ),
-        "append": LazyCommand(
-            "uwf_git.cli.thread.amend:append_command",
-            "Add roles and transitions, or nodes, to one thread",
+        "fork": own(
+            "thread.fork:fork_command", "Fork a thread: start a new one at a step of another"
         ),
-        "fork": LazyCommand(
-            "uwf_git.cli.thread.fork:fork_command",
-            "Fork a thread: start a new one at a step of another",
-        ),
-        "kill": LazyCommand("uwf_git.cli.thread.steer:kill_command", "End a thread and archive it"),
-        "rm": LazyCommand(
-            "uwf_git.cli.thread.fork:rm_command",
+        "kill": own("thread.steer:kill_command", "End a thread and archive it"),
+        "rm": own(
+            "thread.fork:rm_command",
             "Remove archived threads from this store, and their branches",
         ),
     },
@@ -111,32 +85,17 @@ THREAD = LazyGroup(
 WORKFLOW = LazyGroup(
     "workflow",
     {
-        "put": LazyCommand(
-            "uwf_git.cli.workflow.put:put_command", "Register a workflow from a YAML file"
-        ),
-        "show": LazyCommand("uwf_git.cli.workflow.show:show_command", "Show a workflow"),
-        "graph": LazyCommand("uwf_git.cli.workflow.put:graph_command", "Draw a workflow"),
-        "list": LazyCommand(
-            "uwf_git.cli.workflow.show:list_command", "List the workflows that can be started here"
-        ),
-        "history": LazyCommand(
-            "uwf_git.cli.workflow.show:history_command", "List the versions of a workflow"
-        ),
-        "rollback": LazyCommand(
-            "uwf_git.cli.workflow.show:rollback_command",
-            "Restore an older version of a workflow",
-        ),
-        "remove": LazyCommand(
-            "uwf_git.cli.workflow.show:remove_command", "Remove a workflow from the registry"
-        ),
-        "validate": LazyCommand(
-            "uwf_git.cli.workflow.put:validate_command", "Check a workflow file"
-        ),
-        "draft": LazyCommand(
-            "uwf_git.cli.draft:command", "Have an agent write a workflow for a wish"
-        ),
-        "judge": LazyCommand(
-            "uwf_git.cli.workflow.put:judge_command",
+        "put": own("workflow.put:put_command", "Register a workflow from a YAML file"),
+        "show": own("workflow.show:show_command", "Show a workflow"),
+        "graph": own("workflow.put:graph_command", "Draw a workflow"),
+        "list": own("workflow.show:list_command", "List the workflows that can be started here"),
+        "history": own("workflow.show:history_command", "List the versions of a workflow"),
+        "rollback": own("workflow.show:rollback_command", "Restore an older version of a workflow"),
+        "remove": own("workflow.show:remove_command", "Remove a workflow from the registry"),
+        "validate": own("workflow.put:validate_command", "Check a workflow file"),
+        "draft": own("draft:command", "Have an agent write a workflow for a wish"),
+        "judge": own(
+            "workflow.put:judge_command",
             "Judge the newest draft of a thread, and answer as an agent does",
             hidden=True,
         ),
@@ -149,27 +108,24 @@ WORKFLOW = LazyGroup(
 PLAN = LazyGroup(
     "plan",
     {
-        "run": LazyCommand(
-            "uwf_git.cli.plan.run:run_command",
+        "run": own(
+            "plan.run:run_command",
             "Split a task into plan files, carry them out in order, and have each phase verified",
         ),
-        "resume": LazyCommand(
-            "uwf_git.cli.plan.run:resume_command",
+        "resume": own(
+            "plan.run:resume_command",
             "Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries",
         ),
-        "status": LazyCommand(
-            "uwf_git.cli.plan.directory:status_command", "Show where the plans of a directory stand"
+        "status": own("plan.directory:status_command", "Show where the plans of a directory stand"),
+        "plans": own(
+            "plan.directory:plans_command", "List the plan files of a directory, with their status"
         ),
-        "plans": LazyCommand(
-            "uwf_git.cli.plan.directory:plans_command",
-            "List the plan files of a directory, with their status",
-        ),
-        "clean": LazyCommand(
-            "uwf_git.cli.plan.directory:clean_command",
+        "clean": own(
+            "plan.directory:clean_command",
             "End the unfinished thread of a directory, and remove its state files",
         ),
-        "plugin": LazyCommand(
-            "uwf_git.cli.plan.directory:plugin_command",
+        "plugin": own(
+            "plan.directory:plugin_command",
             "Write the plugin by which an AI tool tells that it has stopped",
         ),
     },
@@ -182,9 +138,9 @@ PLAN = LazyGroup(
 CONFIG = LazyGroup(
     "config",
     {
-        "get": LazyCommand("uwf_git.cli.config:get_command", "Print a setting"),
-        "set": LazyCommand("uwf_git.cli.config:set_command", "Change a setting"),
-        "list": LazyCommand("uwf_git.cli.config:list_command", "List the settings"),
+        "get": own("config:get_command", "Print a setting"),
+        "set": own("config:set_command", "Change a setting"),
+        "list": own("config:list_command", "List the settings"),
     },
     help_text="Read and change the settings of the store.\n\n"
     "They are in its git config, so `git config` works as well.",
@@ -194,10 +150,10 @@ CONFIG = LazyGroup(
 REMOTE = LazyGroup(
     "remote",
     {
-        "add": LazyCommand("uwf_git.cli.remote:add_command", "Add a remote"),
-        "list": LazyCommand("uwf_git.cli.remote:list_command", "List the remotes"),
-        "remove": LazyCommand("uwf_git.cli.remote:remove_command", "Remove a remote"),
-        "repair": LazyCommand("uwf_git.cli.remote:repair_command", "Make a mirror safe to use"),
+        "add": own("remote:add_command", "Add a remote"),
+        "list": own("remote:list_command", "List the remotes"),
+        "remove": own("remote:remove_command", "Remove a remote"),
+        "repair": own("remote:repair_command", "Make a mirror safe to use"),
     },
     help_text="Name the repositories that this store shares with.\n\n"
     "They are in its git config, so `git fetch` and `git push` know them as well.",
@@ -207,21 +163,11 @@ REMOTE = LazyGroup(
 AGENT = LazyGroup(
     "agent",
     {
-        "list": LazyCommand(
-            "uwf_git.cli.agent.list:list_command", "List the known agents, and which are installed"
-        ),
-        "check": LazyCommand(
-            "uwf_git.cli.agent.check:check_command", "Test an agent with one small step"
-        ),
-        "trust": LazyCommand(
-            "uwf_git.cli.agent.trust:trust_command", "Let an agent command run in this store"
-        ),
-        "untrust": LazyCommand(
-            "uwf_git.cli.agent.trust:untrust_command", "Stop trusting an agent command"
-        ),
-        "trusted": LazyCommand(
-            "uwf_git.cli.agent.trust:trusted_command", "List the agent commands that may run here"
-        ),
+        "list": own("agent.list:list_command", "List the known agents, and which are installed"),
+        "check": own("agent.check:check_command", "Test an agent with one small step"),
+        "trust": own("agent.trust:trust_command", "Let an agent command run in this store"),
+        "untrust": own("agent.trust:untrust_command", "Stop trusting an agent command"),
+        "trusted": own("agent.trust:trusted_command", "List the agent commands that may run here"),
     },
     help_text="List and test the agents of this machine, and trust commands.\n\n"
     "A command that came with a fetched thread or workflow does not run until it is trusted.",
@@ -231,51 +177,30 @@ AGENT = LazyGroup(
 UWF = LazyGroup(
     "uwf",
     {
-        "init": LazyCommand("uwf_git.cli.init:command", "Create a store"),
+        "init": own("init:command", "Create a store"),
         "workflow": WORKFLOW,
         "thread": THREAD,
-        "run": LazyCommand("uwf_git.cli.run:command", "Start a thread and drive it to its end"),
-        "drive": LazyCommand(
-            "uwf_git.cli.drive:command", "Run what can go on at a hub, on many machines"
-        ),
-        "work": LazyCommand(
-            "uwf_git.cli.work:command", "Run one thread of a hub on this machine, until it stops"
-        ),
-        "ps": LazyCommand("uwf_git.cli.watch:ps_command", "List what runs now"),
-        "ui": LazyCommand("uwf_git.cli.ui:command", "Show and steer threads in a browser"),
+        "run": own("run:command", "Start a thread and drive it to its end"),
+        "drive": own("drive:command", "Run what can go on at a hub, on many machines"),
+        "work": own("work:command", "Run one thread of a hub on this machine, until it stops"),
+        "ps": own("watch:ps_command", "List what runs now"),
+        "ui": own("ui:command", "Show and steer threads in a browser"),
         "plan": PLAN,
-        "events": LazyCommand(
-            "uwf_git.cli.watch:events_command", "Print the events of threads, one per line"
-        ),
-        "search": LazyCommand(
-            "uwf_git.cli.search:command", "Search prompts, meta and content of all threads"
-        ),
-        "watch": LazyCommand("uwf_git.cli.watch:command", "Show the threads live"),
-        "verify": LazyCommand("uwf_git.cli.verify:command", "Check the integrity of the store"),
-        "gc": LazyCommand("uwf_git.cli.gc:command", "Pack the store"),
-        "push": LazyCommand(
-            "uwf_git.cli.remote:push_command", "Push threads and workflows to a remote"
-        ),
-        "fetch": LazyCommand(
-            "uwf_git.cli.remote:fetch_command", "Fetch threads and workflows from a remote"
-        ),
-        "clone": LazyCommand(
-            "uwf_git.cli.remote:clone_command", "Clone the threads and workflows of another store"
-        ),
+        "events": own("watch:events_command", "Print the events of threads, one per line"),
+        "search": own("search:command", "Search prompts, meta and content of all threads"),
+        "watch": own("watch:command", "Show the threads live"),
+        "verify": own("verify:command", "Check the integrity of the store"),
+        "gc": own("gc:command", "Pack the store"),
+        "push": own("remote:push_command", "Push threads and workflows to a remote"),
+        "fetch": own("remote:fetch_command", "Fetch threads and workflows from a remote"),
+        "clone": own("remote:clone_command", "Clone the threads and workflows of another store"),
         "remote": REMOTE,
-        "setup": LazyCommand(
-            "uwf_git.cli.setup:command", "Find the agents of this machine and choose one"
-        ),
+        "setup": own("setup:command", "Find the agents of this machine and choose one"),
         "agent": AGENT,
-        "mcp": LazyCommand(
-            "uwf_git.cli.mcp:command",
-            "Serve an agent: let it read its thread and submit its result",
-        ),
+        "mcp": own("mcp:command", "Serve an agent: let it read its thread and submit its result"),
         "config": CONFIG,
-        "completion": LazyCommand(
-            "uwf_git.cli.completion:command", "Print the script that completes words in a shell"
-        ),
-        "hook": LazyCommand("uwf_git.cli.hook:command", "Run a git hook", hidden=True),
+        "completion": own("completion:command", "Print the script that completes words in a shell"),
+        "hook": own("hook:command", "Run a git hook", hidden=True),
     },
     help_text="Run multi-agent workflows one step per process, with git as the audit trail.\n\n"
     "Results are text at a terminal and JSON in a pipe, on standard output; everything else goes "

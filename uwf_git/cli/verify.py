@@ -21,16 +21,6 @@ from uwf_git.model.text import one_line
 _WHERE = ("commit", "node", "path")
 
 
-def _store_has_problems(count: int) -> StoreDamaged:
-    some = "1 problem was" if count == 1 else f"{count} problems were"
-    return StoreDamaged(
-        f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
-        code="store-has-problems",
-        hint="each has a hint; copy the store before you change anything in it",
-        count=count,
-    )
-
-
 @verb(
     "uwf verify",
     "uwf verify 01J7K9M2 solve-issue",
@@ -97,7 +87,14 @@ def command(
     for each in verified.notes:
         note(f"note: {each.message}; {each.hint}")
     if verified.troubles:
-        raise _store_has_problems(len(verified.troubles))
+        count = len(verified.troubles)
+        some = "1 problem was" if count == 1 else f"{count} problems were"
+        raise StoreDamaged(
+            f"{some} found{' (more are not listed)' if count == MOST_TOLD else ''}",
+            code="store-has-problems",
+            hint="each has a hint; copy the store before you change anything in it",
+            count=count,
+        )
 
 
 def _document(verified: VerifyResult) -> dict[str, Any]:
@@ -110,14 +107,8 @@ def _document(verified: VerifyResult) -> dict[str, Any]:
 
 
 def _problem(trouble: Finding) -> dict[str, Any]:
-    return {
-        "ref": trouble.ref,
-        "commit": trouble.commit,
-        "node": trouble.node,
-        "path": trouble.path,
-        "message": trouble.message,
-        "hint": trouble.hint,
-    }
+    names = ("ref", "commit", "node", "path", "message", "hint")
+    return {name: getattr(trouble, name) for name in names}
 
 
 def _text(document: dict[str, Any], width: int | None) -> str:
@@ -128,7 +119,10 @@ def _text(document: dict[str, Any], width: int | None) -> str:
 
 def _findings(document: dict[str, Any]) -> str:
     if not document["problems"]:
-        counts = [f"{count} {_noun(name, count)}" for name, count in document["checked"].items()]
+        counts = [
+            f"{count} {name.removesuffix('s') if count == 1 else name}"
+            for name, count in document["checked"].items()
+        ]
         return f"ok: {', '.join(counts)}{_unsigned(document['unsigned'])}"
     lines: list[str] = []
     for each in document["problems"]:
@@ -144,7 +138,3 @@ def _unsigned(count: int) -> str:
         return ""
     some, them = ("1 commit is", "it") if count == 1 else (f"{count} commits are", "them")
     return f"; {some} not signed: only a signature proves who made {them}"
-
-
-def _noun(name: str, count: int) -> str:
-    return name.removesuffix("s") if count == 1 else name

@@ -11,11 +11,10 @@ from uwf_git.cli.app.failure import INTERRUPTED
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.live import full_screen
 from uwf_git.cli.output.screen import (
-    Painted,
     describe_usage,
     emit,
+    emit_line,
     note,
-    render_json,
     screen_of,
     tell_seconds,
     tell_silence,
@@ -26,6 +25,7 @@ from uwf_git.cli.output.table import (
     Column,
     describe_split,
     limit_option,
+    paint_columns,
     render_columns,
     shorten,
     wide_option,
@@ -33,7 +33,6 @@ from uwf_git.cli.output.table import (
 from uwf_git.cli.session.caller import sigterm_as_interrupt, without_password_prompt
 from uwf_git.cli.session.settings import (
     Session,
-    stdout_is_utf8,
     stdout_size,
     wait_for_reader,
     write_stdout,
@@ -126,19 +125,16 @@ def _tell_claims(session: Session, store: Store, root: ThreadId | None) -> None:
     emit(
         session,
         rows,
-        text=lambda rows: (
-            Painted("\n".join(render_columns(rows, _CLAIMED, screen, wide=False))) if rows else ""
-        ),
+        text=lambda rows: paint_columns(rows, _CLAIMED, screen),
         none=f"no machine has claimed a thread at {hub.remote.name}",
     )
 
 
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    if not rows:
-        return ""
     screen = screen_of(session)
     ids = read_short_ids(store) if session.is_screen else None
-    columns = [each for each in _COLUMNS if wide or screen.width is None or _is_brief(each)]
+    is_whole = wide or screen.width is None
+    columns = [each for each in _COLUMNS if is_whole or each.key not in _AT_LENGTH]
     cells: list[dict[str, Cell]] = []
     for row in rows:
         thread, elapsed_ms = row["thread"], row["elapsedMs"]
@@ -159,11 +155,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
                 "doing": ": ".join(filter(None, (silence, said))) or None,
             }
         )
-    return Painted("\n".join(render_columns(cells, columns, screen, wide=wide)))
-
-
-def _is_brief(column: Column) -> bool:
-    return column.key not in _AT_LENGTH
+    return paint_columns(cells, columns, screen, wide=wide)
 
 
 def _number(number: int | None) -> str | None:
@@ -260,11 +252,8 @@ class _View:
                 wait_for_reader(_PAUSE_S)
 
     def _print(self, row: dict[str, Any]) -> None:
-        if self._session.output_format == "json":
-            write_stdout(render_json(row, ascii_only=not stdout_is_utf8()))
-        elif self._session.output_format == "yaml":
-            write_stdout("---\n")
-            emit(self._session, row)
+        if self._session.output_format != "text":
+            emit_line(self._session, row)
         else:
             cells = self._cells(row, is_live=False)
             told = (cells[each] for each in ("status", "thread", "workflow", "step", "doing"))
@@ -419,8 +408,4 @@ def _print_all(session: Session, events: _Events, limit: int | None) -> None:
             note("no events")
         return
     for event in islice(events.all(), limit):
-        if session.output_format == "json":
-            write_stdout(render_json(event, ascii_only=not stdout_is_utf8()))
-        else:
-            write_stdout("---\n")
-            emit(session, event)
+        emit_line(session, event)

@@ -360,10 +360,7 @@ class TaskHandle:
             Refused: the addition is invalid; the message lists every problem.
             Conflict: a step is under way.
         """
-        from uwf_git.commands.control.append import (  # noqa: PLC0415 (YAML and schemas: 100 ms)
-            AppendRequest,
-            append_to_thread,
-        )
+        from uwf_git.commands.control.append import AppendRequest, append_to_thread  # noqa: PLC0415 (YAML and schemas: 100 ms)
 
         text, path = read_source(addition, self._place.cwd)
         asked = AppendRequest(self.task_id, text, path, reason, to, *new_agents(self._place))

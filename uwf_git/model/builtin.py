@@ -14,8 +14,6 @@ from uwf_git.model.meta_schema import META_SCHEMA
 from uwf_git.model.names import PATTERN, NodeHash, is_node_hash
 from uwf_git.model.node import Node, build_node, build_self_typed_node
 
-# References: which nodes a payload refers to, and all that a node reaches.
-
 # References: which nodes a payload refers to.
 #
 # Only a place whose schema has ``format: cas_ref`` is a reference, so a ``$ref`` inside a role's
@@ -171,21 +169,11 @@ def _schemas_of_item(schema: dict[str, Any], index: int) -> Iterator[Any]:
 # StepNode in a ninth of the time. A schema that could make collecting slow or endless (patterns,
 # pointers into itself) has no plan.
 
-_MERGED = ("anyOf", "oneOf", "allOf")
 # With these the places depend on the payload, or lead back into the schema.
-_UNPLANNED = frozenset(
-    {
-        "$dynamicRef",
-        "$ref",
-        "additionalItems",
-        "contains",
-        "dependentSchemas",
-        "patternProperties",
-        "prefixItems",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    }
-)
+_UNPLANNED = {
+    "$dynamicRef", "$ref", "additionalItems", "contains", "dependentSchemas", "patternProperties",
+    "prefixItems", "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
 _MOST_PLACES = 2000
 
 
@@ -251,7 +239,7 @@ class _Planner:
             if self._left < 0 or not _UNPLANNED.isdisjoint(part):
                 raise _Unplanned
             parts.append(part)
-            for keyword in _MERGED:
+            for keyword in _BRANCHES:
                 branches = part.get(keyword)
                 waiting += branches if isinstance(branches, list) else []
             waiting += [part.get(keyword) for keyword in _ALTERNATIVES]
@@ -570,57 +558,32 @@ _FLOW = _record(
 )
 
 META_NODE: Node = build_self_typed_node(META_SCHEMA, timestamp=0)
-META: NodeHash = META_NODE.hash
 
 
 def _schema_node(schema: dict[str, Any]) -> Node:
-    return build_node(META, schema, timestamp=0)
+    return build_node(META_NODE.hash, schema, timestamp=0)
 
-
-_TEXT_NODE = _schema_node({"title": "Text", "type": "string"})
-_BYTES_NODE = _schema_node({"title": "Bytes", "type": "string", "contentEncoding": "base64"})
-_ROLE_NODE = _schema_node(_ROLE)
-_MODERATOR_NODE = _schema_node(_MODERATOR)
-_WORKFLOW_NODE = _schema_node(_WORKFLOW)
-_AGENT_CONFIG_NODE = _schema_node(_AGENT_CONFIG)
-_START_NODE = _schema_node(_START)
-_STEP_NODE = _schema_node(_STEP)
-_ATTEMPT_NODE = _schema_node(_ATTEMPT)
-_TRACE_NODE = _schema_node(_TRACE)
-_SIGNAL_NODE = _schema_node(_SIGNAL)
-_AGENT_EXEC_CONTEXT_NODE = _schema_node(_AGENT_EXEC_CONTEXT)
-_FLOW_SCHEMA_NODE = _schema_node(_FLOW)
-
-TEXT: NodeHash = _TEXT_NODE.hash
-BYTES: NodeHash = _BYTES_NODE.hash
-ROLE: NodeHash = _ROLE_NODE.hash
-MODERATOR: NodeHash = _MODERATOR_NODE.hash
-WORKFLOW: NodeHash = _WORKFLOW_NODE.hash
-AGENT_CONFIG: NodeHash = _AGENT_CONFIG_NODE.hash
-START: NodeHash = _START_NODE.hash
-STEP: NodeHash = _STEP_NODE.hash
-ATTEMPT: NodeHash = _ATTEMPT_NODE.hash
-TRACE: NodeHash = _TRACE_NODE.hash
-SIGNAL: NodeHash = _SIGNAL_NODE.hash
-AGENT_EXEC_CONTEXT: NodeHash = _AGENT_EXEC_CONTEXT_NODE.hash
-FLOW: NodeHash = _FLOW_SCHEMA_NODE.hash
 
 BUILTIN_NODES: tuple[Node, ...] = (
     META_NODE,
-    _TEXT_NODE,
-    _BYTES_NODE,
-    _ROLE_NODE,
-    _MODERATOR_NODE,
-    _WORKFLOW_NODE,
-    _AGENT_CONFIG_NODE,
-    _START_NODE,
-    _STEP_NODE,
-    _ATTEMPT_NODE,
-    _TRACE_NODE,
-    _SIGNAL_NODE,
-    _AGENT_EXEC_CONTEXT_NODE,
-    _FLOW_SCHEMA_NODE,
+    _schema_node({"title": "Text", "type": "string"}),
+    _schema_node({"title": "Bytes", "type": "string", "contentEncoding": "base64"}),
+    _schema_node(_ROLE),
+    _schema_node(_MODERATOR),
+    _schema_node(_WORKFLOW),
+    _schema_node(_AGENT_CONFIG),
+    _schema_node(_START),
+    _schema_node(_STEP),
+    _schema_node(_ATTEMPT),
+    _schema_node(_TRACE),
+    _schema_node(_SIGNAL),
+    _schema_node(_AGENT_EXEC_CONTEXT),
+    _schema_node(_FLOW),
 )
 """The meta-schema first, then the schema nodes; every thread begins with all of them."""
+
+_NAMES = [node.hash for node in BUILTIN_NODES]
+META, TEXT, BYTES, ROLE, MODERATOR, WORKFLOW, AGENT_CONFIG = _NAMES[:7]
+START, STEP, ATTEMPT, TRACE, SIGNAL, AGENT_EXEC_CONTEXT, FLOW = _NAMES[7:]
 
 BUILTIN: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}

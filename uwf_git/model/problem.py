@@ -1,6 +1,8 @@
-"""Problems: what is wrong with a document, and where; the one shape for all checkers."""
+"""Problems: what is wrong with a document, and where; and the failure that a user is told."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
@@ -21,3 +23,18 @@ class Problem(NamedTuple):
         if self.file is None:
             del fields["file"]
         return fields
+
+
+_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Failure(NamedTuple):
+    """The message that the user gets."""
+
+    code: str
+    message: str
+    exit_status: int
+    hint: str | None = None
+    facts: Mapping[str, Any] = _NO_FACTS
+    lines: Sequence[str] = ()
+    """What people read in place of the message, if any."""

@@ -2,9 +2,9 @@
 
 import math
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeGuard, get_args
+from typing import Any, Literal, NamedTuple, TypeGuard, TypeVar, get_args
 
 from uwf_git.model.builtin import SIGNAL, find_reference, reference
 from uwf_git.model.names import NodeHash, ThreadId, is_thread_id
@@ -44,7 +44,11 @@ def drop_unfit(usage: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return *usage* as it is recorded: {} if it is unfit, and without what is null."""
     if usage is None or find_unfit(usage) is not None:
         return {}
-    return {key: value for key, value in usage.items() if value is not None}
+    return _without_none(usage)
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -84,6 +88,9 @@ FROM_TASK_WORDS: Mapping[str, str] = MappingProxyType(
 ENDED: frozenset[str] = frozenset({"completed", "killed"})
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+Part = TypeVar("Part")
 
 
 class NotAPresent(ValueError):
@@ -215,39 +222,22 @@ class ThreadState(NamedTuple):
             "startedAt": self.started_at,
         }
         parts = {
-            "state": self.state,
-            "visits": self.visits,
-            "usage": self.usage,
-            "limits": self.limits,
+            "state": dict(self.state),
+            "visits": dict(self.visits),
+            "usage": dict(self.usage),
+            "limits": dict(self.limits),
+            "executionTime": self.execution_ms,
+            "attempts": self.attempts,
+            "lastAttempt": None if self.last_attempt is None else reference(self.last_attempt),
+            "failures": self.failures,
+            "trying": self.trying,
+            "try": None if self.tried is None else _write_try(self.tried),
+            "waiting": None if self.waiting is None else _without_none(self.waiting._asdict()),
+            "split": None if self.split is None else _write_split(self.split),
+            "pausedFrom": self.paused_from,
+            "hint": self.hint,
         }
-        document |= {name: dict(part) for name, part in parts.items() if part}
-        if self.execution_ms:
-            document["executionTime"] = self.execution_ms
-        if self.last_attempt is not None:
-            document["attempts"] = self.attempts
-            document["lastAttempt"] = reference(self.last_attempt)
-        if self.failures:
-            document["failures"] = self.failures
-        if self.trying is not None:
-            document["trying"] = self.trying
-        if self.tried is not None:
-            document["try"] = _write_try(self.tried)
-        if self.waiting is not None:
-            waiting = self.waiting._asdict()
-            document["waiting"] = {name: each for name, each in waiting.items() if each is not None}
-        if self.split is not None:
-            document["split"] = {
-                "at": self.split.at,
-                "children": [
-                    {"thread": child.thread, "start": reference(child.start)}
-                    for child in self.split.children
-                ],
-            }
-        if self.paused_from is not None:
-            document["pausedFrom"] = self.paused_from
-        if self.hint:
-            document["hint"] = self.hint
-        return document
+        return document | {name: part for name, part in parts.items() if part}
 
 
 class Amendment(NamedTuple):
@@ -264,7 +254,6 @@ class Amendment(NamedTuple):
 def parse_present(document: Any) -> ThreadState:
     """Return the state that the content of a now.json holds, or raise ``NotAPresent``."""
     try:
-        last = document.get("lastAttempt")
         return ThreadState(
             workflow=_target(document["workflow"]),
             binding={role: _target(ref) for role, ref in document["agentBinding"].items()},
@@ -274,21 +263,25 @@ def parse_present(document: Any) -> ThreadState:
             state=_object(document.get("state", {})),
             visits={role: _natural(n) for role, n in document.get("visits", {}).items()},
             attempts=_natural(document.get("attempts", 0)),
-            last_attempt=None if last is None else _target(last),
+            last_attempt=_if_any(_target, document.get("lastAttempt")),
             failures=_natural(document.get("failures", 0)),
             usage=_object(document.get("usage", {})),
             execution_ms=_natural(document.get("executionTime", 0)),
             limits=_object(document.get("limits", {})),
-            waiting=_waiting(document.get("waiting")),
-            paused_from=_status(document.get("pausedFrom")),
+            waiting=_if_any(_waiting, document.get("waiting")),
+            paused_from=_if_any(_status, document.get("pausedFrom")),
             hint=_text(document.get("hint", "")),
-            at=_place(document["cursor"].get("at")),
-            trying=_place(document.get("trying")),
-            split=_split(document.get("split")),
-            tried=_try(document.get("try")),
+            at=_if_any(_text, document["cursor"].get("at")),
+            trying=_if_any(_text, document.get("trying")),
+            split=_if_any(_split, document.get("split")),
+            tried=_if_any(_try, document.get("try")),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise NotAPresent(f"{type(error).__name__}: {error}") from error
+
+
+def _if_any(read: Callable[[Any], Part], value: Any) -> Part | None:
+    return None if value is None else read(value)
 
 
 def _target(ref: Any) -> NodeHash:
@@ -298,20 +291,12 @@ def _target(ref: Any) -> NodeHash:
     return target
 
 
-def _waiting(value: Any) -> Waiting | None:
-    if value is None:
-        return None
-    until = value.get("until")
-    return Waiting(
-        _text(value["role"]),
-        None if until is None else _natural(until),
-        _place(value.get("at")),
-    )
+def _waiting(value: Any) -> Waiting:
+    until, at = _if_any(_natural, value.get("until")), _if_any(_text, value.get("at"))
+    return Waiting(_text(value["role"]), until, at)
 
 
-def _split(value: Any) -> Split | None:
-    if value is None:
-        return None
+def _split(value: Any) -> Split:
     children = tuple(
         Child(_thread(child["thread"]), _target(child["start"])) for child in value["children"]
     )
@@ -320,22 +305,20 @@ def _split(value: Any) -> Split | None:
 
 def _write_try(tried: Try) -> dict[str, Any]:
     turn = "verdict" if tried.is_verdict else "work"
-    document: dict[str, Any] = {"at": tried.at, "number": tried.number, "turn": turn}
-    return document if tried.reason is None else {**document, "reason": reference(tried.reason)}
+    reason = None if tried.reason is None else reference(tried.reason)
+    return _without_none({"at": tried.at, "number": tried.number, "turn": turn, "reason": reason})
 
 
-def _try(value: Any) -> Try | None:
-    if value is None:
-        return None
+def _write_split(split: Split) -> dict[str, Any]:
+    children = [{"thread": thread, "start": reference(start)} for thread, start in split.children]
+    return {"at": split.at, "children": children}
+
+
+def _try(value: Any) -> Try:
     if value["turn"] not in {"work", "verdict"} or not _natural(value["number"]):
         raise NotAPresent(f"not a try: {value!r:.60}")
-    reason = value.get("reason")
-    return Try(
-        _text(value["at"]),
-        value["number"],
-        value["turn"] == "verdict",
-        None if reason is None else _target(reason),
-    )
+    reason = _if_any(_target, value.get("reason"))
+    return Try(_text(value["at"]), value["number"], value["turn"] == "verdict", reason)
 
 
 def _thread(value: Any) -> ThreadId:
@@ -344,14 +327,10 @@ def _thread(value: Any) -> ThreadId:
     return ThreadId(value)
 
 
-def _place(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _status(value: Any) -> Status | None:
-    if value is not None and value not in STATUSES:
+def _status(value: Any) -> Status:
+    if value not in STATUSES:
         raise NotAPresent(f"not a status: {value!r:.60}")
-    found: Status | None = value
+    found: Status = value
     return found
 
 
@@ -394,20 +373,17 @@ def build_signal(
     amendment: Amendment | None = None,
 ) -> Node:
     """Build a Signal node; empty parts are absent."""
+    rules = amendment or Amendment()
+    parts = {
+        "reason": keep_reason(reason),
+        "workflow": None if rules.workflow is None else reference(rules.workflow),
+        "agentBinding": {role: reference(agent) for role, agent in rules.binding.items()},
+        "limits": dict(rules.limits),
+    }
     payload: dict[str, Any] = {"action": action}
-    if keep_reason(reason):
-        payload["reason"] = reason
+    payload |= {name: part for name, part in parts.items() if part}
     if patch is not None:
         payload["patch"] = dict(patch)
-    if amendment is not None:
-        if amendment.workflow is not None:
-            payload["workflow"] = reference(amendment.workflow)
-        if amendment.binding:
-            payload["agentBinding"] = {
-                role: reference(agent) for role, agent in amendment.binding.items()
-            }
-        if amendment.limits:
-            payload["limits"] = dict(amendment.limits)
     return build_node(SIGNAL, payload, timestamp=timestamp)
 
 

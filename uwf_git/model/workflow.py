@@ -185,50 +185,71 @@ def describe_check(command: str) -> dict[str, Any]:
 
 
 def build_workflow(definition: "Definition", *, timestamp: int) -> tuple[Node, list[Node]]:
-    closure: dict[NodeHash, Node] = {node.hash: node for node in BUILTIN_NODES}
-    roles: dict[str, Any] = {}
-    for name, role in definition.roles.items():
-        node, schema = build_role(role, timestamp=timestamp)
-        closure[schema.hash], closure[node.hash] = schema, node
-        closure |= {each.hash: each for each in role.used}
-        roles[name] = reference(node.hash)
-    moves = _build_moves(definition, timestamp=timestamp)
-    closure[moves.hash] = moves
-    if definition.flow is not None:
-        closure |= {node.hash: node for node in definition.flow.used}
+    roles, nodes = build_roles(definition.roles, timestamp=timestamp)
+    flow, default = definition.flow, definition.default_agent
+    if flow is None:
+        moves = build_moderator(definition.graph, timestamp=timestamp)
+    else:
+        moves = build_flow(flow, timestamp=timestamp)
+    used = () if flow is None else flow.used
+    closure = {node.hash: node for node in (*BUILTIN_NODES, *nodes, moves, *used)}
     payload: dict[str, Any] = {
         "name": definition.name,
         "description": definition.description,
         "roles": roles,
-        "moderator" if definition.flow is None else "flow": reference(moves.hash),
+        "moderator" if flow is None else "flow": reference(moves.hash),
+        "defaultAgent": None if default is None else write_agent(default),
+        "agentOverrides": write_agents(definition.agent_overrides) or None,
+        "initialState": definition.initial_state,
+        "config": definition.config,
     }
-    if definition.default_agent is not None:
-        payload["defaultAgent"] = write_agent(definition.default_agent)
-    if definition.agent_overrides:
-        payload["agentOverrides"] = {
-            role: write_agent(agent) for role, agent in definition.agent_overrides.items()
-        }
-    if definition.initial_state is not None:
-        payload["initialState"] = definition.initial_state
-    if definition.config is not None:
-        payload["config"] = definition.config
+    payload = {name: part for name, part in payload.items() if part is not None}
     return build_node(WORKFLOW, payload, timestamp=timestamp), list(closure.values())
 
 
-def _build_moves(definition: "Definition", *, timestamp: int) -> Node:
-    if definition.flow is None:
-        return build_moderator(definition.graph, timestamp=timestamp)
-    return build_flow(definition.flow, timestamp=timestamp)
+def build_roles(
+    roles: "Mapping[str, RoleDefinition]", *, timestamp: int
+) -> tuple[dict[str, Any], list[Node]]:
+    """Return the references to the nodes of *roles*, and all new nodes."""
+    references: dict[str, Any] = {}
+    nodes: list[Node] = []
+    for name, role in roles.items():
+        node, schema = build_role(role, timestamp=timestamp)
+        nodes += [schema, node, *role.used]
+        references[name] = reference(node.hash)
+    return references, nodes
+
+
+def write_agents(agents: "Mapping[str, AgentSpec]") -> dict[str, Any]:
+    return {role: write_agent(agent) for role, agent in agents.items()}
 
 
 def build_role(role: "RoleDefinition", *, timestamp: int) -> tuple[Node, Node]:
     schema = build_node(META, role.output_schema, timestamp=timestamp)
-    payload = _role_payload(role, schema)
+    payload: dict[str, Any] = {
+        "name": role.name,
+        "description": role.description,
+        "systemPrompt": role.system_prompt,
+        "extractPrompt": role.extract_prompt,
+        "outputSchema": reference(schema.hash),
+        "workflow": None if role.workflow is None else reference(role.workflow),
+        "checks": list(role.checks) or None,
+        "outputFile": role.output_file or None,
+        "inputFiles": list(role.input_files) or None,
+    }
+    payload = {name: part for name, part in payload.items() if part is not None}
     return build_node(ROLE, payload, timestamp=timestamp), schema
 
 
 def build_moderator(graph: Graph, *, timestamp: int) -> Node:
-    return build_node(MODERATOR, _graph_payload(graph), timestamp=timestamp)
+    rows = [
+        {
+            "from": position,
+            "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
+        }
+        for position, ways in graph.items()
+    ]
+    return build_node(MODERATOR, {"graph": rows}, timestamp=timestamp)
 
 
 def build_flow(flow: "FlowDefinition", *, timestamp: int) -> Node:
@@ -319,37 +340,6 @@ def parse_graph(node: Node) -> Graph:
         )
     except (KeyError, TypeError) as error:
         raise NotAWorkflow(node, "moderator") from error
-
-
-def _role_payload(role: "RoleDefinition", schema: Node) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "name": role.name,
-        "description": role.description,
-        "systemPrompt": role.system_prompt,
-    }
-    if role.extract_prompt is not None:
-        payload["extractPrompt"] = role.extract_prompt
-    payload["outputSchema"] = reference(schema.hash)
-    if role.workflow is not None:
-        payload["workflow"] = reference(role.workflow)
-    asked: dict[str, Any] = {
-        "checks": list(role.checks),
-        "outputFile": role.output_file,
-        "inputFiles": list(role.input_files),
-    }
-    return payload | {name: value for name, value in asked.items() if value}
-
-
-def _graph_payload(graph: Graph) -> dict[str, Any]:
-    return {
-        "graph": [
-            {
-                "from": position,
-                "transitions": [{"to": way.to, "condition": way.condition} for way in ways],
-            }
-            for position, ways in graph.items()
-        ]
-    }
 
 
 def _agent_payload(choice: str | dict[str, Any]) -> dict[str, Any]:

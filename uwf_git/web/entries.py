@@ -219,16 +219,13 @@ def _render_changes(changes: Any) -> str:
     rows = []
     for change in changes:
         kind = change.get("kind")
-        sides = [json_fields(change.get(side)) for side in _sides(kind)]
+        shown = {"added": ["after"], "removed": ["before"]}.get(kind, ["before", "after"])
+        sides = [json_fields(change.get(side)) for side in shown]
         rows.append(
             f"<dt>{signs.get(kind, '~')} {line(str(change.get('path')) or 'meta')}</dt>"
             f"<dd>{' → '.join(sides)}</dd>\n"
         )
     return f"<dl>\n{''.join(rows)}</dl>\n" if rows else ""
-
-
-def _sides(kind: Any) -> tuple[str, ...]:
-    return {"added": ("after",), "removed": ("before",)}.get(kind, ("before", "after"))
 
 
 def _render_aside(entry: dict[str, Any]) -> str:
@@ -267,17 +264,10 @@ def _render_attempt(entry: dict[str, Any]) -> str:
     message = f"{error.get('kind', 'error')}: {error.get('message', '')}"
     content = entry.get("content")
     printed = folded("What it printed", render_excerpt(content)) if content else ""
-    inside = (
-        facts([*_tell_work(entry), *_tell_exit(entry)])
-        + printed
-        + _render_aside(entry)
-        + _render_proof(entry)
-    )
+    ended = f"exit status {entry['exitCode']}" if "exitCode" in entry else ""
+    told = facts([*_tell_work(entry), ended])
+    inside = f"{told}{printed}{_render_aside(entry)}{_render_proof(entry)}"
     return folded(f'<strong class="bad">✗</strong> {line(entry["title"])}: {line(message)}', inside)
-
-
-def _tell_exit(entry: dict[str, Any]) -> list[str]:
-    return [f"exit status {entry['exitCode']}"] if "exitCode" in entry else []
 
 
 def _render_event(entry: dict[str, Any]) -> str:

@@ -267,7 +267,7 @@ SILENT = AdapterAnswer(text=" \n")
 def test_end_that_is_no_answer_is_explained(
     report: Report, end: dict[str, Any], kind: str, message: str
 ) -> None:
-    adapter = CommandAdapter("x", (), build, lambda _: report, login="log in", lost_session="gone")
+    adapter = CommandAdapter("x", build, lambda _: report, login="log in", lost_session="gone")
 
     with pytest.raises(AskFailed) as caught:
         adapter.parse(make_ended("", **end))
@@ -288,15 +288,15 @@ def test_end_that_is_no_answer_is_explained(
 def test_good_end_is_an_answer(report: Report, status: int) -> None:
     ended = make_ended("", stderr="gone", status=status, session="s-1")
 
-    adapter = CommandAdapter("x", (), build, lambda _: report, lost_session="gone")
+    adapter = CommandAdapter("x", build, lambda _: report, lost_session="gone")
 
     assert adapter.parse(ended) == report.answer
 
 
 def test_settings_of_its_own_say_how_it_takes_a_schema_and_tools() -> None:
-    row = CommandAdapter("x", (), build, read, schema_way="its own --x", takes_mcp=True)
+    row = CommandAdapter("x", build, read, schema_way="its own --x", takes_mcp=True)
 
     assert row.takes_schema
     assert row.keys["schema"] == "words: ask for the fields in words, not by its own --x"
     assert row.keys.keys() == {"schema", "mcp"}
-    assert CommandAdapter("x", (), build, read).keys == {}
+    assert CommandAdapter("x", build, read).keys == {}

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 import pytest
 
-from uwf_git.cli.app.failure import Failure, describe_failure
+from uwf_git.cli.app.failure import describe_failure
 from uwf_git.errors import Conflict
+from uwf_git.model.problem import Failure
 
 
 def test_our_own_errors_say_it_all_themselves() -> None:

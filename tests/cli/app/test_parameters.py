@@ -156,7 +156,6 @@ def test_prompt_comes_from_words_a_file_or_standard_input(
 @pytest.mark.parametrize(
     ("text", "file", "problem"),
     [
-        (None, None, "there is no prompt"),
         ("a", Input("b"), "the prompt is given twice"),
         ("", None, "the prompt is empty"),
         (" \n", None, "the prompt is empty"),
@@ -165,14 +164,14 @@ def test_prompt_comes_from_words_a_file_or_standard_input(
 )
 def test_invalid_prompt_is_wrong_usage(text: str | None, file: Input | None, problem: str) -> None:
     with refuses("no-prompt", match=problem) as refused:
-        read_prompt(text, file, required=True)
+        read_prompt(text, file)
 
     assert refused.value.exit_status == 2
     assert "--prompt-file FILE" in str(refused.value.hint)
 
 
-def test_prompt_may_be_left_out_where_it_is_not_required() -> None:
-    assert read_prompt(None, None, required=False) is None
+def test_prompt_may_be_left_out() -> None:
+    assert read_prompt(None, None) is None
 
 
 def test_prompt_options_are_in_the_help(demo: Demo) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.app.failure import Failure, tell
-from uwf_git.model.problem import Problem
+from uwf_git.cli.app.failure import tell
+from uwf_git.model.problem import Failure, Problem
 
 
 def told(

@@ -145,7 +145,6 @@ def _number(digits: str | None, thousands: str | None) -> int:
 
 ADAPTER = CommandAdapter(
     name="aider",
-    programs=("aider",),
     build=build,
     read=read,
     environ=("AIDER_*", *PROVIDER_VARIABLES),

@@ -100,10 +100,7 @@ def main() -> int:
     try:
         arguments = parse_check_arguments(argv)
         if arguments.lists:
-            return run_as_agent(
-                lambda: list_plans(arguments, os.environ),
-                is_debug=bool(os.environ.get("UWF_DEBUG")),
-            )
+            return run_as_agent(lambda: list_plans(arguments, os.environ))
         problems, notes = _CHECKS[arguments.check](arguments, os.environ)
     except UwfError as error:
         hint = f"hint: {error.hint}\n" if error.hint else ""

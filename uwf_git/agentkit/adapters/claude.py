@@ -185,7 +185,6 @@ _VARIABLES = (
 
 ADAPTER = CommandAdapter(
     name="claude",
-    programs=("claude",),
     build=build,
     read=read,
     tell=lambda record: read_trace([record], None, without="StructuredOutput"),

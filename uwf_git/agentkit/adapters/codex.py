@@ -147,7 +147,6 @@ def _read_tool(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 ADAPTER = CommandAdapter(
     name="codex",
-    programs=("codex",),
     build=build,
     read=read,
     tell=lambda record: _read_trace([record]),

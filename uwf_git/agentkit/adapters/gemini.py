@@ -139,7 +139,6 @@ def _tell(record: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 ADAPTER = CommandAdapter(
     name="gemini",
-    programs=("gemini",),
     build=build,
     read=read,
     tell=_tell,

@@ -195,7 +195,6 @@ _ENVIRON = (
 
 ADAPTER = CommandAdapter(
     name="goose",
-    programs=("goose",),
     build=build,
     read=read,
     tell=_tell,

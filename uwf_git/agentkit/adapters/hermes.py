@@ -122,7 +122,6 @@ _ENVIRON = (
 
 ADAPTER = CommandAdapter(
     name="hermes",
-    programs=("hermes",),
     build=build,
     read=read,
     resumes=True,

@@ -166,7 +166,6 @@ def _is_refusal(event: Mapping[str, Any]) -> bool:
 
 ADAPTER = CommandAdapter(
     name="opencode",
-    programs=("opencode",),
     build=build,
     read=read,
     tell=lambda record: _trace([record], None),

@@ -137,7 +137,6 @@ _ENVIRON = (
 
 ADAPTER = CommandAdapter(
     name="qwen",
-    programs=("qwen",),
     build=build,
     read=read,
     tell=lambda record: read_trace([record], None, without="structured_output"),

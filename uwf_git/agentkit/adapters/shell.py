@@ -77,9 +77,7 @@ def main() -> int:
         sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return _USAGE_STATUS
     signal.signal(signal.SIGTERM, _stop)
-    return run_as_agent(
-        lambda: play_command(arguments, os.environ), is_debug=bool(os.environ.get("UWF_DEBUG"))
-    )
+    return run_as_agent(lambda: play_command(arguments, os.environ))
 
 
 def parse_shell_arguments(argv: Sequence[str]) -> ShellArguments:

@@ -27,7 +27,6 @@ from uwf_git.agentkit.llm.http_client import (
     HttpRequest,
     NoReply,
     RetryPolicy,
-    find_quota_wait_s,
     find_wait_s,
     post_with_retries,
     split_url,
@@ -107,7 +106,9 @@ def _explain(
         hint = f"if you trust it: git config --global {endpoint.section}.url URL"
         return AskFailed("model-error", message, hint=hint)
     if status in _AUTH:
-        return AskFailed("auth", _tell_auth(endpoint, told, status), hint=_key_hint(endpoint))
+        other = f"git config --global {endpoint.section}.keyEnv NAME"
+        hint = f"put the key in {endpoint.key_name}, or name another variable: {other}"
+        return AskFailed("auth", _tell_auth(endpoint, told, status), hint=hint)
     if status == _TOO_MANY:
         return _limited(endpoint, reply, told, now_s=now_s)
     if status == _NOT_FOUND:
@@ -158,21 +159,13 @@ def _tell_auth(endpoint: Endpoint, told: str, status: int) -> str:
     return f"{told}; it {what} the key in {endpoint.key_name}"
 
 
-def _key_hint(endpoint: Endpoint) -> str:
-    other = f"git config --global {endpoint.section}.keyEnv NAME"
-    return f"put the key in {endpoint.key_name}, or name another variable: {other}"
-
-
 def _limited(endpoint: Endpoint, reply: HttpReply, told: str, *, now_s: float) -> AskFailed:
-    wait_s = find_wait_s(reply.headers, now_s=now_s)
-    if wait_s is None:
-        wait_s = find_quota_wait_s(reply.headers, now_s=now_s)
+    wait_s = find_wait_s(reply.headers, now_s=now_s, is_limited=True)
     reset_at = None if wait_s is None else round((now_s + wait_s) * 1000)
     until = "" if reset_at is None else f"; try again at {render_time(reset_at)}"
     hint = f"or use another model or endpoint: {endpoint.section}.model, {endpoint.section}.url"
-    message = told + until
     facts: dict[str, Any] = {} if reset_at is None else {"resetAt": reset_at}
-    return AskFailed("rate-limit", message, code="rate-limited", hint=hint, **facts)
+    return AskFailed("rate-limit", told + until, code="rate-limited", hint=hint, **facts)
 
 
 def _is_too_long(said: str, document: dict[str, Any] | None) -> bool:
@@ -252,32 +245,22 @@ class Model:
         return _check(reply, self.endpoint)
 
     def _post(self, request: ModelRequest, deadline: float) -> ModelReply:
-        try:
-            http = post_with_retries(
-                self._client.post,
-                self._build(request),
-                self._retries,
-                deadline=deadline,
-                say=self._say,
-            )
-        except NoReply as failure:
-            raise explain_no_reply(self.endpoint, failure) from failure
-        return self._read(http)
-
-    def _build(self, request: ModelRequest) -> HttpRequest:
         endpoint, form = self.endpoint, self._form
         # Some gateways refuse the user agent of a Python library.
         headers = {"Content-Type": "application/json", "User-Agent": "uwf"}
         body = form.build_body(endpoint, request, limit_name=self._limit_name)
-        return HttpRequest(
-            form.build_url(endpoint), headers | form.build_headers(endpoint), _encode(body)
-        )
-
-    def _read(self, http: HttpReply) -> ModelReply:
-        document = read_document(self.endpoint, http, now_s=time.time())
-        reply: ModelReply | None = self._form.parse_reply(document)
+        headers |= form.build_headers(endpoint)
+        asked = HttpRequest(form.build_url(endpoint), headers, _encode(body))
+        try:
+            http = post_with_retries(
+                self._client.post, asked, self._retries, deadline=deadline, say=self._say
+            )
+        except NoReply as failure:
+            raise explain_no_reply(endpoint, failure) from failure
+        document = read_document(endpoint, http, now_s=time.time())
+        reply: ModelReply | None = form.parse_reply(document)
         if reply is None:
-            raise refuse_shape(self.endpoint)
+            raise refuse_shape(endpoint)
         return reply
 
 

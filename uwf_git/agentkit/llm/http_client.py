@@ -98,7 +98,8 @@ class Proxy(NamedTuple):
 def find_proxy(
     scheme: Literal["http", "https"], host: str, port: int, environ: Mapping[str, str]
 ) -> Proxy | None:
-    if _is_here(host) or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
+    is_here = host in {"localhost", "::1"} or host.startswith("127.")
+    if is_here or _is_excepted(host, port, _get(environ, "no_proxy")[1]):
         return None
     for variable in (f"{scheme}_proxy", "all_proxy"):
         name, value = _get(environ, variable)
@@ -112,10 +113,6 @@ def _get(environ: Mapping[str, str], variable: str) -> tuple[str, str]:
         if environ.get(name):
             return name, environ[name].strip()
     return variable, ""
-
-
-def _is_here(host: str) -> bool:
-    return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
@@ -302,32 +299,34 @@ def _left_s(deadline: float) -> float:
     return left_s
 
 
-def _describe(error: Exception, *, is_late: bool) -> tuple[HttpTrouble, str]:
+def _describe(  # noqa: C901, PLR0911 (a case an error)
+    error: Exception, *, is_late: bool
+) -> tuple[HttpTrouble, str]:
     """Describe *error* in our words; its own text could quote the request."""
     cause = _find_cause(error)
-    if isinstance(cause, socket.gaierror | UnicodeError | LocationParseError):
-        return _describe_name(cause)
+    if isinstance(cause, socket.gaierror):
+        if cause.errno == socket.EAI_AGAIN:
+            return "unreachable", "its name cannot be resolved now"
+        return "unknown-host", "there is no such host"
+    if isinstance(cause, UnicodeError | LocationParseError):
+        return "unknown-host", "this cannot be a host name"
     if is_late and not isinstance(error, ConnectTimeoutError):
         return "timed-out", "no complete reply within the time limit"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return "untrusted", f"its certificate is not trusted: {cause.verify_message}"
     if isinstance(cause, ssl.SSLError):
-        return _describe_tls(cause)
+        return "untrusted", f"no secure connection: {(cause.reason or 'TLS failed').lower()}"
     if isinstance(cause, TimeoutError):
         # Before the deadline only connecting has a limit, with the TLS handshake.
         return "unreachable", "the host does not accept the connection"
-    if isinstance(cause, HTTPError | http.client.HTTPException):
-        return "broken", "the connection was closed before the reply was complete"
-    return _describe_system(cause)
-
-
-def _describe_system(error: BaseException) -> tuple[HttpTrouble, str]:
-    if isinstance(error, ConnectionRefusedError):
+    if isinstance(cause, ConnectionRefusedError):
         return "unreachable", "connection refused"
-    if isinstance(error, ConnectionError):
+    if isinstance(cause, HTTPError | http.client.HTTPException | ConnectionError):
         return "broken", "the connection was closed before the reply was complete"
-    if isinstance(error, FileNotFoundError):
+    if isinstance(cause, FileNotFoundError):
         return "untrusted", "the file named by SSL_CERT_FILE does not exist"
     # A proxy's refusal has no number, but a text: Tunnel connection failed: 407 …
-    return "unreachable", (getattr(error, "strerror", None) or str(error)).lower()[:200]
+    return "unreachable", (getattr(cause, "strerror", None) or str(cause)).lower()[:200]
 
 
 def _find_cause(error: BaseException) -> BaseException:
@@ -339,20 +338,6 @@ def _find_cause(error: BaseException) -> BaseException:
             break
         error = cause
     return error
-
-
-def _describe_name(error: BaseException) -> tuple[HttpTrouble, str]:
-    if not isinstance(error, socket.gaierror):
-        return "unknown-host", "this cannot be a host name"
-    if error.errno == socket.EAI_AGAIN:
-        return "unreachable", "its name cannot be resolved now"
-    return "unknown-host", "there is no such host"
-
-
-def _describe_tls(error: ssl.SSLError) -> tuple[HttpTrouble, str]:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return "untrusted", f"its certificate is not trusted: {error.verify_message}"
-    return "untrusted", f"no secure connection: {(error.reason or 'TLS failed').lower()}"
 
 
 # Post again when the endpoint is busy or unreachable, until the deadline.
@@ -399,7 +384,9 @@ def post_with_retries(
             if not _is_temporary(reply):
                 return reply
             problem = f"{where} answers {reply.status}"
-            wait_s = _read_wait_s(reply) or wait_s
+            is_limited = reply.status == _TOO_MANY
+            told_s = find_wait_s(reply.headers, now_s=time.time(), is_limited=is_limited)
+            wait_s = told_s or wait_s
         except NoReply as failure:
             if not failure.is_temporary or tries == retries.most_tries:
                 raise
@@ -417,14 +404,6 @@ def post_with_retries(
 def _is_temporary(reply: HttpReply) -> bool:
     # An empty account is a 429 too; waiting does not help there.
     return reply.status in _RETRIED and b"insufficient_quota" not in reply.body
-
-
-def _read_wait_s(reply: HttpReply) -> float | None:
-    now_s = time.time()
-    wait_s = find_wait_s(reply.headers, now_s=now_s)
-    if wait_s is None and reply.status == _TOO_MANY:
-        return find_quota_wait_s(reply.headers, now_s=now_s)
-    return wait_s
 
 
 def _jitter() -> float:
@@ -451,14 +430,21 @@ _A_YEAR_S = 366 * 86400
 _MS_FROM = 100_000_000_000
 
 
-def find_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
-    """Return how many seconds to wait by *headers* in lower case; None if no header says it."""
+def find_wait_s(
+    headers: Mapping[str, str], *, now_s: float, is_limited: bool = False
+) -> float | None:
+    """Return how many seconds to wait by *headers* in lower case; None if no header says it.
+
+    If it *is_limited*, until a used-up quota is full again.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         wait_s = _number(headers.get(name, ""))
         if wait_s is not None:
             return wait_s * unit
     date = _http_date(headers.get("retry-after", ""))
-    return None if date is None else max(0.0, date - now_s)
+    if date is not None:
+        return max(0.0, date - now_s)
+    return find_quota_wait_s(headers, now_s=now_s) if is_limited else None
 
 
 def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
@@ -475,11 +461,8 @@ def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | No
 
 
 def _used_up(quotas: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
-    return [name for name, left in quotas.items() if name in headers and _is_none(left, headers)]
-
-
-def _is_none(name: str, headers: Mapping[str, str]) -> bool:
-    return headers.get(name, "0").strip() == "0"
+    used = {name for name, left in quotas.items() if headers.get(left, "0").strip() == "0"}
+    return [name for name in quotas if name in used and name in headers]
 
 
 def _number(text: str) -> float | None:

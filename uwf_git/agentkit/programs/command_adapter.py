@@ -58,14 +58,15 @@ class ProgramCall(NamedTuple):
 
 class CommandAdapter(NamedTuple):
     name: str
-    programs: tuple[str, ...]
-    """Its names, the likeliest first. Empty: the first word of the built call is its name."""
 
     build: Callable[[AdapterQuestion, str], ProgramCall]
     """Build the call for a question; the second argument is a folder for files."""
 
     read: Callable[[EndedProgram], Report]
     """Read what a call that ended has reported; raise ``AskFailed`` for a failure of its own."""
+
+    programs: tuple[str, ...] = ()
+    """Its names, the likeliest first. Empty: the first word of the built call is its name."""
 
     schema_way: str = ""
     """How it takes a JSON Schema of its answer, if it does."""

@@ -231,10 +231,7 @@ def adapter_main(
         except BadUsage as error:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
             return _USAGE_STATUS
-        return run_as_agent(
-            lambda: play(adapter, words, environ=os.environ, argv=argv),
-            is_debug=bool(os.environ.get("UWF_DEBUG")),
-        )
+        return run_as_agent(lambda: play(adapter, words, environ=os.environ, argv=argv))
 
     return main
 

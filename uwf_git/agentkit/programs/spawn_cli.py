@@ -59,7 +59,6 @@ def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adap
 
     return CommandAdapter(
         name=name,
-        programs=(),
         build=lambda question, folder: build_call(argv, question.prompt, folder),
         read=read_output,
         environ=(*PROVIDER_VARIABLES, *env),

@@ -386,21 +386,15 @@ _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 # Both outputs in one stream, in order, as on a terminal.
 _TOGETHER = 'exec /bin/sh -c "$1" 2>&1'
 
-SHELL_TOOL = ModelTool(
+SHELL_TOOL = _tool(
     "shell",
     "Run a command with /bin/sh in the work directory, and get its output and exit status. "
     "It has no terminal and no input.",
-    {
-        "type": "object",
-        "properties": {
-            "command": {"type": "string"},
-            "timeout_s": {
-                "type": "integer",
-                "description": f"The most seconds; {_DEFAULT_S} if left out, at most {_MOST_S}.",
-            },
-        },
-        "required": ["command"],
-        "additionalProperties": False,
+    ["command"],
+    command={"type": "string"},
+    timeout_s={
+        "type": "integer",
+        "description": f"The most seconds; {_DEFAULT_S} if left out, at most {_MOST_S}.",
     },
 )
 
@@ -461,18 +455,12 @@ _LONGEST_PART = 30_000
 _LONGEST_META = 500
 _MOST_STEPS = 200
 
-THREAD_TOOL = ModelTool(
+THREAD_TOOL = _tool(
     "fetch_thread",
     "Read the thread so far: the list of its steps, or with `step` one step whole.",
-    {
-        "type": "object",
-        "properties": {
-            "step": {"type": "integer", "description": "From 1 on; 0 is the task."},
-            "offset": {"type": "integer", "description": "Characters to skip in a long one."},
-        },
-        "required": [],
-        "additionalProperties": False,
-    },
+    [],
+    step={"type": "integer", "description": "From 1 on; 0 is the task."},
+    offset={"type": "integer", "description": "Characters to skip in a long one."},
 )
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import Painted, emit, screen_of
-from uwf_git.cli.output.table import Cell, Column, render_columns, wide_option
+from uwf_git.cli.output.screen import emit, screen_of
+from uwf_git.cli.output.table import Cell, Column, paint_columns, wide_option
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.turn.bind_roles import FoundAgent, find_agents
 from uwf_git.commands.turn.next_move import CONFIG_NAME
@@ -45,7 +45,7 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
         }
         for row in rows
     ]
-    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
+    return paint_columns(cells, _COLUMNS, screen, wide=wide)
 
 
 def _row(found: FoundAgent, default: str) -> dict[str, Any]:

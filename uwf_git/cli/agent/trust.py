@@ -1,28 +1,30 @@
 """`uwf agent trust`, `untrust` and `trusted`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.parameters import text_argument, with_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit
+from uwf_git.cli.output.screen import emit, without_none
 from uwf_git.cli.output.table import render_text
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent.trust import AgentSelection, trust, untrust
 from uwf_git.store.trust import Trusted, list_trusted
 
 
-def who_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name agents to a verb: a command, a thread, a workflow."""
-    with_workflow = click.option(
-        "--workflow", metavar="NAME", help="The agents that this workflow names."
-    )(function)
-    with_thread = click.option(
-        "--thread", metavar="ID", help="The agents that are bound in this thread."
-    )(with_workflow)
-    return click.argument("command", required=False)(with_thread)
+def _read_command(given: dict[str, Any]) -> None:
+    if given["command"] is not None:
+        text_argument(given["command"], "the command")
+
+
+who_options = with_options(
+    _read_command,
+    click.argument("command", required=False),
+    click.option("--thread", metavar="ID", help="The agents that are bound in this thread."),
+    click.option("--workflow", metavar="NAME", help="The agents that this workflow names."),
+)
+"""Add the options that name agents to a verb: a command, a thread, a workflow."""
 
 
 @verb(
@@ -65,12 +67,8 @@ def trust_command(
 
     The list is your own: it is kept with your files, not in the store.
     """
-    who = AgentSelection(_text(command), thread, workflow, session.cwd, stored, setting)
+    who = AgentSelection(command, thread, workflow, session.cwd, stored, setting)
     emit(session, {"trusted": trust(session.open_store(create=True), who)})
-
-
-def _text(command: str | None) -> str | None:
-    return None if command is None else text_argument(command, "the command")
 
 
 @verb("uwf agent trusted --format text")
@@ -91,10 +89,7 @@ def trusted_command(session: Session) -> None:
 
 def _render_trusted(rows: list[dict[str, Any]]) -> str:
     # Not a table: a command may be a whole script, and a cut one could hide its harmful part.
-    return "\n".join(
-        render_text({name: value for name, value in row.items() if value is not None})
-        for row in rows
-    )
+    return "\n".join(render_text(without_none(row)) for row in rows)
 
 
 def trusted_row(trusted: Trusted) -> dict[str, Any]:
@@ -124,7 +119,6 @@ def untrust_command(
     COMMAND means every trusted agent with this command, whatever its settings and directory.
     Commands given by `--agent` or by your own default run all the same.
     """
-    named = None if command is None else text_argument(command, "the command")
-    who = AgentSelection(named, thread, workflow, session.cwd)
+    who = AgentSelection(command, thread, workflow, session.cwd)
     gone = untrust(session.open_store(create=True), who)
     emit(session, {"untrusted": [trusted_row(each) for each in gone]})

@@ -8,14 +8,13 @@ import contextlib
 import errno
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from uwf_git.cli.session.settings import wants_stderr_colour, write_stderr
 from uwf_git.errors import BadUsage, Refused, UwfError
-from uwf_git.model.problem import Problem
+from uwf_git.model.problem import Failure, Problem
 from uwf_git.model.text import one_line, visible_line
 
 INTERNAL = 70
@@ -28,31 +27,13 @@ _OPEN_FILES = "raise the limit of open files: `ulimit -n 4096`"
 _SPACE = "free some space there, then repeat the command"
 
 _HINTS: Mapping[int, str] = {
-    errno.EACCES: _PERMISSION,
-    errno.EPERM: _PERMISSION,
-    errno.EROFS: _PERMISSION,
-    errno.EDQUOT: _SPACE,
-    errno.ENOSPC: _SPACE,
-    errno.EMFILE: _OPEN_FILES,
-    errno.ENFILE: _OPEN_FILES,
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _PERMISSION),
+    **dict.fromkeys((errno.EDQUOT, errno.ENOSPC), _SPACE),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _OPEN_FILES),
 }
-
-_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 
 # click appends hints to some messages; 8.1 and 8.5 spell them differently.
 _ADVICE = re.compile(r"\.?\s+\(?(?=Did you mean|Choose from|Possible options)")
-
-
-class Failure(NamedTuple):
-    """The message that the user gets."""
-
-    code: str
-    message: str
-    exit_status: int
-    hint: str | None = None
-    facts: Mapping[str, Any] = _NO_FACTS
-    lines: Sequence[str] = ()
-    """What people read in place of the message, if any."""
 
 
 def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failure:
@@ -68,12 +49,8 @@ def describe_failure(error: BaseException, environ: Mapping[str, str]) -> Failur
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, MemoryError):
-        return Failure(
-            "out-of-memory",
-            "there is not enough memory",
-            Refused.exit_status,
-            "end other programs, or raise the limit: `ulimit -v unlimited`",
-        )
+        hint = "end other programs, or raise the limit: `ulimit -v unlimited`"
+        return Failure("out-of-memory", "there is not enough memory", Refused.exit_status, hint)
     return _of_bug(error, environ)
 
 
@@ -97,13 +74,9 @@ def _of_system(error: OSError) -> Failure:
     facts: dict[str, Any] = {"errno": errno.errorcode.get(error.errno or 0)}
     if names:
         facts["path"] = names[0]
-    return Failure(
-        "system-error",
-        ": ".join([" -> ".join(names), reason] if names else [reason]),
-        Refused.exit_status,
-        _HINTS.get(error.errno or 0),
-        facts,
-    )
+    message = ": ".join([" -> ".join(names), reason] if names else [reason])
+    hint = _HINTS.get(error.errno or 0)
+    return Failure("system-error", message, Refused.exit_status, hint, facts)
 
 
 def _path(name: object) -> str:
@@ -111,19 +84,14 @@ def _path(name: object) -> str:
 
 
 def _of_bug(error: BaseException, environ: Mapping[str, str]) -> Failure:
-    from uwf_git.cli.app.crash_log import (  # noqa: PLC0415 (bugs only; traceback costs 5 ms)
-        last_words,
-        trace_of,
-        write_crash_log,
-    )
+    from uwf_git.cli.app.crash_log import last_words, trace_of, write_crash_log  # noqa: PLC0415 (bugs only; traceback costs 5 ms)
 
     message = f"internal error: {last_words(error)}"
     log = write_crash_log(error, environ)
+    hint, facts = f"this is a bug; please report it with what is in {log}", {"log": log}
     if log is None:
-        hint = "please report this with the trace above"
-        return Failure("internal", message, INTERNAL, hint, {"trace": trace_of(error)})
-    hint = f"this is a bug; please report it with what is in {log}"
-    return Failure("internal", message, INTERNAL, hint, {"log": log})
+        hint, facts = "please report this with the trace above", {"trace": trace_of(error)}
+    return Failure("internal", message, INTERNAL, hint, facts)
 
 
 # Print a failure: lines for people, or one JSON object for programs.
@@ -138,10 +106,8 @@ _MOST_LINES = 20
 
 def tell(failure: Failure, *, as_json: bool, environ: Mapping[str, str] = _NO_VARIABLES) -> None:
     """Write *failure* to standard error, where *environ* allows it in colour."""
-    if as_json:
-        write_stderr(_as_json(failure))
-        return
-    write_stderr(_as_text(failure, has_colour=wants_stderr_colour(environ)))
+    has_colour = wants_stderr_colour(environ)
+    write_stderr(_as_json(failure) if as_json else _as_text(failure, has_colour=has_colour))
 
 
 def _as_json(failure: Failure) -> str:

@@ -1,7 +1,7 @@
 """What follows a command that wrote (commands/after.py), with its warnings as notes."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uwf_git.cli.output.screen import Painted, note, screen_of
 from uwf_git.cli.session.settings import Session
@@ -15,6 +15,7 @@ from uwf_git.store.threads.naming import read_short_ids
 from uwf_git.store.threads.snapshot import read_snapshot
 
 if TYPE_CHECKING:
+    from uwf_git.commands.drive.background import AtRest
     from uwf_git.commands.turn.turn import ThreadResult
 
 
@@ -26,11 +27,8 @@ def follow_up_noted(
     The boundary calls it at the end of each command; a drive also calls it after each step.
     """
     guess = warn_of_guess(store, environ)
-    for warning in [
-        *([] if guess is None else [guess]),
-        *warn_of_worktrees(store),
-        *warn_of_files(store),
-    ]:
+    others = (*warn_of_worktrees(store), *warn_of_files(store))
+    for warning in others if guess is None else (guess, *others):
         tell(f"warning: {warning}")
     problem = follow_up(store, environ)
     if problem is not None:
@@ -76,6 +74,12 @@ def describe_result(session: Session, store: Store, result: "ThreadResult") -> P
     said = f"{result.role}: {result.said}" if result.role is not None else result.said
     thread = read_short_ids(store).shorten(result.thread)
     return Painted(f"{screen.paint(mark.text, mark.style)}  {thread}  {one_line(said)}")
+
+
+def view_result(result: "ThreadResult | AtRest") -> dict[str, Any]:
+    """Return what every document of a thread begins with."""
+    names = ("workflow", "thread", "head", "status")
+    return {name: getattr(result, name) for name in names}
 
 
 def tell_stop(session: Session, stop: Stop, *, is_called: bool = False) -> None:

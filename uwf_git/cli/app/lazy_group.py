@@ -4,12 +4,12 @@ Help, completion and the refusal of a name import no command, since each step of
 process of its own; a test checks each summary against the command's own help.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -122,47 +122,48 @@ def _spell(option: click.Option, ctx: click.Context) -> str:
 def shared_options() -> list[click.Option]:
     """Create the options that groups and verbs share; click wants new ones for each command."""
     return [
-        click.Option(
-            ["--repo", "shared_repo"],
+        _shared(
+            "--repo",
             metavar="PATH",
             help="The store: a git directory.  [default: $UWF_REPO, else the nearest, else "
             "~/.uwf/store.git]",
-            callback=_name_repo,
-            expose_value=False,
+            callback=_change_session,
         ),
-        click.Option(
-            ["--format", "shared_format"],
+        _shared(
+            "--format",
             type=click.Choice(FORMATS),
             help="The format of the result.  [default: $UWF_FORMAT; else text at a terminal, or "
             "as uwf.format says there; else, and for agents, json]",
-            callback=_choose_format,
-            expose_value=False,
+            callback=_change_session,
         ),
-        click.Option(
-            ["--utc", "shared_utc"],
+        _shared(
+            "--utc",
             is_flag=True,
             help="Show times in UTC, as in JSON, and not as this machine has them.",
-            callback=_choose_utc,
-            expose_value=False,
+            callback=_change_session,
         ),
-        click.Option(
-            ["--debug", "shared_debug"],
+        _shared(
+            "--debug",
             is_flag=True,
             help="Log to standard error, one JSON object per line.  [default: "
             "$UWF_DEBUG: 1, or a file to append to]",
             callback=_log_debug,
-            expose_value=False,
         ),
         # Click's own --help would bypass `streams`.
-        click.Option(
-            ["-h", "--help", "shared_help"],
+        _shared(
+            "-h",
+            "--help",
             is_flag=True,
             is_eager=True,
             callback=_print_help,
-            expose_value=False,
             help="Show this message and exit.",
         ),
     ]
+
+
+def _shared(*names: str, **how: Any) -> click.Option:
+    name = f"shared_{names[-1].removeprefix('--')}"
+    return click.Option([*names, name], expose_value=False, **how)
 
 
 def is_shared(param: click.Parameter) -> bool:
@@ -198,23 +199,18 @@ def explicit_format(words: Iterable[str]) -> Format | None:
     return chosen
 
 
-def _name_repo(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _change_session(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value == "":
         raise click.BadParameter("it needs a path", ctx=ctx, param=param)
-    if value is not None and isinstance(ctx.obj, Session):
-        ctx.obj = ctx.obj._replace(repo=value)
-
-
-def _choose_format(ctx: click.Context, param: click.Parameter, value: Format | None) -> None:
-    del param  # click passes it to every callback
-    if value is not None and isinstance(ctx.obj, Session):
-        ctx.obj = ctx.obj._replace(output_format=value, may_configure_format=False)
-
-
-def _choose_utc(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
-    del param  # click passes it to every callback
     if value and isinstance(ctx.obj, Session):
-        ctx.obj = ctx.obj._replace(is_utc=True)
+        ctx.obj = ctx.obj._replace(**_CHANGES[param.name or ""](value))
+
+
+_CHANGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "shared_repo": lambda path: {"repo": path},
+    "shared_format": lambda name: {"output_format": name, "may_configure_format": False},
+    "shared_utc": lambda is_utc: {"is_utc": is_utc},
+}
 
 
 def _log_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 (click calls it so)
@@ -238,9 +234,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     del param  # click passes it to every callback
     if not value or ctx.resilient_parsing:
         return
-    from uwf_git.cli.session.installed_version import (  # noqa: PLC0415 (importlib.metadata: 30 ms)
-        installed_version,
-    )
+    from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (importlib.metadata: 30 ms)
 
     write_stdout(f"{ctx.command_path} {installed_version()}\n")
     ctx.exit()
@@ -351,26 +345,9 @@ class LazyCommand(NamedTuple):
         return found
 
 
-def _no_such_command(group: str, given: str, *, nearest: Sequence[str]) -> BadUsage:
-    there = f"`{group} --help` lists what there is"
-    meant = " or ".join(f"`{name}`" for name in nearest)
-    return BadUsage(
-        f"{group} has no command {given[:60]!r}",
-        code="no-such-command",
-        hint=f"did you mean {meant}? {there}" if nearest else there,
-        given=given[:60],
-        nearest=list(nearest),
-    )
-
-
-def no_command_given(group: str, names: Sequence[str]) -> BadUsage:
-    """Tell that a group was named without a command."""
-    return BadUsage(
-        f"{group} needs a command",
-        code="no-command-given",
-        hint=f"one of {', '.join(names)}; `{group} --help` says what they do",
-        choices=list(names),
-    )
+def own(target: str, summary: str, *, hidden: bool = False) -> LazyCommand:
+    """Return a command of this package; *target* is its place below ``uwf_git.cli``."""
+    return LazyCommand(f"uwf_git.cli.{target}", summary, hidden=hidden)
 
 
 class LazyGroup(click.Group):
@@ -392,7 +369,7 @@ class LazyGroup(click.Group):
         super().__init__(
             name,
             help=help_text,
-            params=list(shared_options()),
+            params=shared_options(),
             callback=_need_command,
             invoke_without_command=True,
             subcommand_metavar="COMMAND [ARGS]...",
@@ -481,9 +458,16 @@ class LazyGroup(click.Group):
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
         path = ctx.command_path
-        meant = find_meant(path, given)
-        nearest = meant or [f"{path} {name}" for name in nested + near]
-        raise _no_such_command(path, given, nearest=nearest)
+        nearest = find_meant(path, given) or [f"{path} {name}" for name in nested + near]
+        meant = " or ".join(f"`{name}`" for name in nearest)
+        raise BadUsage(
+            f"{path} has no command {given[:60]!r}",
+            code="no-such-command",
+            hint=(f"did you mean {meant}? " if nearest else "")
+            + f"`{path} --help` lists what there is",
+            given=given[:60],
+            nearest=list(nearest),
+        )
 
 
 def _need_command() -> None:
@@ -496,4 +480,10 @@ def _need_command() -> None:
         if isinstance(ctx.obj, Session) and ctx.obj.is_screen:
             write_stdout(ctx.get_help() + "\n")
             ctx.exit(BadUsage.exit_status)
-        raise no_command_given(ctx.command_path, ctx.command.list_commands(ctx))
+        names = ctx.command.list_commands(ctx)
+        raise BadUsage(
+            f"{ctx.command_path} needs a command",
+            code="no-command-given",
+            hint=f"one of {', '.join(names)}; `{ctx.command_path} --help` says what they do",
+            choices=names,
+        )

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
@@ -127,36 +127,65 @@ class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 INPUT = InputPath()
 
 
-def prompt_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the argument ``prompt: str`` (or None, unless *required*) to a verb, from two options.
-
-    ``-p TEXT`` is for short prompts, ``--prompt-file FILE`` for long ones. Both take `-`. Trailing
-    newlines are dropped, as shells do: `echo x | … -p -` means `-p x`.
-    """
+def with_options(
+    change: Callable[[dict[str, Any]], None], *options: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add *options* to a verb; *change* makes the arguments of the verb out of their values."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        def with_prompt(
-            *args: Any, prompt_text: str | None, prompt_file: Input | None, **others: Any
-        ) -> Any:
-            prompt = read_prompt(prompt_text, prompt_file, required=required)
-            return function(*args, prompt=prompt, **others)
+        def changed(*args: Any, **given: Any) -> Any:
+            change(given)
+            return function(*args, **given)
 
-        wrapped = update_wrapper(with_prompt, function)
-        with_file = click.option(
-            "--prompt-file", type=INPUT, help="Read the prompt from a file; `-` is standard input."
-        )(wrapped)
-        return click.option(
-            "-p",
-            "--prompt",
-            "prompt_text",
-            metavar="TEXT",
-            help="The prompt; `-` reads it from standard input.",
-        )(with_file)
+        wrapped: Callable[..., Any] = update_wrapper(changed, function)
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
 
     return decorate
 
 
-def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str | None:
+def _read_message(given: dict[str, Any]) -> None:
+    given["message"] = text_argument(given["message"], "the message")
+
+
+reason_option = with_options(
+    _read_message,
+    click.option(
+        "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
+    ),
+)
+hint_option = with_options(
+    _read_message,
+    click.option(
+        "-m",
+        "--message",
+        default="",
+        metavar="HINT",
+        help="A hint for the agent that takes the step, recorded in the log.",
+    ),
+)
+
+
+PROMPT_OPTIONS = (
+    click.option(
+        "-p",
+        "--prompt",
+        "prompt_text",
+        metavar="TEXT",
+        help="The prompt; `-` reads it from standard input.",
+    ),
+    click.option(
+        "--prompt-file", type=INPUT, help="Read the prompt from a file; `-` is standard input."
+    ),
+)
+"""``-p TEXT`` is for short prompts, ``--prompt-file FILE`` for long ones.
+
+Both take `-`. Trailing newlines are dropped, as shells do: `echo x | … -p -` means `-p x`.
+"""
+
+
+def read_prompt(text: str | None, file: Input | None) -> str | None:
     """Return the prompt from the option that was given."""
     if text is not None and file is not None:
         raise no_prompt("the prompt is given twice, by --prompt and by --prompt-file")
@@ -165,8 +194,6 @@ def read_prompt(text: str | None, file: Input | None, *, required: bool) -> str 
         prompt = source.read_text()
     elif text is not None:
         prompt = text_argument(text, "the prompt")
-    elif required:
-        raise no_prompt("there is no prompt")
     else:
         return None
     if not prompt.strip():
@@ -202,16 +229,11 @@ METAVAR = "[ROLE=]CMD|{…}|@FILE"
 def agents_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the argument ``agents: tuple[str, ...]`` to a verb, with the content of files."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        def with_agents(*args: Any, agents: tuple[str, ...], **others: Any) -> Any:
-            return function(*args, agents=tuple(map(read_agent_option, agents)), **others)
+    def read(given: dict[str, Any]) -> None:
+        given["agents"] = tuple(map(read_agent_option, given["agents"]))
 
-        wrapped: Callable[..., Any] = click.option(
-            "--agent", "agents", multiple=True, metavar=METAVAR, help=help_text
-        )(update_wrapper(with_agents, function))
-        return wrapped
-
-    return decorate
+    option = click.option("--agent", "agents", multiple=True, metavar=METAVAR, help=help_text)
+    return with_options(read, option)
 
 
 def read_agent_option(text: str) -> str:
@@ -273,33 +295,23 @@ _WORDS = {
 }
 
 
-def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``limits: dict[str, Any]`` to a verb: the typed limits; None removes one."""
+def _read_limits(given: dict[str, Any]) -> None:
+    limits: dict[str, Any] = {}
+    for name, limit in LIMITS.items():
+        typed, is_taken = given.pop(name), given.pop(_no(name))
+        if typed is not None and is_taken:
+            told = f"{limit.option} and {_with_no(limit.option)} exclude each other"
+            raise click.UsageError(told)
+        if typed is not None or is_taken:
+            limits[name] = None if is_taken else typed.value
+    given["limits"] = limits
 
-    def with_limits(*args: Any, **given: Any) -> Any:
-        limits: dict[str, Any] = {}
-        for name, limit in LIMITS.items():
-            typed, is_taken = given.pop(name), given.pop(_no(name))
-            if typed is not None and is_taken:
-                told = f"{limit.option} and {_with_no(limit.option)} exclude each other"
-                raise click.UsageError(told)
-            if typed is not None or is_taken:
-                limits[name] = None if is_taken else typed.value
-        return function(*args, limits=limits, **given)
 
-    wrapped: Any = update_wrapper(with_limits, function)
-    for name, limit in reversed(LIMITS.items()):
-        without = click.option(_with_no(limit.option), _no(name), is_flag=True, hidden=True)
-        wrapped = click.option(
-            limit.option,
-            *limit.also,
-            name,
-            type=LimitWords(name),
-            metavar=limit.metavar,
-            help=limit.about,
-        )(without(wrapped))
-    made: Callable[..., Any] = wrapped
-    return made
+def _list_limit_options() -> Iterator[Callable[..., Any]]:
+    for name, limit in LIMITS.items():
+        how: dict[str, Any] = {"metavar": limit.metavar, "help": limit.about}
+        yield click.option(limit.option, *limit.also, name, type=LimitWords(name), **how)
+        yield click.option(_with_no(limit.option), _no(name), is_flag=True, hidden=True)
 
 
 def _read(unit: str, text: str) -> float | None:
@@ -316,3 +328,7 @@ def _with_no(option: str) -> str:
 
 def _no(name: str) -> str:
     return f"no_{name}"
+
+
+limit_options = with_options(_read_limits, *_list_limit_options())
+"""Add the argument ``limits: dict[str, Any]`` to a verb: the typed limits; None removes one."""

@@ -14,7 +14,6 @@ from uwf_git.cli.session.caller import sigterm_as_interrupt
 from uwf_git.cli.session.settings import (
     OutputFailed,
     ReaderGone,
-    TerminalSize,
     stderr_size,
     stdout_size,
     write_stderr,
@@ -38,7 +37,7 @@ class LiveLines:
 
     def __init__(self) -> None:
         self._shown: list[str] = []
-        self._size = TerminalSize(0, 0)
+        self._size = os.terminal_size((0, 0))
 
     def show(self, lines: Sequence[str]) -> None:
         """Show *lines*, as many as fit; each is safe to print, and fits the width."""
@@ -57,7 +56,7 @@ class LiveLines:
             write_stderr(self._erase(stderr_size()))
             self._shown = []
 
-    def _erase(self, size: TerminalSize) -> str:
+    def _erase(self, size: os.terminal_size) -> str:
         """Return what erases the shown lines: a terminal that became narrower has wrapped them."""
         widths = [display_width(without_colours(line)) for line in self._shown]
         rows = [max(1, -(-width // size.columns)) for width in widths] or [1]
@@ -89,7 +88,7 @@ class FullScreen:
 
     def __init__(self) -> None:
         self._lines: Sequence[str] = ()
-        self._size = TerminalSize(0, 0)
+        self._size = os.terminal_size((0, 0))
         self._modes: list[Any] | None = None
         self._is_asked = False
 

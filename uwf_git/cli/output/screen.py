@@ -5,6 +5,7 @@ No colour says what no mark or word says.
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -19,8 +20,6 @@ from uwf_git.cli.session.settings import (
     write_stdout,
 )
 from uwf_git.model.text import UNITS_S, one_line, render_time, visible_block
-
-# Times as people type and tell them.
 
 # Times as people tell them: how long ago, or the day and the hour where this machine is.
 
@@ -246,16 +245,40 @@ def emit(
     *,
     text: Callable[[Any], str] | None = None,
     none: str | None = None,
+    wide: bool = False,
 ) -> None:
     """Print *document*, which must be JSON, in the session's format.
 
-    *text* formats it for people instead of `render_text`. Its result may hold text of agents as it
-    is: controls are escaped here, unless it is `Painted`. *none* is what
-    people are told if the document is empty, on standard error.
+    *text* formats it for people instead of `render_text`, which cuts nothing if *wide*. Its result
+    may hold text of agents as it is: controls are escaped here, unless it is `Painted`. *none* is
+    what people are told if the document is empty, on standard error.
     """
-    write_stdout(_render(session, document, text))
+    write_stdout(_render(session, document, text, wide=wide))
     if none is not None and not document and session.output_format == "text":
         note(none)
+
+
+def without_none(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return *document* without those of *names* that are None; without names, of all."""
+    is_left_out = names.__contains__ if names else document.__contains__
+    return {
+        name: each for name, each in document.items() if each is not None or not is_left_out(name)
+    }
+
+
+def emit_line(session: Session, row: dict[str, Any]) -> None:
+    """Print *row* of a stream: as JSON on one line, else as a document of its own."""
+    if session.output_format == "json":
+        write_stdout(render_json(row, ascii_only=not stdout_is_utf8()))
+    else:
+        write_stdout("---\n")
+        emit(session, row)
+
+
+def confirm(question: str) -> bool:
+    """Ask a person at the terminal; whatever is no yes is a no."""
+    write_stderr(f"{question} [y/N] ")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def note(message: str) -> None:
@@ -263,7 +286,9 @@ def note(message: str) -> None:
     write_stderr(one_line(message) + "\n")
 
 
-def _render(session: Session, document: Any, text: Callable[[Any], str] | None) -> str:
+def _render(
+    session: Session, document: Any, text: Callable[[Any], str] | None, *, wide: bool
+) -> str:
     # Each format's module is imported only where that format is requested.
     if session.output_format == "json":
         return render_json(document, pretty=session.stdout_is_tty, ascii_only=not stdout_is_utf8())
@@ -273,14 +298,11 @@ def _render(session: Session, document: Any, text: Callable[[Any], str] | None) 
         return render_yaml(document)
     if text is not None:
         told = text(document)
-        return _ended(told if isinstance(told, Painted) else visible_block(told))
+        shown = told if isinstance(told, Painted) else visible_block(told)
+        return shown if not shown or shown.endswith("\n") else shown + "\n"
     from uwf_git.cli.output.table import render_text  # noqa: PLC0415 (see above)
 
-    return render_text(document, width=session.text_width())
-
-
-def _ended(text: str) -> str:
-    return text if not text or text.endswith("\n") else text + "\n"
+    return render_text(document, width=None if wide else session.text_width())
 
 
 # JSON as the command line prints it: valid in every locale, with controls escaped.

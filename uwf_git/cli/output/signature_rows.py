@@ -13,21 +13,10 @@ _MOST_NOTES = 10
 
 def signature_row(signed: SignedCommit) -> dict[str, Any]:
     """Return the JSON object of one commit; it has a ``problem`` unless it is good or unsigned."""
-    verdict = signed.verdict
-    row = {
-        "ref": signed.ref,
-        "commit": signed.commit,
-        "thread": signed.thread,
-        "event": signed.event,
-        "depth": signed.depth,
-        "role": signed.role,
-        "said": signed.said,
-        "status": verdict.status,
-        "signer": verdict.signer,
-        "key": verdict.key,
-        "format": verdict.format,
-    }
-    return row if verdict.problem is None else row | {"problem": verdict.problem}
+    row, verdict = signed._asdict(), signed.verdict
+    del row["verdict"]
+    told = {name: getattr(verdict, name) for name in ("status", "signer", "key", "format")}
+    return row | told | ({} if verdict.problem is None else {"problem": verdict.problem})
 
 
 def render_signatures(rows: list[dict[str, Any]], *, width: int | None = None) -> str:

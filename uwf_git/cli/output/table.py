@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.output.screen import Screen, Styled, render_json
+from uwf_git.cli.output.screen import Painted, Screen, Styled, render_json
 from uwf_git.cli.session.settings import stdout_is_utf8
 from uwf_git.model.text import visible_block, visible_line
 
@@ -152,6 +152,17 @@ def render_columns(
         shown, widths = _fit(shown, widths, width)
     head = {column.key: Styled(column.title, "bold") for column in shown}
     return [_line(row, shown, widths, screen) for row in [head, *table]]
+
+
+def paint_columns(
+    rows: Sequence[Mapping[str, Cell]],
+    columns: Sequence[Column],
+    screen: Screen,
+    *,
+    wide: bool = False,
+) -> Painted:
+    """Format *rows* as the text of such a table; "" without rows."""
+    return Painted("\n".join(render_columns(rows, columns, screen, wide=wide) if rows else ()))
 
 
 def _fit(

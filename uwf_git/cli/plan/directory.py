@@ -103,9 +103,7 @@ def plugin_command(
     hook = find_hook(workdir, settings.plugin_dir)
     document: dict[str, Any] = {"plugin": hook.plugin, "written": [], "command": hook.command}
     if not uninstalls:
-        from uwf_git.cli.session.installed_version import (  # noqa: PLC0415 (30 ms, for this verb alone)
-            installed_version,
-        )
+        from uwf_git.cli.session.installed_version import installed_version  # noqa: PLC0415 (30 ms, for this verb alone)
 
         state_file = os.path.join(workdir, settings.state_file)
         written = write_plugin(hook, installed_version(), state_file=state_file)

@@ -431,7 +431,7 @@ class PlanDriver:
     def ask(self) -> bool:
         """Ask, at a terminal, whether to go on; return whether the thread may be driven again."""
         tell_failures(self.state)
-        if not (self._session.stdin_is_tty and self._session.stderr_is_tty):
+        if not self._session.can_ask:
             return False
         hint = ask_person()
         if hint is None:

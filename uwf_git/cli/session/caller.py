@@ -49,7 +49,7 @@ def without_password_prompt(session: Session) -> Caller:
     Otherwise a script would wait for ever. GIT_TERMINAL_PROMPT=0 turns it off at a terminal too.
     """
     caller = caller_of(session)
-    if session.stdin_is_tty and session.stderr_is_tty:
+    if session.can_ask:
         return caller
     return caller._replace(environ={**caller.environ, "GIT_TERMINAL_PROMPT": "0"})
 

@@ -30,8 +30,6 @@ from uwf_git.model.names import ThreadId
 if TYPE_CHECKING:
     from uwf_git.store.store import Store
 
-# The three standard streams, and whether they get colours.
-
 # Whether a stream gets colours. Sources: https://no-color.org, https://force-color.org.
 
 
@@ -109,29 +107,22 @@ def wants_stderr_colour(environ: Mapping[str, str]) -> bool:
     return wants_colour(environ, is_terminal=is_terminal)
 
 
-class TerminalSize(NamedTuple):
-    """How many columns and lines a terminal has."""
-
-    columns: int
-    lines: int
-
-
-def terminal_size(descriptor: int) -> TerminalSize:
+def terminal_size(descriptor: int) -> os.terminal_size:
     """Return the size of a terminal; 80 columns and 24 lines where it does not say."""
     try:
-        told = os.get_terminal_size(descriptor)
+        columns, lines = os.get_terminal_size(descriptor)
     except (OSError, ValueError):
-        return TerminalSize(_COLUMNS, _LINES)
+        columns, lines = 0, 0
     # Some terminals report 0 if they do not know.
-    return TerminalSize(told.columns or _COLUMNS, told.lines or _LINES)
+    return os.terminal_size((columns or _COLUMNS, lines or _LINES))
 
 
-def stdout_size() -> TerminalSize:
+def stdout_size() -> os.terminal_size:
     """Return the size of the terminal that standard output is."""
     return terminal_size(_STDOUT)
 
 
-def stderr_size() -> TerminalSize:
+def stderr_size() -> os.terminal_size:
     """Return the size of the terminal that standard error is."""
     return terminal_size(_STDERR)
 
@@ -279,6 +270,11 @@ class Session(NamedTuple):
         """Whether a person reads text at a terminal: lines must fit, ids may be short."""
         return self.output_format == "text" and self.stdout_is_tty
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is at a terminal, to be asked and to answer."""
+        return self.stdin_is_tty and self.stderr_is_tty
+
     def with_configured_format(self) -> "Session":
         """Return the session with the format that ``uwf.format`` has, if nothing else decided."""
         if not self.may_configure_format:
@@ -301,14 +297,7 @@ class Session(NamedTuple):
         """Return the width of the terminal that text is written to; None if it is no terminal."""
         if not self.stdout_is_tty:
             return None
-        asked = _natural(self.environ.get("COLUMNS", ""))
-        if asked:
-            return asked
-        try:
-            # Some terminals report 0 columns if they do not know.
-            return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-        except (OSError, ValueError):
-            return 80
+        return _natural(self.environ.get("COLUMNS", "")) or stdout_size().columns
 
 
 def read_session(environ: Mapping[str, str]) -> Session:

@@ -1,20 +1,27 @@
 """`uwf thread amend`."""
 
-import os
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.follow_up import note_next
-from uwf_git.cli.app.parameters import INPUT, Input, agents_option, limit_options, text_argument
+from uwf_git.cli.app.parameters import (
+    INPUT,
+    Input,
+    agents_option,
+    hint_option,
+    limit_options,
+    reason_option,
+    text_argument,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.start import note_left
-from uwf_git.cli.thread.steer import emit_steered, hint_option, reason_option
+from uwf_git.cli.thread.steer import emit_steered
 from uwf_git.cli.thread.step import NOT_GIVEN, Stepping, step_options, take_step
-from uwf_git.cli.workflow.put import MOST_BYTES, note_warnings, render_unwarned
+from uwf_git.cli.workflow.put import note_warnings, read_source, render_unwarned
 from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
@@ -66,11 +73,10 @@ def command(
     those that the workflow binds to a person or to a check, as at a start. `none` removes a limit,
     and so does `--no-max-steps` and the like.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
     if workflow is not None:
         workflow = name_workflow(session, text_argument(workflow, "--workflow"))
-    request = AmendRequest(thread, workflow, agents, limits, reason, session.agent)
+    request = AmendRequest(thread, workflow, agents, limits, message, session.agent)
     amended = amend_thread(store, caller_of(session), request)
     note_amended(amended)
     emit(session, amended_document(amended))
@@ -133,11 +139,9 @@ def append_command(
     The result must be valid as a whole. It is a workflow of its own, kept in the thread: the
     registered one stays as it is.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    source = file.read_bytes(limit_bytes=MOST_BYTES)
-    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
-    request = AppendRequest(thread, source, path, reason, to, session.agent)
+    source, path = read_source(session, file)
+    request = AppendRequest(thread, source, path, message, to, session.agent)
     amended = append_to_thread(store, caller_of(session), request)
     warnings = in_file(amended.warnings, file.name)
     note_warnings(warnings)
@@ -180,7 +184,6 @@ def poke_command(
     with --files. What branches did is not undone: `uwf thread fork` begins a thread before they
     split.
     """
-    hint = text_argument(message, "the message")
     if no_step and stepping != NOT_GIVEN:
         raise BadUsage(
             "--agent, --workdir and --trust are for the step, and --no-step takes none",
@@ -191,7 +194,7 @@ def poke_command(
     if files:
         undo = restore_files(store, caller, thread, None, is_before=True).before
         note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
-    poked = poke_thread(store, caller, thread, hint=hint, agents=stepping.agents)
+    poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)
     if no_step:
         emit_steered(session, store, poked)
     else:

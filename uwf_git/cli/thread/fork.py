@@ -1,23 +1,21 @@
 """`uwf thread fork`."""
 
-import sys
 from typing import Any
 
 import click
 
 from uwf_git.cli.app.follow_up import note_next
-from uwf_git.cli.app.parameters import text_argument
+from uwf_git.cli.app.parameters import reason_option
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import emit, note
+from uwf_git.cli.output.screen import confirm, emit, note
 from uwf_git.cli.session.caller import caller_of
-from uwf_git.cli.session.settings import Session, write_stderr
+from uwf_git.cli.session.settings import Session
 from uwf_git.commands.control.files import fork_with_files
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.remove import Removal, Removed, plan_removals, remove_thread
 from uwf_git.commands.worktree.worktrees import ForgottenWork
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.model.event_folds import count_steps
-from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
 
 
@@ -39,9 +37,7 @@ from uwf_git.store.store import Store
     metavar="ROLE",
     help="Before the newest step of this role, so that it is next again.",
 )
-@click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
+@reason_option
 @click.option(
     "--workdir",
     metavar="PATH",
@@ -71,8 +67,7 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
             code="two-workdirs",
             hint="give --files and --into, or --workdir alone",
         )
-    reason = text_argument(message, "the message")
-    request = ForkRequest(thread, asked["at"], asked["from_role"], reason, asked["workdir"])
+    request = ForkRequest(thread, asked["at"], asked["from_role"], message, asked["workdir"])
     store, caller, new = session.open_store(), caller_of(session), session.new_thread_id()
     path = {}
     if asked["files"]:
@@ -98,15 +93,6 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
 
 
 # `uwf thread rm`.
-
-
-def _cannot_confirm(threads: list[ThreadId]) -> BadUsage:
-    return BadUsage(
-        f"there is no terminal to confirm the removal of {_count(len(threads))}",
-        code="nobody-to-confirm",
-        hint="say so: --yes",
-        threads=threads,
-    )
 
 
 @verb(
@@ -143,8 +129,13 @@ def rm_command(session: Session, threads: tuple[str, ...], yes: bool) -> None:  
 
 
 def _ask(session: Session, removals: list[Removal]) -> None:
-    if not (session.stdin_is_tty and session.stderr_is_tty):
-        raise _cannot_confirm([removal.thread for removal in removals])
+    if not session.can_ask:
+        raise BadUsage(
+            f"there is no terminal to confirm the removal of {_count(len(removals))}",
+            code="nobody-to-confirm",
+            hint="say so: --yes",
+            threads=[removal.thread for removal in removals],
+        )
     planned = {removal.thread for removal in removals}
     for removal in removals:
         if removal.parent not in planned:
@@ -156,8 +147,7 @@ def _ask(session: Session, removals: list[Removal]) -> None:
     apart = sum(removal.works_apart for removal in removals)
     if apart:
         note(f"and what {_count_branches(apart)} left at refs/uwf/work/ in your repository")
-    write_stderr(f"Remove {_count(len(removals))} for good? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if not confirm(f"Remove {_count(len(removals))} for good?"):
         raise Refused("nothing was removed", code="not-confirmed")
 
 

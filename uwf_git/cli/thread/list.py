@@ -6,14 +6,14 @@ from typing import Any
 import click
 
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import MOMENT, Painted, emit, note, screen_of
+from uwf_git.cli.output.screen import MOMENT, emit, note, screen_of
 from uwf_git.cli.output.table import (
     Cell,
     Column,
     Count,
     describe_split,
     limit_option,
-    render_columns,
+    paint_columns,
     wide_option,
 )
 from uwf_git.cli.session.settings import Session
@@ -126,8 +126,10 @@ def command(session: Session, *, limit: int, offset: int, wide: bool, **asked: A
     if not rows and session.output_format == "text":
         note(_tell_none(store, is_plain=is_plain))
     emit(session, rows, text=lambda rows: _table(session, store, rows, wide=wide))
-    if session.is_screen:
-        _note_waiting(store, [row["thread"] for row in rows if "question" in row])
+    waiting = [row["thread"] for row in rows if "question" in row]
+    if session.is_screen and waiting:
+        others = f"; {len(waiting) - 1} more wait" if len(waiting) > 1 else ""
+        note(f"next: uwf thread answer {read_short_ids(store).shorten(waiting[0])}{others}")
 
 
 # A name is answered in words, and not as one argument too many.
@@ -168,9 +170,6 @@ def _tell_none(store: Store, *, is_plain: bool) -> str:
 
 
 def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    if not rows:
-        return ""
-
     screen = screen_of(session)
     ids = read_short_ids(store) if session.is_screen else None
     cells: list[dict[str, Cell]] = []
@@ -189,14 +188,7 @@ def _table(session: Session, store: Store, rows: list[dict[str, Any]], *, wide: 
                 "when": screen.tell_when(row.get("lastUpdateTime")),
             }
         )
-    return Painted("\n".join(render_columns(cells, _COLUMNS, screen, wide=wide)))
-
-
-def _note_waiting(store: Store, threads: list[str]) -> None:
-    """Print the command that answers the first of *threads*, which wait for a person."""
-    if threads:
-        others = f"; {len(threads) - 1} more wait" if len(threads) > 1 else ""
-        note(f"next: uwf thread answer {read_short_ids(store).shorten(threads[0])}{others}")
+    return paint_columns(cells, _COLUMNS, screen, wide=wide)
 
 
 def _name_status(row: dict[str, Any]) -> tuple[str, str]:

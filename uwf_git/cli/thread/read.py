@@ -45,9 +45,7 @@ def command(session: Session, *, thread: str, last: int | None, logs: bool, raw:
 
 def _show(pieces: Iterator[str], screen: Screen) -> Iterator[str]:
     """Yield each piece, which is whole Markdown, as lines for the screen."""
-    from uwf_git.cli.output.markdown_screen import (  # noqa: PLC0415 (rich takes 60 ms)
-        render_markdown,
-    )
+    from uwf_git.cli.output.markdown_screen import render_markdown  # noqa: PLC0415 (rich takes 60 ms)
 
     for number, piece in enumerate(pieces):
         yield ("\n" if number else "") + render_markdown(piece, screen)
@@ -117,13 +115,8 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _thread(name: str, thread: dict[str, Any]) -> str:
-    facts = (
-        thread["thread"],
-        thread["workflowName"],
-        thread["status"],
-        count_steps(thread["depth"]),
-    )
-    return f"{name}  {'  '.join(facts)}"
+    facts = [thread[fact] for fact in ("thread", "workflowName", "status")]
+    return "  ".join([name, *facts, count_steps(thread["depth"])])
 
 
 def _common(document: dict[str, Any]) -> str:

@@ -4,15 +4,15 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial, update_wrapper
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop
-from uwf_git.cli.app.parameters import agents_option, text_argument
+from uwf_git.cli.app.follow_up import follow_up_noted, note_next, stop_after, tell_stop, view_result
+from uwf_git.cli.app.parameters import agents_option, text_argument, with_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of
+from uwf_git.cli.output.screen import Painted, describe_usage, emit, note, screen_of, without_none
 from uwf_git.cli.output.table import count_by_status
 from uwf_git.cli.session.caller import caller_of, sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
@@ -31,6 +31,7 @@ from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.next_move import Steered
 from uwf_git.commands.turn.rules import CLAIM
 from uwf_git.commands.turn.turn import Player
 from uwf_git.errors import Refused, StoreDamaged
@@ -74,33 +75,20 @@ class DriveOptions(NamedTuple):
 
     def words(self) -> list[str]:
         """Return the arguments that mean the same to another process, without --background."""
-        flags = {
-            "--trust": self.trust,
-            "--wait": self.wait,
-            "--stream": self.stream,
-            "--claim": self.claim,
-        }
-        words = [f"--jobs={self.jobs}", *(flag for flag, is_on in flags.items() if is_on)]
+        flags = [name for name in ("trust", "wait", "stream", "claim") if getattr(self, name)]
+        words = [f"--jobs={self.jobs}", *(f"--{name}" for name in flags)]
         return words if self.until is None else [*words, f"--until={self.until}"]
 
 
-def drive_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``how: DriveOptions`` to a verb, from its options."""
-
-    def with_how(*args: Any, until: str | None, **others: Any) -> Any:
-        flags = {name: others.pop(name) for name in DriveOptions._fields if name in others}
-        if until is not None:
-            text_argument(until, "--until")
-        return function(*args, how=DriveOptions(until, **flags), **others)
-
-    wrapped: Any = update_wrapper(with_how, function)
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    made: Callable[..., Any] = wrapped
-    return made
+def _read_how(given: dict[str, Any]) -> None:
+    how = {name: given.pop(name) for name in DriveOptions._fields if name in given}
+    if how["until"] is not None:
+        text_argument(how["until"], "--until")
+    given["how"] = DriveOptions(**how)
 
 
-_OPTIONS = (
+drive_options = with_options(
+    _read_how,
     jobs_option,
     click.option("--until", metavar="ROLE", help="Stop when this role has taken a step."),
     click.option(
@@ -128,6 +116,7 @@ _OPTIONS = (
         "--timestamps", is_flag=True, help="Begin each line of progress with the time (UTC)."
     ),
 )
+"""Add the argument ``how: DriveOptions`` to a verb, from its options."""
 
 
 class Driving(NamedTuple):
@@ -241,11 +230,8 @@ def _start(session: Session, store: Store, driving: Driving) -> None:
 def _words(driving: Driving) -> list[str]:
     words = ["--timestamps", "--format=text", *driving.how.words()]
     words += [f"--agent={agent}" for agent in driving.agents]
-    if driving.workdir is not None:
-        words.append(f"--workdir={driving.workdir}")
-    if driving.max_steps is not None:
-        words.append(f"--max-steps={driving.max_steps}")
-    return words
+    options = {"workdir": driving.workdir, "max-steps": driving.max_steps}
+    return [*words, *(f"--{name}={each}" for name, each in options.items() if each is not None)]
 
 
 def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
@@ -254,8 +240,7 @@ def describe_end(session: Session, store: Store, driven: Driven) -> Painted:
     status, told = _describe_extent(store, driven)
     mark = screen.name_status(status)
     if driven.steered is not None:
-        reason = first_line(driven.steered.reason)
-        told = f"by {driven.steered.by}" + (f": {reason}, " if reason else " ") + told
+        told = f"{_tell_who(driven.steered)} {told}"
     with suppress(StoreDamaged):
         present = read_snapshot(store, last.commit).get_present()
         told += f" in {render_duration(present.execution_ms)}"
@@ -281,12 +266,14 @@ def _describe_extent(store: Store, driven: Driven) -> tuple[str, str]:
     return last.status, extent
 
 
+def _tell_who(steered: Steered) -> str:
+    reason = first_line(steered.reason)
+    return f"by {steered.by}" + (f": {reason}," if reason else "")
+
+
 def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
     last = driven.last
-    who = ""
-    if driven.steered is not None:
-        reason = first_line(driven.steered.reason)
-        who = f" by {driven.steered.by}" + (f": {reason}," if reason else "")
+    who = "" if driven.steered is None else f" {_tell_who(driven.steered)}"
     status, extent = _describe_extent(store, driven)
     progress.tell(f"{status}{who} {extent}; look at it with")
     place = "archive" if last.status in {"completed", "killed"} else "threads"
@@ -295,17 +282,8 @@ def _tell_end(progress: Progress, store: Store, driven: Driven) -> None:
 
 
 def _document(driven: Driven, stop: Stop) -> dict[str, object]:
-    last = driven.last
-    document: dict[str, object] = {
-        "workflow": last.workflow,
-        "thread": last.thread,
-        "head": last.head,
-        "status": last.status,
-        "role": last.role,
-        "next": stop.next,
-        "steps": driven.steps,
-        "stopped": driven.stopped,
-    }
+    document = view_result(driven.last) | {"role": driven.last.role, "next": stop.next}
+    document |= {"steps": driven.steps, "stopped": driven.stopped}
     if driven.waiting is not None:
         document["waiting"] = waiting_document(driven.waiting)
     return document
@@ -313,8 +291,7 @@ def _document(driven: Driven, stop: Stop) -> dict[str, object]:
 
 def waiting_document(waiting: Waiting) -> dict[str, object]:
     """Return what a thread waits for as a document; no ``until`` if a person is to answer."""
-    until = {} if waiting.until is None else {"until": waiting.until}
-    return {"role": waiting.role, **until}
+    return without_none({"role": waiting.role, "until": waiting.until})
 
 
 @verb(
@@ -362,8 +339,6 @@ def run_command(
 
 # If threads end differently, the first in this list decides the exit status.
 _STATUSES = (("failed", 3), ("killed", 1))
-
-
 _SECONDS = click.FloatRange(min=0)
 _SECONDS.name = "number of seconds"
 
@@ -412,13 +387,9 @@ def wait_command(session: Session, threads: tuple[str, ...], timeout: float | No
 
 
 def _row(rest: AtRest) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "workflow": rest.workflow,
-        "thread": rest.thread,
-        "head": rest.head,
-        "status": rest.status,
-    }
+    row = view_result(rest)
     if rest.branches:
         row |= {"branches": dict(rest.branches), **view_urgent(rest.status, rest.branches)}
-    waiting = {} if rest.waiting is None else {"waiting": waiting_document(rest.waiting)}
-    return row | waiting
+    if rest.waiting is not None:
+        row["waiting"] = waiting_document(rest.waiting)
+    return row

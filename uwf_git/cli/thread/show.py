@@ -159,7 +159,9 @@ def _steps(
             yield from _branches_steps(step.get("branches", []), around)
             yield ""
             files = describe_files(step.get("files"))
-            told = f"{_after_attempts(step)}{files and ', '}{files}"
+            failed = step.get("failedAttempts")
+            after = f", after {count_attempts(failed)}" if failed else ""
+            told = f"{after}{files and ', '}{files}"
             yield f"{branch}{number}. {step['role']} {step['hash']}{told}"
             yield from _meta(step["meta"])
             yield from _behind(step)
@@ -362,20 +364,10 @@ def _field(name: str, value: Any) -> Iterator[str]:
 
 def _behind(step: dict[str, Any]) -> list[str]:
     """List the other nodes of the step; `json-cas get` prints them."""
-    names = {
-        "prompt": "prompt",
-        "trace": "trace",
-        "log": "log",
-        "env": "execContext",
-        "rung": "rung",
-    }
-    told = {name: step[field] for name, field in names.items() if step.get(field) is not None}
-    return [f"   {name:8}{value}" for name, value in told.items()]
-
-
-def _after_attempts(step: dict[str, Any]) -> str:
-    failed = step.get("failedAttempts")
-    return f", after {count_attempts(failed)}" if failed else ""
+    names = {"execContext": "env"}
+    fields = ("prompt", "trace", "log", "execContext", "rung")
+    told = [(names.get(field, field), step.get(field)) for field in fields]
+    return [f"   {name:8}{value}" for name, value in told if value is not None]
 
 
 def _short(value: Any) -> str:

@@ -1,14 +1,19 @@
 """`uwf thread start`, and what `uwf run` shares with it."""
 
-from collections.abc import Callable
-from functools import update_wrapper
 from typing import Any, NamedTuple
 
 import click
 
 from uwf_git.cli.app.follow_up import note_next
 from uwf_git.cli.app.json_argument import not_json, read_json_argument
-from uwf_git.cli.app.parameters import agents_option, limit_options, no_prompt, prompt_options
+from uwf_git.cli.app.parameters import (
+    PROMPT_OPTIONS,
+    agents_option,
+    limit_options,
+    no_prompt,
+    read_prompt,
+    with_options,
+)
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
@@ -28,19 +33,16 @@ class Task(NamedTuple):
     state: dict[str, Any] | None
 
 
-def task_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``task: Task`` to a verb, from the options of prompt and state."""
+def _read_task(given: dict[str, Any]) -> None:
+    prompt = read_prompt(given.pop("prompt_text"), given.pop("prompt_file"))
+    given["task"] = Task(prompt, _read_state(given.pop("state")))
 
-    def with_task(*args: Any, prompt: str | None, state: str | None, **others: Any) -> Any:
-        return function(*args, task=Task(prompt, _read_state(state)), **others)
 
-    wrapped: Callable[..., Any] = update_wrapper(with_task, function)
-    wrapped = click.option(
-        "--state",
-        metavar="JSON",
-        help="Members of the state that the thread begins with.",
-    )(wrapped)
-    return prompt_options(required=False)(wrapped)
+_STATE = click.option(
+    "--state", metavar="JSON", help="Members of the state that the thread begins with."
+)
+task_options = with_options(_read_task, *PROMPT_OPTIONS, _STATE)
+"""Add the argument ``task: Task`` to a verb, from the options of prompt and state."""
 
 
 def begin_thread(session: Session, store: Store, request: StartRequest) -> Started:

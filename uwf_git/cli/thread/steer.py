@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.follow_up import describe_result, note_next
+from uwf_git.cli.app.follow_up import describe_result, note_next, view_result
 from uwf_git.cli.app.json_argument import read_json_argument, read_json_input
-from uwf_git.cli.app.parameters import INPUT, Input, text_argument
+from uwf_git.cli.app.parameters import INPUT, Input, hint_option, reason_option
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.caller import caller_of
@@ -23,35 +23,16 @@ from uwf_git.errors import BadUsage
 from uwf_git.store.store import Store
 from uwf_git.store.threads.lock import find_holder
 
-# What the verbs that steer a thread share: the document, and the option `-m`.
-
-reason_option = click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
-hint_option = click.option(
-    "-m",
-    "--message",
-    default="",
-    metavar="HINT",
-    help="A hint for the agent that takes the step, recorded in the log.",
-)
-
 
 def emit_steered(
     session: Session, store: Store, steered: ThreadResult, *, is_called: bool = False
 ) -> None:
     """Print a thread after it was steered, and what to type next (``note_next``)."""
-    document: dict[str, Any] = {
-        "workflow": steered.workflow,
-        "thread": steered.thread,
-        "head": steered.head,
-        "status": steered.status,
-    }
 
     def render(_document: dict[str, Any]) -> str:
         return describe_result(session, store, steered)
 
-    emit(session, document, text=render if session.is_screen else None)
+    emit(session, view_result(steered), text=render if session.is_screen else None)
     note_next(session, store, steered.thread, is_called=is_called)
 
 
@@ -67,9 +48,8 @@ def resume_command(session: Session, thread: str, message: str) -> None:
     It takes no step. A thread that waited, or had failed, when it was paused does so again. One
     that waits for the end of an agent's limit may be tried at once.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=reason))
+    emit_steered(session, store, resume_thread(store, caller_of(session), thread, reason=message))
 
 
 @verb(
@@ -86,17 +66,8 @@ def retry_command(session: Session, thread: str, message: str) -> None:
     does. The attempts so far stay in the thread; the agent is given the error of the last one, and
     the hint. Of a thread that has split, all branches that have failed are retried.
     """
-    hint = text_argument(message, "the message")
     store = session.open_store()
-    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=hint))
-
-
-def _one_patch(problem: str) -> BadUsage:
-    return BadUsage(
-        f"the patch is {problem}",
-        code="one-patch",
-        hint="give it as an argument, or with --file FILE; `-` is standard input",
-    )
+    emit_steered(session, store, retry_thread(store, caller_of(session), thread, hint=message))
 
 
 @verb(
@@ -117,22 +88,22 @@ def patch_command(
     merged. A running agent goes on with the state that it began with; its result is merged
     afterwards.
     """
-    reason = text_argument(message, "the message")
     patch = _read(json, file)
     store = session.open_store()
     emit_steered(
-        session, store, patch_thread(store, caller_of(session), thread, patch, reason=reason)
+        session, store, patch_thread(store, caller_of(session), thread, patch, reason=message)
     )
 
 
 def _read(text: str | None, file: Input | None) -> Any:
-    if text is not None and file is not None:
-        raise _one_patch("given twice, as an argument and by --file")
-    if file is not None:
-        return read_json_input(file)
-    if text is None:
-        raise _one_patch("missing")
-    return read_json_argument(text, "the patch")
+    if (text is None) == (file is None):
+        problem = "missing" if text is None else "given twice, as an argument and by --file"
+        raise BadUsage(
+            f"the patch is {problem}",
+            code="one-patch",
+            hint="give it as an argument, or with --file FILE; `-` is standard input",
+        )
+    return read_json_argument(text or "", "the patch") if file is None else read_json_input(file)
 
 
 # `uwf thread pause` and `uwf thread kill`.
@@ -162,9 +133,8 @@ def pause_command(
     attempt, which does not count against its retries. If it returns a result even so, that is
     recorded.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    paused = pause_thread(store, caller_of(session), thread, reason=reason, now=now)
+    paused = pause_thread(store, caller_of(session), thread, reason=message, now=now)
     holder = find_holder(store, paused.thread)
     if holder is not None and holder.get("role"):
         note(
@@ -189,7 +159,6 @@ def kill_command(session: Session, thread: str, message: str) -> None:
     A running agent is ended with SIGTERM, and killed if it does not end within seconds; its output
     so far is recorded first. Nothing is deleted: the history stays, at refs/archive/.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    killed = kill_thread(store, caller_of(session), thread, reason=reason)
+    killed = kill_thread(store, caller_of(session), thread, reason=message)
     emit_steered(session, store, killed, is_called=True)

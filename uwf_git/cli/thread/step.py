@@ -1,16 +1,14 @@
 """`uwf thread step`, and what `uwf thread poke` shares with it."""
 
-from collections.abc import Callable
-from functools import update_wrapper
 from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop
-from uwf_git.cli.app.parameters import agents_option
+from uwf_git.cli.app.follow_up import describe_result, stop_after, tell_stop, view_result
+from uwf_git.cli.app.parameters import agents_option, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.agent_log import Lines, forwarded_output
-from uwf_git.cli.output.screen import Painted, emit, note
+from uwf_git.cli.output.screen import Painted, emit, note, without_none
 from uwf_git.cli.session.caller import sigterm_as_interrupt, terminal_caller
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.agent_run.play_agent import agent_player
@@ -45,38 +43,24 @@ class Stepping(NamedTuple):
 NOT_GIVEN = Stepping((), None, trust=False)
 
 
-def step_jobs_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option of how many branches are stepped at once."""
-
-    def with_jobs(*args: Any, stepping: Stepping, jobs: int, **others: Any) -> Any:
-        return function(*args, stepping=stepping._replace(jobs=jobs), **others)
-
-    wrapped: Callable[..., Any] = update_wrapper(with_jobs, function)
-    return jobs_option(wrapped)
+def _read_stepping(given: dict[str, Any]) -> None:
+    fields = {name: given.pop(name) for name in Stepping._fields if name in given}
+    given["stepping"] = Stepping(**fields)
 
 
-def step_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
-
-    def with_stepping(
-        *args: Any, agents: tuple[str, ...], workdir: str | None, trust: bool, **others: Any
-    ) -> Any:
-        return function(*args, stepping=Stepping(agents, workdir, trust), **others)
-
-    wrapped: Callable[..., Any] = update_wrapper(with_stepping, function)
-    for option in (
-        click.option(
-            "--trust",
-            is_flag=True,
-            help="Let the thread's own command run in this store from now on.",
-        ),
-        click.option(
-            "--workdir", metavar="PATH", help="Where the agents of this thread run from now on."
-        ),
-        agents_option("The agent of this step; may be repeated, and ROLE must be next."),
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+_STEP_OPTIONS = (
+    agents_option("The agent of this step; may be repeated, and ROLE must be next."),
+    click.option(
+        "--workdir", metavar="PATH", help="Where the agents of this thread run from now on."
+    ),
+    click.option(
+        "--trust",
+        is_flag=True,
+        help="Let the thread's own command run in this store from now on.",
+    ),
+)
+step_options = with_options(_read_stepping, *_STEP_OPTIONS)
+"""Add the argument ``stepping: Stepping`` to a verb, from the options of a step."""
 
 
 def take_step(session: Session, store: Store, thread: str, stepping: Stepping) -> None:
@@ -105,14 +89,7 @@ def emit_step(
 ) -> None:
     """Print a thread after a step, and what to type next."""
     stop = stop_after(session, store, stepped)
-    document: dict[str, object] = {
-        "workflow": stepped.workflow,
-        "thread": stepped.thread,
-        "head": stepped.head,
-        "status": stepped.status,
-        "role": stepped.role,
-        "next": stop.next,
-    }
+    document = view_result(stepped) | {"role": stepped.role, "next": stop.next}
     if stepped.work is not None:
         document["work"] = stepped.work
     if stepped.branches:
@@ -134,17 +111,13 @@ def _describe_branch(session: Session, store: Store, branch: BranchStep) -> str:
 
 
 def _view_branch(branch: BranchStep) -> dict[str, object]:
-    if branch.result is None:
-        error = {} if branch.error is None else {"error": branch.error.message}
-        return {"thread": branch.thread, **error}
     result = branch.result
-    return {
-        "thread": branch.thread,
-        "head": result.head,
-        "status": result.status,
-        "role": result.role,
-        **({} if result.work is None else {"work": result.work}),
-    }
+    if result is None:
+        error = None if branch.error is None else branch.error.message
+        return without_none({"thread": branch.thread, "error": error})
+    names = ("head", "status", "role", "work")
+    told = {"thread": branch.thread, **{name: getattr(result, name) for name in names}}
+    return without_none(told, "work")
 
 
 @verb(
@@ -157,8 +130,7 @@ def _view_branch(branch: BranchStep) -> dict[str, object]:
     },
 )
 @click.argument("thread")
-@step_options
-@step_jobs_option
+@with_options(_read_stepping, *_STEP_OPTIONS, jobs_option)
 def step_command(session: Session, thread: str, stepping: Stepping) -> None:
     """Run one step of a thread.
 

@@ -36,7 +36,7 @@ from uwf_git.model.yaml.include import BadYaml
 from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES
 from uwf_git.store.store import NotAStore
 
-MOST_BYTES = 64 * MAX_SOURCE_BYTES
+_MOST_BYTES = 64 * MAX_SOURCE_BYTES
 """More than a workflow may have, so that its own limit refuses first."""
 
 
@@ -55,17 +55,15 @@ def put_command(session: Session, file: Input) -> None:
     JSON file, or the text of any other. PATH is relative to the file that contains it.
     """
     put = put_file(session, file)
-    emit(
-        session,
-        {
-            "name": put.name,
-            "workflow": put.workflow,
-            "version": put.version,
-            "changed": put.changed,
-            "warnings": [each.as_document() for each in put.warnings],
-        },
-        text=render_unwarned,
-    )
+    document = put._asdict()
+    document["warnings"] = [each.as_document() for each in put.warnings]
+    emit(session, document, text=render_unwarned)
+
+
+def read_source(session: Session, file: Input) -> tuple[bytes, str | None]:
+    """Return the content and the path of a workflow file; None: it is standard input."""
+    source = file.read_bytes(limit_bytes=_MOST_BYTES)
+    return source, None if file.path == "-" else os.path.join(session.cwd, file.path)
 
 
 def render_unwarned(document: dict[str, Any]) -> str:
@@ -79,8 +77,7 @@ def put_file(session: Session, file: Input, *, workdir: str | None = None) -> Pu
 
     Its agents are trusted to run in *workdir*.
     """
-    source = file.read_bytes(limit_bytes=MOST_BYTES)
-    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    source, path = read_source(session, file)
     store = session.open_store(create=True)
     try:
         put = put_workflow(store, caller_of(session), source, path=path, workdir=workdir)
@@ -111,23 +108,17 @@ def validate_command(session: Session, file: Input) -> None:
     Every problem is listed with its file and line, those of included files as well. Nothing is
     written, and no store is needed.
     """
-    source = file.read_bytes(limit_bytes=MOST_BYTES)
-    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    source, path = read_source(session, file)
     validated = validate_workflow(
         source, path=path, shown=file.name, find_used=find_used_here(session)
     )
     note_warnings(validated.warnings)
     emit(session, _document(file.name, validated), text=_text)
     if validated.problems:
-        some = (
-            "1 problem" if len(validated.problems) == 1 else f"{len(validated.problems)} problems"
-        )
-        raise Refused(
-            f"{file.name} has {some}",
-            code="invalid-file",
-            path=file.name,
-            count=len(validated.problems),
-        )
+        count = len(validated.problems)
+        some = "1 problem" if count == 1 else f"{count} problems"
+        told = f"{file.name} has {some}"
+        raise Refused(told, code="invalid-file", path=file.name, count=count)
 
 
 def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
@@ -138,16 +129,12 @@ def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:
             "workflow": validated.built.node.hash,
             "includes": list(validated.built.included),
         }
-    document["problems"] = _rows(validated.problems)
-    document["warnings"] = _rows(validated.warnings)
+    for what in ("problems", "warnings"):
+        document[what] = [
+            {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
+            for each in getattr(validated, what)
+        ]
     return document
-
-
-def _rows(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    return [
-        {"file": each.file, "line": each.line, "path": each.path, "message": each.message}
-        for each in problems
-    ]
 
 
 def find_used_here(session: Session) -> FindUsed:
@@ -224,7 +211,5 @@ def _find(session: Session, workflow: str) -> Subject:
         note_local(found.workflow.name, found.file, found.shadows)
         return picture.subject
     # Reading YAML costs 70 ms of start-up, which a name does not need.
-    file = Input(workflow)
-    source = file.read_bytes(limit_bytes=MOST_BYTES)
-    path = None if file.path == "-" else os.path.join(session.cwd, file.path)
+    source, path = read_source(session, Input(workflow))
     return picture_source(source, path=path, find_used=find_used_here(session))

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from uwf_git.cli.app.parameters import Input, text_argument
+from uwf_git.cli.app.parameters import Input, reason_option
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import Painted, Styled, emit, note, screen_of
-from uwf_git.cli.output.table import Cell, Column, limit_option, render_columns, wide_option
+from uwf_git.cli.output.screen import Styled, emit, note, screen_of
+from uwf_git.cli.output.table import Cell, Column, limit_option, paint_columns, wide_option
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.workflow.find import list_all_workflows, list_workflows
@@ -81,8 +81,6 @@ def list_command(session: Session, *, with_all: bool, limit: int | None, wide: b
 
 
 def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
-    if not rows:
-        return ""
     # Few have a file: the others' paths would be missing in each row.
     columns = [
         each for each in _COLUMNS if each.key != "file" or any("file" in row for row in rows)
@@ -91,14 +89,12 @@ def _table(session: Session, rows: list[dict[str, Any]], *, wide: bool) -> str:
         {
             "name": row["name"],
             "workflow": row.get("workflow"),
-            "description": Styled(f"error: {row['error']}", "red")
-            if "error" in row
-            else _about(row),
+            "description": _about(row),
             "file": row.get("file"),
         }
         for row in rows
     ]
-    return Painted("\n".join(render_columns(cells, columns, screen_of(session), wide=wide)))
+    return paint_columns(cells, columns, screen_of(session), wide=wide)
 
 
 def _about(row: dict[str, Any]) -> Cell:
@@ -168,7 +164,7 @@ def _versions_table(session: Session, rows: list[dict[str, Any]], *, wide: bool)
         }
         for row in rows
     ]
-    return Painted("\n".join(render_columns(cells, _VERSIONS_COLUMNS, screen, wide=wide)))
+    return paint_columns(cells, _VERSIONS_COLUMNS, screen, wide=wide)
 
 
 def _what(row: dict[str, Any]) -> str:
@@ -198,9 +194,7 @@ def _changes(changes: list[dict[str, str]]) -> list[str]:
 )
 @click.argument("name")
 @click.argument("version", metavar="[HASH]", required=False)
-@click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
+@reason_option
 def rollback_command(session: Session, name: str, version: str | None, message: str) -> None:
     """Restore an older version of a workflow.
 
@@ -209,19 +203,9 @@ def rollback_command(session: Session, name: str, version: str | None, message: 
     a new commit: nothing is rewritten, and a second rollback undoes the first. Threads that run
     keep the version they began with.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    done = rollback_workflow(store, caller_of(session), name, text=version, reason=reason)
-    emit(
-        session,
-        {
-            "name": done.name,
-            "workflow": done.workflow,
-            "version": done.version,
-            "restored": done.restored,
-            "replaced": done.replaced,
-        },
-    )
+    done = rollback_workflow(store, caller_of(session), name, text=version, reason=message)
+    emit(session, done._asdict())
 
 
 @verb(
@@ -229,25 +213,14 @@ def rollback_command(session: Session, name: str, version: str | None, message: 
     exits={1: "there is no such workflow"},
 )
 @click.argument("name")
-@click.option(
-    "-m", "--message", default="", metavar="TEXT", help="The reason, recorded in the log."
-)
+@reason_option
 def remove_command(session: Session, name: str, message: str) -> None:
     """Remove a workflow from the registry.
 
     It is no longer listed, and no thread can be started by its name. Nothing is deleted: its
     history stays, threads that run go on, and `uwf workflow rollback` restores it.
     """
-    reason = text_argument(message, "the message")
     store = session.open_store()
-    removed = remove_workflow(store, caller_of(session), name, reason=reason)
-    emit(
-        session,
-        {
-            "name": removed.name,
-            "workflow": removed.workflow,
-            "version": removed.version,
-            "removed": True,
-        },
-    )
+    removed = remove_workflow(store, caller_of(session), name, reason=message)
+    emit(session, {**removed._asdict(), "removed": True})
     note(f"`uwf workflow rollback {removed.name}` brings it back")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import Any, NamedTuple
 
@@ -68,18 +68,25 @@ def _check_branches(
     node: FlowNode,
     roles: Mapping[str, RoleDefinition],
 ) -> None:
-    writers: dict[str, list[int]] = {}
+    for file, which in _find_shared(flow, node, lambda branch: _files_of(flow, branch, roles)):
+        findings.add(
+            path,
+            f"{which} would write {shown(file)} at once; give their roles an outputFile each, "
+            "or set isolation: worktree",
+        )
+
+
+def _find_shared(
+    flow: Flow, node: FlowNode, list_of: Callable[[str], Iterable[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield what several branches of *node* have in common, and which ones."""
+    having: dict[str, list[str]] = {}
     for number, branch in enumerate(flow.children(node.place)):
-        for file in _files_of(flow, branch, roles):
-            writers.setdefault(file, []).append(number)
-    for file, numbers in writers.items():
-        if len(numbers) > 1:
-            which = name_some([f"nodes[{number}]" for number in numbers])
-            findings.add(
-                path,
-                f"{which} would write {shown(file)} at once; give their roles an outputFile each, "
-                "or set isolation: worktree",
-            )
+        for each in list_of(branch):
+            having.setdefault(each, []).append(f"nodes[{number}]")
+    for each, names in having.items():
+        if len(names) > 1:
+            yield each, name_some(names)
 
 
 def _files_of(flow: Flow, top: str, roles: Mapping[str, RoleDefinition]) -> set[str]:
@@ -173,14 +180,9 @@ def warn_of_branches(
     merge = node.fields.get("merge", {})
     if _merges_all(merge) or node.fields.get("join") == "any":
         return
-    setters: dict[str, list[int]] = {}
-    for number, branch in enumerate(flow.children(node.place)):
-        for key in _keys_of(flow, branch, roles):
-            setters.setdefault(key, []).append(number)
-    for key, numbers in setters.items():
+    for key, which in _find_shared(flow, node, lambda branch: _keys_of(flow, branch, roles)):
         settled = key in merge or key in _MERGED_ALWAYS or key.startswith("parallel_")
-        if len(numbers) > 1 and not settled:
-            which = name_some([f"nodes[{number}]" for number in numbers])
+        if not settled:
             findings.warn(
                 path,
                 f"{shown(key)} is set by {which}, which is a conflict if they differ; say which "
@@ -306,7 +308,9 @@ class FieldReader:
             "use": self._is_label,
             "merge": self._is_merge,
             **dict.fromkeys(_NUMBERS, self._is_number),
-            **dict.fromkeys(CHOICES, self._is_choice),
+            **dict.fromkeys(
+                CHOICES, lambda path, value: self._is_one_of(path, value, CHOICES[str(path[-1])])
+            ),
         }
 
     def read(
@@ -380,9 +384,6 @@ class FieldReader:
             return self._add(path, "iteration is set by uwf; choose another key")
         return True
 
-    def _is_choice(self, path: DocumentPath, value: Any) -> bool:
-        return self._is_one_of(path, value, CHOICES[str(path[-1])])
-
     def _is_one_of(self, path: DocumentPath, value: Any, choices: tuple[str, ...]) -> bool:
         if isinstance(value, str) and value in choices:
             return True
@@ -453,13 +454,10 @@ class FieldReader:
         if not isinstance(value, list) or not value:
             told = "an empty list" if isinstance(value, list) else yaml_kind(value)
             return self._add(path, f"must be a list of paths or patterns, not {told}")
-        found = [self._is_glob((*path, index), each) for index, each in enumerate(value)]
+        places = [((*path, index), each) for index, each in enumerate(value)]
+        # A list: every one is to be reported.
+        found = [self._is_label(*each) and self._is_template(*each) for each in places]
         return all(found)
-
-    def _is_glob(self, path: DocumentPath, value: Any) -> bool:
-        if not self._is_label(path, value):
-            return False
-        return self._is_template(path, value)
 
     def _is_expression(self, path: DocumentPath, value: Any) -> bool:
         if isinstance(value, bool):

@@ -1,7 +1,7 @@
 """The moderator's graph in a workflow file, and whether it leads to every role and to the end."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -77,16 +77,9 @@ def read_flow(
     reader = _FlowReader(findings, file.name, language or LANGUAGES[0], file.surroundings)
     reader.read(path, value, ROOT, _Around())
     flow = reader.build(language or LANGUAGES[0])
-    agents = [agent for fields in reader.nodes.values() for agent in _list_agents(fields)]
-    added = {
-        agent: RoleDefinition(agent, "", "", None, output_schema=True)
-        for agent in agents
-        if agent not in roles
-    }
     warn_of_flow(findings, flow, paths=reader.paths, roles=roles)
     check_shared_files(findings, flow, paths=reader.paths, roles=roles)
-    closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
-    return FlowDefinition(reader.nodes, language, list(closure.values())), added
+    return FlowDefinition(reader.nodes, language, reader.list_used()), reader.build_roles(roles)
 
 
 class AddedNodes(NamedTuple):
@@ -109,33 +102,20 @@ def read_added_nodes(
     flow, container = to
     reader = _FlowReader(findings, file.name, flow.language, file.surroundings)
     reader.know(flow)
-    if not isinstance(value, list) or not value:
-        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-        findings.add(path, f"must be a list of containers and agents, not {told}")
+    if not reader.is_list(path, value):
         return AddedNodes({}, (), {})
     first = len(flow.children(container)) if container else len(list(flow.list_from(ROOT)))
     around = reader.find_around(container)
     for index, item in enumerate(value):
         place = f"{container}/{first + index}".removeprefix("/")
         reader.read((*path, index), item, place, around)
-    agents = [
-        agent
-        for place, fields in reader.nodes.items()
-        if place not in flow.nodes
-        for agent in _list_agents(fields)
-    ]
-    added = {
-        agent: RoleDefinition(agent, "", "", None, output_schema=True)
-        for agent in agents
-        if agent not in file.roles
-    }
+    added = reader.build_roles(file.roles, known=flow.nodes)
     described = file.roles if file.has_words else {}
     whole = reader.build(flow.language)
     warn_of_flow(findings, whole, paths=reader.paths, roles=described)
     if container and whole.nodes[container].kind == "parallel":
         warn_of_branches(findings, path, whole, whole.nodes[container], described)
-    closure = {node.hash: node for used in reader.used.values() for node in used.nodes}
-    return AddedNodes(reader.nodes, list(closure.values()), added)
+    return AddedNodes(reader.nodes, reader.list_used(), added)
 
 
 class _FlowReader:
@@ -163,6 +143,30 @@ class _FlowReader:
             for place, fields in self.nodes.items()
         }
         return Flow(nodes, language)
+
+    def is_list(self, path: DocumentPath, value: Any) -> bool:
+        if isinstance(value, list) and value:
+            return True
+        told = "an empty list" if isinstance(value, list) else yaml_kind(value)
+        self._findings.add(path, f"must be a list of containers and agents, not {told}")
+        return False
+
+    def list_used(self) -> list[Node]:
+        """List the nodes of the workflows that the nodes here run, each once."""
+        nodes = {node.hash: node for used in self.used.values() for node in used.nodes}
+        return list(nodes.values())
+
+    def build_roles(
+        self, roles: Container[str], *, known: Container[str] = ()
+    ) -> dict[str, RoleDefinition]:
+        """Return roles without words for agents that are none of *roles*, but for *known* nodes."""
+        return {
+            agent: RoleDefinition(agent, "", "", None, output_schema=True)
+            for place, fields in self.nodes.items()
+            if place not in known
+            for agent in _list_agents(fields)
+            if agent not in roles
+        }
 
     def find_around(self, place: str) -> _Around:
         """Return what the known container at *place* and those around it mean for a node in it."""
@@ -284,9 +288,7 @@ class _FlowReader:
                 self._findings.add(path, "'nodes' is missing: a list of what it runs")
             return
         path = (*path, key)
-        if not isinstance(value, list) or not value:
-            told = "an empty list" if isinstance(value, list) else yaml_kind(value)
-            self._findings.add(path, f"must be a list of containers and agents, not {told}")
+        if not self.is_list(path, value):
             return
         mark = "e" if key == "else" else ""
         for index, item in enumerate(value):

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uwf_git.errors import Refused
@@ -29,8 +29,6 @@ from uwf_git.model.workflow_name import check_name
 from uwf_git.model.yaml.include import BadYaml, IncludedNotJson, YamlDocument, json_as_yaml
 from uwf_git.model.yaml.reader import parse_yaml
 
-# Agents in a workflow file, and settings of agents that are typed.
-
 # Agents in a workflow file: ``defaultAgent`` and ``agentOverrides``.
 #
 # A setting whose name looks secret is refused, since a definition is kept for ever and pushed.
@@ -43,6 +41,18 @@ _LONGEST_TIMEOUT_S = 365 * 24 * 3600
 
 # The longest wait between two attempts (commands/turn/choose_agent.py).
 _LONGEST_BACKOFF_S = 3600
+
+_NUMBERS: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "timeout": (
+        lambda seconds: 0 < seconds <= _LONGEST_TIMEOUT_S,
+        "a number of seconds, above 0 and at most a year",
+    ),
+    "retries": (lambda number: number >= 0, "a whole number, 0 or more"),
+    "backoff": (
+        lambda seconds: 0 <= seconds <= _LONGEST_BACKOFF_S,
+        "a number of seconds, 0 or more, at most an hour",
+    ),
+}
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -77,9 +87,9 @@ def read_agent(findings: Findings, path: DocumentPath, value: Any) -> AgentSpec 
     agent = AgentSpec(
         command=command or "",
         protocol=_read_protocol(findings, path, fields),
-        timeout=_read_timeout(findings, path, fields),
-        retries=_read_retries(findings, path, fields),
-        backoff=_read_backoff(findings, path, fields),
+        timeout=_read_number(findings, path, fields, "timeout"),
+        retries=_read_number(findings, path, fields, "retries"),
+        backoff=_read_number(findings, path, fields, "backoff"),
         env=_read_env(findings, path, fields),
     )
     return None if command is None else agent
@@ -145,30 +155,13 @@ def _read_protocol(findings: Findings, path: DocumentPath, fields: dict[str, Any
     return protocol
 
 
-def _read_timeout(findings: Findings, path: DocumentPath, fields: dict[str, Any]) -> float | None:
-    timeout = fields.get("timeout")
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is None or (is_number and 0 < timeout <= _LONGEST_TIMEOUT_S):
-        return timeout
-    findings.add((*path, "timeout"), "must be a number of seconds, above 0 and at most a year")
-    return None
-
-
-def _read_retries(findings: Findings, path: DocumentPath, fields: dict[str, Any]) -> int | None:
-    retries = fields.get("retries")
-    is_integer = isinstance(retries, int) and not isinstance(retries, bool)
-    if retries is None or (is_integer and retries >= 0):
-        return retries
-    findings.add((*path, "retries"), "must be a whole number, 0 or more")
-    return None
-
-
-def _read_backoff(findings: Findings, path: DocumentPath, fields: dict[str, Any]) -> float | None:
-    backoff = fields.get("backoff")
-    is_number = isinstance(backoff, int | float) and not isinstance(backoff, bool)
-    if backoff is None or (is_number and 0 <= backoff <= _LONGEST_BACKOFF_S):
-        return backoff
-    findings.add((*path, "backoff"), "must be a number of seconds, 0 or more, at most an hour")
+def _read_number(findings: Findings, path: DocumentPath, fields: dict[str, Any], key: str) -> Any:
+    value, kinds = fields.get(key), int if key == "retries" else int | float
+    is_right, told = _NUMBERS[key]
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    if value is None or (is_number and is_right(value)):
+        return value
+    findings.add((*path, key), f"must be {told}")
     return None
 
 

@@ -38,7 +38,6 @@ from uwf_git.model.definition.roles import (
 )
 from uwf_git.model.flow import HOLDING, Flow
 from uwf_git.model.limits import LIMITS, find_limit_problem
-from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import (
@@ -46,8 +45,8 @@ from uwf_git.model.workflow import (
     Transition,
     build_flow,
     build_moderator,
-    build_role,
-    write_agent,
+    build_roles,
+    write_agents,
 )
 from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.model.yaml.include import YamlDocument
@@ -76,13 +75,10 @@ def read_config(findings: Findings, value: Any) -> dict[str, Any] | None:
 
 
 def _find_problem(name: str, setting: Any) -> str | None:
-    if name in _SWITCHES:
-        return (
-            None
-            if isinstance(setting, bool)
-            else f"must be true or false, not {yaml_kind(setting)}"
-        )
-    return find_limit_problem(name, setting)
+    if name not in _SWITCHES:
+        return find_limit_problem(name, setting)
+    is_switch = isinstance(setting, bool)
+    return None if is_switch else f"must be true or false, not {yaml_kind(setting)}"
 
 
 _COMMON = (
@@ -136,12 +132,13 @@ def read_definition(
         role_names += [agent for agent in added if agent not in role_names]
     else:
         graph = _read_graph(findings, fields, roles, role_names, check_condition)
+    default = fields.get("defaultAgent")
     definition = Definition(
         name=name,
         description=findings.read_optional_text((), fields, "description") or "",
         roles=roles,
         graph=graph,
-        default_agent=_read_default(findings, fields.get("defaultAgent")),
+        default_agent=None if default is None else read_agent(findings, ("defaultAgent",), default),
         agent_overrides=read_overrides(findings, fields.get("agentOverrides"), roles=role_names),
         initial_state=_read_state(findings, fields.get("initialState"), is_flow=is_flow),
         config=read_config(findings, fields.get("config")),
@@ -150,10 +147,6 @@ def read_definition(
     )
     findings.raise_if_any()
     return definition
-
-
-def _read_default(findings: Findings, value: Any) -> AgentSpec | None:
-    return None if value is None else read_agent(findings, ("defaultAgent",), value)
 
 
 def _read_top(findings: Findings, value: Any) -> tuple[dict[str, Any], DocumentPath | None]:
@@ -303,25 +296,19 @@ def append_addition(
     workflow: Node, addition: Addition, *, timestamp: int
 ) -> tuple[Node, list[Node]]:
     """Return the Workflow node of *workflow* and *addition*, and the other new nodes."""
-    nodes: dict[NodeHash, Node] = {}
-    payload: dict[str, Any] = {**workflow.payload, "roles": dict(workflow.payload["roles"])}
-    for name, role in addition.roles.items():
-        node, schema = build_role(role, timestamp=timestamp)
-        nodes |= {each.hash: each for each in (schema, node, *role.used)}
-        payload["roles"][name] = reference(node.hash)
+    roles, nodes = build_roles(addition.roles, timestamp=timestamp)
+    payload: dict[str, Any] = {**workflow.payload, "roles": workflow.payload["roles"] | roles}
     if addition.flow is None:
         moves, part = build_moderator(addition.graph, timestamp=timestamp), "moderator"
     else:
         moves, part = build_flow(addition.flow, timestamp=timestamp), "flow"
-        nodes |= {node.hash: node for node in addition.flow.used}
-    nodes[moves.hash] = moves
+        nodes += addition.flow.used
     payload[part] = reference(moves.hash)
     if addition.agent_overrides:
-        payload["agentOverrides"] = {
-            **payload.get("agentOverrides", {}),
-            **{role: write_agent(agent) for role, agent in addition.agent_overrides.items()},
-        }
-    return build_node(workflow.type, payload, timestamp=timestamp), list(nodes.values())
+        own = write_agents(addition.agent_overrides)
+        payload["agentOverrides"] = {**payload.get("agentOverrides", {}), **own}
+    added = {node.hash: node for node in (*nodes, moves)}
+    return build_node(workflow.type, payload, timestamp=timestamp), list(added.values())
 
 
 def read_appended_top(findings: Findings, value: Any, keys: Sequence[str]) -> dict[str, Any]:

@@ -11,17 +11,9 @@ from typing import Any
 # readers turn these into other values.
 
 _WORDS: dict[str, bool | None] = {
-    "": None,
-    "~": None,
-    "null": None,
-    "Null": None,
-    "NULL": None,
-    "true": True,
-    "True": True,
-    "TRUE": True,
-    "false": False,
-    "False": False,
-    "FALSE": False,
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _DECIMAL = re.compile(r"[-+]?[0-9]+")
 _OCTAL_OR_HEXADECIMAL = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
@@ -111,8 +103,10 @@ def _put(lines: list[str], lead: str, value: Any, *, column: int) -> None:
         first = _open_block(lines, lead, column=column)
         if isinstance(value, dict):
             _put_mapping(lines, first, value, column=column)
-        else:
-            _put_sequence(lines, first, value, column=column)
+            return
+        for item in value:
+            _put(lines, f"{first}-", item, column=column + 2)
+            first = " " * column
         return
     gap = " " if lead else ""
     if isinstance(value, str) and _reads_as_block(value):
@@ -137,12 +131,6 @@ def _put_mapping(lines: list[str], first: str, fields: dict[str, Any], *, column
             lines.append(f"{first}? {name}")
             first, name = " " * column, ""
         _put(lines, f"{first}{name}:", item, column=column + 2)
-        first = " " * column
-
-
-def _put_sequence(lines: list[str], first: str, items: list[Any], *, column: int) -> None:
-    for item in items:
-        _put(lines, f"{first}-", item, column=column + 2)
         first = " " * column
 
 

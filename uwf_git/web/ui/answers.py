@@ -9,11 +9,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from uwf_git.commands.inspect.story import Mask, mask_json
 from uwf_git.engine.picture.draw import STYLE_SHEET
 from uwf_git.errors import BadUsage
+from uwf_git.model.problem import Failure
 from uwf_git.model.text import visible_block, visible_line
 from uwf_git.processes import read_process_start
 from uwf_git.store.store import Store
@@ -50,31 +51,8 @@ class Asked(NamedTuple):
     body: dict[str, Any]
 
 
-class Told(Protocol):
-    """How the command line would tell an error."""
-
-    @property
-    def code(self) -> str:
-        """As of an error."""
-
-    @property
-    def message(self) -> str:
-        """As of an error."""
-
-    @property
-    def hint(self) -> str | None:
-        """As of an error."""
-
-    @property
-    def exit_status(self) -> int:
-        """As of an error."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """As of an error."""
-
-
-Describe = Callable[[BaseException], Told]
+Describe = Callable[[BaseException], Failure]
+"""Tells an error as the command line would."""
 
 
 def bad_body(name: str, problem: str) -> BadUsage:
@@ -100,14 +78,13 @@ def check_names(body: Mapping[str, Any], *known: str) -> None:
         raise bad_body(name, "there is no such field")
 
 
-def tell_error(told: Told, mask: Mask) -> tuple[int, dict[str, Any]]:
+def tell_error(told: Failure, mask: Mask) -> tuple[int, dict[str, Any]]:
     status = _STATUS.get(told.exit_status, 500)
     if told.code in _MISSING:
         status = 404
     error = {"code": told.code, "message": told.message, "hint": told.hint}
     details = told.facts.get("details")
-    if details:
-        error["details"] = details
+    error |= {"details": details} if details else {}
     return _STATUS_OF.get(told.code, status), {"error": mask_json(error, mask)}
 
 
@@ -135,12 +112,7 @@ def _spell(value: Any, mask: Mask | None) -> Any:
 
 FOLDER = os.path.join(os.path.dirname(__file__), "assets")
 
-_FILES = {
-    "/": "index.html",
-    "/app.js": "app.js",
-    "/app.css": "app.css",
-    "/icon.svg": "icon.svg",
-}
+_FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css", "/icon.svg": "icon.svg"}
 _PICTURES = "/picture.css"
 _MODULE = re.compile(r"/modules/[a-z0-9-]+\.js")
 _TYPES = {

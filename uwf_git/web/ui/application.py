@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -156,14 +157,6 @@ _BODY_S = 5.0
 _READERS, _WRITERS = 4, 16
 
 
-def _no_such_route() -> Refused:
-    return Refused("there is nothing at this address", code="no-such-route")
-
-
-def _no_such_method(method: str) -> BadUsage:
-    return BadUsage(f"nothing at this address takes {method[:20]}", code="no-such-method")
-
-
 class BodyRefused(Exception):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -188,7 +181,7 @@ class Application:
         """Return what answers, by path and method; every route needs the token."""
         paths: dict[str, dict[str, Endpoint]] = {
             STREAM: {"GET": self._stream},
-            CHAT: {"POST": self._chat},
+            CHAT: {"POST": partial(self._guard, self._chat)},
         }
         for route in ROUTES:
             paths.setdefault(route.path, {})[route.method] = self._endpoint(route)
@@ -202,10 +195,8 @@ class Application:
         ]
         inner = Starlette(
             routes=[*routes, Path("/{path:path}", self._asset, methods=["GET"])],
-            exception_handlers={
-                404: self._tell_missing, 405: self._tell_method, Exception: self._tell_bug
-            },
-        )  # fmt: skip
+            exception_handlers=dict.fromkeys((404, 405, Exception), self._tell_any),
+        )
         # A path with a slash at its end is another path: no redirect to a Host that was sent.
         inner.router.redirect_slashes = False
         return _Guarded(inner, token)
@@ -214,24 +205,24 @@ class Application:
         workers = self._readers if route.method == "GET" else self._writers
 
         async def answer(request: Request) -> Response:
-            try:
-                body = await _read_body(request) if route.method == "POST" else {}
-                asked = Asked(request.path_params, _read_query(request, route), body)
-                return await workers.run(lambda: self._answer(route, asked))
-            except BodyRefused as error:
-                return refuse(error.refusal)
-            except ClientDisconnect:
-                return Response(status_code=400)
-            except Exception as error:  # noqa: BLE001 (described below, a bug as well)
-                return self._tell(error)
+            body = await _read_body(request) if route.method == "POST" else {}
+            asked = Asked(request.path_params, _read_query(request, route), body)
+            return await workers.run(lambda: self._answer(route, asked))
 
-        return answer
+        return partial(self._guard, answer)
 
-    def _answer(self, route: Route, asked: Asked) -> Response:
+    async def _guard(self, answer: Endpoint, request: Request) -> Response:
         try:
-            answer = route.answer(self._site, asked)
+            return await answer(request)
+        except BodyRefused as error:
+            return refuse(error.refusal)
+        except ClientDisconnect:
+            return Response(status_code=400)
         except Exception as error:  # noqa: BLE001 (described below, a bug as well)
             return self._tell(error)
+
+    def _answer(self, route: Route, asked: Asked) -> Response:
+        answer = route.answer(self._site, asked)
         if isinstance(answer, Picture):
             return Response(answer.svg.encode(errors="replace"), media_type="image/svg+xml")
         if isinstance(answer, Created):
@@ -245,34 +236,30 @@ class Application:
         status, document = tell_error(self._describe(error), self._site.mask)
         return Response(write_json(document), status, media_type=_JSON)
 
-    async def _tell_missing(self, _request: Request, _error: Exception) -> Response:
-        return self._tell(_no_such_route())
+    def _tell_missing(self) -> Response:
+        return self._tell(Refused("there is nothing at this address", code="no-such-route"))
 
-    async def _tell_method(self, request: Request, _error: Exception) -> Response:
-        return self._tell(_no_such_method(request.method))
-
-    async def _tell_bug(self, _request: Request, error: Exception) -> Response:
+    async def _tell_any(self, request: Request, error: Exception) -> Response:
+        match getattr(error, "status_code", None):
+            case 404:
+                return self._tell_missing()
+            case 405:
+                told = f"nothing at this address takes {request.method[:20]}"
+                return self._tell(BadUsage(told, code="no-such-method"))
         return self._tell(error)
 
     async def _asset(self, request: Request) -> Response:
         found = read_asset(request.url.path) if is_asset(request.url.path) else None
         if found is None:
-            return self._tell(_no_such_route())
+            return self._tell_missing()
         return Response(found[1], media_type=found[0])
 
     async def _chat(self, request: Request) -> Response:
         """Answer a chat program, as `uwf mcp --workflows` does."""
-        try:
-            body = await _read_body(request)
-            status, reply = await self._chats.run(
-                lambda: self._chat_server.answer_http(body, request.headers)
-            )
-        except BodyRefused as error:
-            return refuse(error.refusal)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except Exception as error:  # noqa: BLE001 (described below, a bug as well)
-            return self._tell(error)
+        body = await _read_body(request)
+        status, reply = await self._chats.run(
+            lambda: self._chat_server.answer_http(body, request.headers)
+        )
         if reply is None:
             return Response(status_code=status)
         # Keys and values come back as they were given: nothing is spelled out.
@@ -288,9 +275,7 @@ class Application:
             yield write_json(line) + b"\n"
 
 
-def _choose(
-    methods: dict[str, Endpoint],
-) -> Endpoint:
+def _choose(methods: dict[str, Endpoint]) -> Endpoint:
     async def answer(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
         return await methods[method](request)

@@ -6,11 +6,9 @@ the next page finds what changed.
 
 import asyncio
 import secrets
-import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
-from queue import SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from uwf_git.commands.agent_run.running import stamp_work
@@ -22,8 +20,8 @@ from uwf_git.store.threads.watch import RefWatch
 
 # Threads for what blocks: reading and writing the store.
 #
-# They are daemons: when the server ends, a call that still waits (for a killed agent, say) does
-# not hold it up. What such a call records is whole or not there, as after a crash.
+# The program ends without waiting for a call that still waits itself (for a killed agent, say).
+# What such a call records is whole or not there, as after a crash.
 
 Answer = TypeVar("Answer")
 
@@ -41,49 +39,17 @@ class Workers:
     """Some threads, and the calls that wait for one."""
 
     def __init__(self, count: int, *, most_waiting: int = 500) -> None:
-        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._most_waiting = most_waiting
-        self._count, self._begun = count, 0
+        self._pool = ThreadPoolExecutor(count)
+        self._free = count + most_waiting
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
-        if self._calls.qsize() >= self._most_waiting:
+        if not self._free:
             raise TooBusy
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
-
-        def call() -> None:
-            answer: Any = None
-            error: BaseException | None = None
-            try:
-                answer = function()
-            except BaseException as raised:  # noqa: BLE001 (the caller gets it)
-                error = raised
-            # The loop may have ended.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, future, answer, error)
-
-        self._calls.put(call)
-        self._begin_thread()
-        return await future
-
-    def _begin_thread(self) -> None:
-        if self._begun < self._count:
-            self._begun += 1
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
-        while True:
-            self._calls.get()()
-
-
-def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | None) -> None:
-    if future.done():
-        # Who asked has gone.
-        return
-    if error is None:
-        future.set_result(answer)
-    else:
-        future.set_exception(error)
+        self._free -= 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+        finally:
+            self._free += 1
 
 
 _TICK_S = 0.1

@@ -58,8 +58,8 @@ def find_directory(site: Site, store: Store, thread: ThreadId) -> str:
     return find_workdir(store, thread) or site.place.cwd
 
 
-def find_agent(site: Site, store: Store, name: str, field: str) -> Agent:
-    return _find_one(find_agents(site.here(store), site.place.cwd), name, field)
+def find_agent(site: Site, store: Store, name: str) -> Agent:
+    return _find_one(find_agents(site.here(store), site.place.cwd), name, "agent")
 
 
 def read_agents(
@@ -208,7 +208,7 @@ def control_thread(verb: str) -> Callable[[Site, Asked], dict[str, Any]]:
         thread = resolve_thread(site.open(), asked.params["thread"])
         task = control(site, TaskHandle(site.place, thread), asked.body)
         if verb == "run":
-            return tell_drive(site, task, driver=_drive(task))
+            return tell_drive(site, task, _drive(task))
         return go_on(site, task, asked.body)
 
     return route
@@ -224,13 +224,13 @@ def check_go(body: Body) -> bool:
 
 def go_on(site: Site, task: TaskHandle, body: Body) -> dict[str, Any]:
     """Return what was recorded and, if *body* asks for a driver, whether it started."""
-    if not check_go(body):
-        return tell_drive(site, task)
-    try:
-        return tell_drive(site, task, driver=_drive(task))
-    except UwfError as error:
-        told = {"code": error.code, "message": error.message, "hint": error.hint}
-        return tell_drive(site, task, refused=told)
+    driver, refused = None, None
+    if check_go(body):
+        try:
+            driver = _drive(task)
+        except UwfError as error:
+            refused = {"code": error.code, "message": error.message, "hint": error.hint}
+    return tell_drive(site, task, driver, refused)
 
 
 def _drive(task: TaskHandle) -> dict[str, Any] | None:
@@ -245,8 +245,7 @@ def _drive(task: TaskHandle) -> dict[str, Any] | None:
 def tell_drive(
     site: Site,
     task: TaskHandle,
-    *,
-    driver: dict[str, Any] | None = None,
+    driver: dict[str, Any] | None,
     refused: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     tip = get_head(site.open(), ThreadId(task.task_id)).commit

@@ -149,7 +149,7 @@ def begin_draft(site: Site, asked: Asked) -> Created:
     check_names(body, "wish", "agent")
     with place.writing() as store:
         named = take_text(body, "agent")
-        agent = find_agent(site, store, named, "agent") if named else None
+        agent = find_agent(site, store, named) if named else None
         words = None if agent is None else to_agent_words({"x": agent})[0].partition("=")[2]
         request = DraftRequest(take_text(body, "wish"), words, place.agent)
         started = start_draft(store, place.caller, request, thread=site.new_thread_id())

@@ -55,23 +55,16 @@ class RequestHead(NamedTuple):
         return [value.decode("latin-1") for each, value in self.headers if each == name]
 
 
+_OPEN = "open the address that `uwf ui` printed"
 OTHER_HOST = Refusal(
-    421,
-    "foreign-host",
-    "this is the page of `uwf ui`, and has another address",
-    "open the address that `uwf ui` printed",
+    421, "foreign-host", "this is the page of `uwf ui`, and has another address", _OPEN
 )
-_OTHER_ORIGIN = Refusal(
-    403,
-    "foreign-origin",
-    "the request comes from another page",
-    "open the address that `uwf ui` printed",
-)
+_OTHER_ORIGIN = Refusal(403, "foreign-origin", "the request comes from another page", _OPEN)
 _NO_TOKEN = Refusal(
     401,
     "no-token",
     "the token is missing, or of an earlier start of the server",
-    "open the address that `uwf ui` printed, or start it again",
+    f"{_OPEN}, or start it again",
 )
 TOO_LARGE = Refusal(413, "too-large", f"the body is larger than {MOST_BODY_BYTES} bytes")
 NOT_JSON = Refusal(415, "not-json", "the body of a POST is application/json")

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 from uvicorn import Config, Server
@@ -95,7 +95,9 @@ async def _run(
 ) -> None:
     site, changes = _build_site(request)
     application = Application(site, changes, request.describe)
-    _silence()
+    log = logging.getLogger("uvicorn")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False
     config = Config(
         application.build(token),
         http=_Protocol,
@@ -134,42 +136,16 @@ def _build_site(request: ServeRequest) -> tuple[Site, Changes]:
 
     logs = LiveLogs(open_own, environ)
     changes = Changes(open_own(), logs.read_on)
-    place = Place(
-        path,
-        request.caller.cwd,
-        environ,
-        request.caller.now_ms,
-        request.agent,
-        {},
-        KeptStore(),
-        StepMemory(),
-    )
-    site = Site(
-        place,
-        request.new_thread_id,
-        mask,
-        Overview(open_own(), environ),
-        Stories(mask),
-        logs,
-        lambda: changes.at,
-    )
+    now_ms, cwd = request.caller.now_ms, request.caller.cwd
+    place = Place(path, cwd, environ, now_ms, request.agent, {}, KeptStore(), StepMemory())
+    overview, stories = Overview(open_own(), environ), Stories(mask)
+    site = Site(place, request.new_thread_id, mask, overview, stories, logs, lambda: changes.at)
     return site, changes
-
-
-def _silence() -> None:
-    log = logging.getLogger("uvicorn")
-    log.addHandler(logging.NullHandler())
-    log.propagate = False
 
 
 class _Server(Server):
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]  # the loop has the handlers
-        return _nothing()
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+        return nullcontext()
 
 
 class _Protocol(H11Protocol):
