@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from cli.program import Uwf
@@ -26,38 +25,6 @@ def serve(
     done = ran("uwf_git", "mcp", *words, fed=fed, env=env or {})
     assert (done.status, done.err) == (0, "")
     return [json.loads(line) for line in done.out.splitlines()]
-
-
-def test_agent_reads_its_thread_and_hands_in_its_result(
-    uwf: Uwf, ran: Callable[..., Ran], tmp_path: Path
-) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-    step = tmp_path / "step"
-    step.mkdir()
-    turn = {"UWF_REPO": str(uwf.session.repo), "UWF_THREAD_ID": thread, "UWF_ROLE": "checker"}
-    answers = serve(
-        ran,
-        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        call(1, "read_role"),
-        call(2, "read_step", index=-1),
-        call(3, "submit_result", meta={"ok": "yes"}),
-        call(4, "submit_result", meta={"ok": True}, content="Grün."),
-        env=turn | {"UWF_STEP_DIR": str(step)},
-    )
-
-    told = {each["id"]: each["result"] for each in answers}
-    assert list(told) == [0, 1, 2, 3, 4]
-    assert '"name": "checker"' in told[1]["content"][0]["text"]
-    assert '"role": "writer"' in told[2]["content"][0]["text"]
-    assert told[3]["isError"]
-    assert "meta.ok" in told[3]["content"][0]["text"]
-    assert not told[4]["isError"]
-    assert json.loads((step / "submitted.json").read_text()) == {
-        "meta": {"ok": True},
-        "content": "Grün.",
-    }
 
 
 def test_thread_and_role_can_be_named(uwf: Uwf, ran: Callable[..., Ran]) -> None:

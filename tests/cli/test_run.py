@@ -1,9 +1,6 @@
 import json
-import os
 import re
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -94,15 +91,6 @@ def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
     assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
 
 
-def test_run_stops_at_the_turn_of_a_person(uwf: Uwf) -> None:
-    told = uwf.json(
-        "run", uwf.file(), "-p", "x", "--agent", "checker=human", "--agent", uwf.agent()
-    )
-
-    assert (told["stopped"], told["status"], told["steps"]) == ("waiting", "waiting", 1)
-    assert told["waiting"] == {"role": "checker"}
-
-
 def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:
     script = f"until [ -e go ]; do sleep 0.01; done; {ANSWER}"
 
@@ -139,34 +127,6 @@ echo "partly done"
 touch begun
 while :; do sleep 60 & wait; done
 """
-
-
-def test_interrupt_ends_all_of_a_stubborn_agent_and_the_thread_goes_on(uwf: Uwf) -> None:
-    # Seen elsewhere: the agent was orphaned, and kept editing files.
-    words = ["run", uwf.file(), "-p", "x", "--agent", uwf.agent(STUBBORN)]
-    engine = subprocess.Popen(
-        [sys.executable, "-m", "uwf_git", *words],
-        env={**os.environ, "UWF_REPO": str(uwf.session.repo)},
-        cwd=uwf.place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for name in ("begun", "asked"):
-        # A second Ctrl-C while the first is being handled.
-        wait_for(uwf.place / name, engine)
-        engine.send_signal(signal.SIGINT)
-    out, err = engine.communicate(timeout=30)
-
-    assert (engine.returncode, out) == (130, ""), err
-    pids = (uwf.place / "pids").read_text().split()
-    assert len(pids) >= 3
-    assert [pid for pid in pids if lives(pid)] == []
-    [row] = uwf.json("thread", "list")
-    assert row["status"] == "ready"
-    assert f"hint: nothing was lost: `uwf thread run {row['thread']}` goes on\n" in err
-    told = uwf.json("thread", "run", row["thread"], "--agent", uwf.agent(name="other"))
-    assert (told["status"], told["steps"]) == ("completed", 2)
 
 
 def wait_for(path: Path, engine: "subprocess.Popen[str]") -> None:

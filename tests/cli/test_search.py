@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -96,23 +94,3 @@ def test_bad_pattern_is_wrong_usage(words: list[str], uwf: Uwf) -> None:
 
     assert (ran.status, ran.out) == (2, "")
     assert "cannot be searched for" in ran.err
-
-
-def test_note_comes_after_the_list(uwf: Uwf) -> None:
-    """At a terminal both streams are on one screen."""
-    for _ in range(2):
-        uwf.begun()
-
-    argv = [sys.executable, "-m", "uwf_git", "--repo", str(uwf.session.repo)]
-    told = subprocess.run(
-        [*argv, "search", "Do", "--limit", "1"],
-        env=dict(uwf.session.environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=True,
-        text=True,
-    ).stdout
-
-    listed, noted = told.splitlines()
-    assert len(json.loads(listed)) == 1
-    assert "more than 1" in noted

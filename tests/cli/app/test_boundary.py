@@ -18,10 +18,6 @@ from uwf_git.cli.session.settings import Session
 Demo = Callable[..., Ran]
 
 
-def test_command_that_did_its_work_gives_zero(demo: Demo) -> None:
-    assert demo("say", "hi") == Ran(0, '{"said":"hi"}\n', "saying hi\n")
-
-
 def test_exit_status_says_whose_move_it_is(demo: Demo) -> None:
     for kind, status in [
         ("refused", 1),
@@ -42,43 +38,11 @@ def test_exit_status_says_whose_move_it_is(demo: Demo) -> None:
         assert demo("fail", kind).status == status
 
 
-def test_error_is_one_line_and_hint_another(demo: Demo) -> None:
-    assert demo("fail", "refused").err == ("error: thread 01J is archived\nhint: start a new one\n")
-
-
-def test_error_with_format_json_is_one_object(demo: Demo) -> None:
-    told = demo("fail", "refused", "--format", "json").err
-
-    assert json.loads(told) == {
-        "error": {
-            "code": "refused",
-            "message": "thread 01J is archived",
-            "hint": "start a new one",
-            "thread": "01J",
-        }
-    }
-    assert told.count("\n") == 1
-
-
 def test_usage_error_is_json_with_format_json(demo: Demo) -> None:
     ran = demo("say", "--format=json", "--loud")
 
     assert ran.status == 2
     assert json.loads(ran.err)["error"]["message"].startswith("no such option")
-
-
-def test_interrupt_is_one_line(demo: Demo) -> None:
-    assert demo("fail", "interrupt").err == "error: interrupted\n"
-
-
-def test_bug_is_one_line_with_the_crash_log(demo: Demo, session: Session, tmp_path: Path) -> None:
-    ran = demo("fail", "bug", given=session._replace(environ={"XDG_STATE_HOME": str(tmp_path)}))
-
-    first, hint = ran.err.splitlines()
-    assert first == "error: internal error: ZeroDivisionError: by zero at all"
-    log = Path(hint.rpartition(" in ")[2])
-    assert log.parent == tmp_path / "uwf"
-    assert "ZeroDivisionError" in log.read_text()
 
 
 def test_command_that_cannot_be_imported_is_a_bug(demo: Demo) -> None:

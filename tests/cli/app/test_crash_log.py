@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.cli.app.crash_log import last_words, trace_of, write_crash_log
+from uwf_git.cli.app.crash_log import last_words, write_crash_log
 
 
 class Unprintable(Exception):
@@ -87,7 +87,3 @@ def test_words_of_the_command_line_are_not_logged(
 
 def test_last_words_are_one_line() -> None:
     assert last_words(ValueError("a\n  b")) == "ValueError: a b"
-
-
-def test_trace_names_the_file() -> None:
-    assert "test_crash_log.py" in trace_of(raised(KeyError()))

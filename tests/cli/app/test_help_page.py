@@ -4,7 +4,6 @@ from uwf_git.cli import run
 from uwf_git.cli.app.lazy_group import (
     EXIT_STATUS,
     shared_options,
-    write_all_exits,
     write_brief_ending,
     write_examples,
 )
@@ -43,16 +42,6 @@ def test_own_words_come_first_and_all_else_is_one_line_each() -> None:
         "  --repo PATH · --format json|yaml|text · --utc · --debug · -h, --help\n"
     )
     assert written({}).startswith("EXIT STATUS:\n  0 done · 1 refused · ")
-
-
-def test_page_of_the_program_explains_every_status() -> None:
-    formatter = click.HelpFormatter()
-
-    write_all_exits(formatter)
-
-    assert [int(line.split()[0]) for line in formatter.getvalue().splitlines()[1:]] == list(
-        EXIT_STATUS
-    )
 
 
 def test_examples_are_never_wrapped() -> None:

@@ -28,12 +28,6 @@ def test_help_shows_the_table_and_imports_nothing(
     assert page.startswith("Usage: demo [OPTIONS] COMMAND [ARGS]...\n")
 
 
-def test_help_ends_in_examples_and_exit_statuses(demo: Demo) -> None:
-    ending = demo("deep", "-h").out.partition("EXAMPLE:\n")[2]
-
-    assert ending.startswith("  demo deep settings\n\nEXIT STATUS:\n  0 done · 1 refused · ")
-
-
 def test_page_of_the_program_explains_options_and_statuses(demo: Demo) -> None:
     page = demo("-h").out
 
@@ -110,10 +104,6 @@ def test_nested_group_alone_is_refused(demo: Demo) -> None:
     assert demo("deep").err.startswith("error: demo deep needs a command\nhint: one of settings; ")
 
 
-def test_nested_command_runs(demo: Demo) -> None:
-    assert demo("deep", "settings").status == 0
-
-
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
@@ -147,11 +137,6 @@ def test_entry_that_is_no_command_is_refused() -> None:
 
 def test_entry_names_its_module() -> None:
     assert LazyCommand("a.b:c", "").module == "a.b"
-
-
-def test_commands_are_listed_in_the_order_of_the_table() -> None:
-    with click.Context(DEMO) as context:
-        assert DEMO.list_commands(context) == list(DEMO.table)
 
 
 HIDING = LazyGroup(

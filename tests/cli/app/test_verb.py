@@ -20,16 +20,6 @@ def test_help_page_has_promise_options_example_and_exit_statuses_in_this_order(
     assert places == sorted(places)
 
 
-def test_exit_statuses_are_reported_in_the_words_of_the_verb(demo: Demo) -> None:
-    table = demo("say", "-h").out.partition("EXIT STATUS:\n")[2]
-
-    assert table.splitlines()[:3] == [
-        "  1  nobody listens",
-        "  4  somebody else is talking",
-        "  0 done · 2 wrong usage · 5 damaged · 70 bug · 130 interrupted",
-    ]
-
-
 def test_verb_gets_the_session_and_its_own_arguments_only(demo: Demo) -> None:
     assert demo("say", "ha", "--times", "2", "--repo", "x").out == '{"said":"haha"}\n'
 

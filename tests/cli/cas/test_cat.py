@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,16 +64,3 @@ def test_terminal_is_shown_controls_spelled_out(
         run(JSON_CAS, ["cat", name], prog="json-cas", environ={}, session=at_terminal)
 
     assert capsys.readouterr().out == "é\\x1b[2J\n\\xff\\x1b"
-
-
-def test_reader_that_leaves_is_no_error(store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-    command = [sys.executable, "-c", PROGRAM, "--repo", store.path, "cat", note]
-    reading, writing = os.pipe()
-    os.close(reading)
-
-    with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE) as process:
-        os.close(writing)
-        told = process.communicate()[1]
-
-    assert (process.returncode, told) == (141, b"")

@@ -9,7 +9,6 @@ from cli.ran import Ran
 from uwf_git.commands.cas import put_payload
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.lookup import put_nodes
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
@@ -45,15 +44,6 @@ def test_builtin_node_was_written_at_no_time(cas: Cas) -> None:
     told = cas("get", META, "--format", "text").out
 
     assert told.startswith(f"node: {META}\ntype: {META} (JSON Schema)\nwritten: never")
-
-
-def test_time_beyond_all_calendars_is_a_number(cas: Cas, store: Store) -> None:
-    node = build_node(TEXT, "hello", timestamp=9_999_999_999_999_999)
-    put_nodes(store, [node], new_caller().signing(store))
-
-    assert "written: 9999999999999999 ms after 1970\n" in (
-        cas("get", node.hash, "--format", "text").out
-    )
 
 
 def test_many_threads_cost_little(cas: Cas, store: Store) -> None:

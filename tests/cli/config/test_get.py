@@ -10,17 +10,6 @@ def test_setting_of_git_is_read(uwf: Uwf, git: Callable[..., str]) -> None:
     assert uwf.json("config", "get", "agent") == {"name": "uwf.agent", "value": "uwf-x"}
 
 
-def test_setting_of_the_user_counts_until_the_store_says_otherwise(
-    uwf: Uwf, git: Callable[..., str]
-) -> None:
-    git("config", "--global", "uwf.agent", "of-the-user", cwd=uwf.place)
-    assert uwf.json("config", "get", "agent")["value"] == "of-the-user"
-
-    uwf.json("config", "set", "agent", "of-the-store")
-
-    assert uwf.json("config", "get", "agent")["value"] == "of-the-store"
-
-
 def test_what_is_not_set_and_what_is_no_setting(uwf: Uwf) -> None:
     assert uwf("config", "get", "agent").status == 1
     assert uwf("config", "get", "nothing").status == 2

@@ -57,18 +57,6 @@ def test_each_piece_is_passed_on_at_once(capsys: Captured) -> None:
         assert capsys.readouterr().err == "thinking"
 
 
-def test_line_is_ended_before_an_error_is_reported(capsys: Captured) -> None:
-    def fail() -> None:
-        with forwarded_log() as forward:
-            forward(b"half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-
-    assert capsys.readouterr().err == "half\n"
-
-
 def test_lines_of_two_outputs_do_not_run_into_each_other(capsys: Captured) -> None:
     with forwarded_output() as forwarded:
         forwarded.stderr(b"think")

@@ -33,17 +33,6 @@ def test_limits_of_a_start_are_changed_and_taken_away(uwf: Uwf) -> None:
     assert ran["limits"] == {"maxExecutionTime": 600_000, "maxTokens": 50, "maxCost": 1.5}
 
 
-def test_workflow_may_be_a_file(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    better = uwf.file(DEMO.replace("Check.", "Check well."), name="better.yaml")
-
-    ran = uwf.json("thread", "amend", thread, "--workflow", better, "-m", "look closer")
-
-    assert ran["workflow"] == uwf.json("workflow", "list")[0]["workflow"]
-    assert uwf.json("thread", "show", thread)["workflow"] == ran["workflow"]
-    assert uwf.json("thread", "show", thread)["reason"] == "look closer"
-
-
 def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("exit 1"))
     assert uwf("thread", "step", thread).status == 3
@@ -76,16 +65,6 @@ def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
         assert (ran.status, ran.out) == (status, "")
         assert said in ran.err
         assert uwf.json("thread", "show", thread)["commit"] == before
-
-
-def test_text_is_for_people(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("--format", "text", "thread", "amend", thread, "--max-steps", "4")
-
-    assert ran.status == 0
-    assert not ran.out.startswith("{")
-    assert "maxSteps" in ran.out
 
 
 def test_settings_that_are_not_named_stay(uwf: Uwf) -> None:

@@ -1,15 +1,6 @@
 from cli.program import Uwf
 
 
-def test_context_is_what_the_next_agent_may_know(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    context = uwf.json("thread", "context", thread[:26])
-
-    assert (context["thread"], context["role"]["name"]) == (thread, "writer")
-    assert (context["attempt"], context["lastError"]) == (1, None)
-
-
 def test_prompt_is_one_text(uwf: Uwf) -> None:
     thread = uwf.begun()
 

@@ -53,13 +53,6 @@ def test_text_reads_from_the_shared_step_on(uwf: Uwf, both: tuple[str, str]) -> 
     ]
 
 
-def test_document_has_what_text_shows(uwf: Uwf, both: tuple[str, str]) -> None:
-    document: Any = uwf.json("thread", "diff", *both)
-
-    assert document["steps"][0]["meta"][0]["path"] == "text"
-    assert document["steps"][1]["in"] == "a"
-
-
 def test_long_diffs_are_cut_short_as_text_only(uwf: Uwf, both: tuple[str, str]) -> None:
     (uwf.place / "says").write_text("x" * 500)
     uwf.json("thread", "step", both[1])

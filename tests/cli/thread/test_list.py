@@ -3,11 +3,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cli.program import Uwf
 from cli.ran import Ran
 
-from uwf_git.cli.output.table import display_width
 from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
@@ -52,16 +50,6 @@ def test_damaged_thread_is_a_row_of_the_table_too(uwf: Uwf) -> None:
     assert "does not hold an object id" in rows[spoiled]
 
 
-def test_empty_list_is_a_list(uwf: Uwf) -> None:
-    assert uwf.json("thread", "list") == []
-    assert uwf("thread", "list", "--format", "text").status == 0
-
-
-def test_limit_and_status_are_checked(uwf: Uwf) -> None:
-    assert uwf("thread", "list", "--limit", "0").status == 2
-    assert uwf("thread", "list", "--status", "bogus").status == 2
-
-
 def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
     threads = [uwf.begun() for _ in range(3)]
     uwf.json("thread", "kill", threads[1])
@@ -102,7 +90,8 @@ def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     assert (word.status, twisted.status) == (2, 2)
     assert "'yesterday' is no time: type how long ago" in word.err
     assert "nothing is after 1d and before 7d" in twisted.err
-    assert uwf("thread", "list", "--offset", "-1").status == 2
+    for words in (("--offset", "-1"), ("--limit", "0"), ("--status", "bogus")):
+        assert uwf("thread", "list", *words).status == 2
 
 
 def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
@@ -179,20 +168,6 @@ def test_screen_says_who_is_asked_and_how_to_answer(uwf: Uwf) -> None:
     assert "? waiting" in told.out
     assert "writer: Writes." in told.out
     assert told.err == f"next: uwf thread answer {thread[:10]}\n"
-
-
-@pytest.mark.parametrize("columns", [20, 40, 60, 80, 120])
-def test_no_line_wraps_and_no_id_is_cut(columns: int, uwf: Uwf) -> None:
-    threads = [uwf.begun("human") for _ in range(2)]
-    uwf.json("thread", "step", threads[0])
-    uwf.json("thread", "step", threads[1])
-    uwf.json("thread", "answer", threads[1], "--meta", '{"text": "日本" }', "--content", "x" * 300)
-
-    told = screen(uwf, "thread", "list", columns=columns).out.splitlines()
-
-    assert [line.split()[0] for line in told[1:]] == threads[::-1]
-    if columns >= 60:
-        assert max(map(display_width, told)) <= columns
 
 
 def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:

@@ -30,15 +30,6 @@ def test_pause_prints_the_thread_as_it_is_then(uwf: Uwf) -> None:
     assert "wait for Ann" in uwf("thread", "read", thread).out
 
 
-def test_pause_as_text(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "pause", thread, "--format", "text")
-
-    assert ran.status == 0
-    assert [line.split()[-1] for line in ran.out.splitlines()][1::2] == [thread, "paused"]
-
-
 def test_step_that_is_under_way_is_noted_and_now_ends_it(uwf: Uwf) -> None:
     at = under_way(uwf)
     resume = f"`uwf thread resume {at.thread}` lets it go on, then `uwf thread run {at.thread}`"

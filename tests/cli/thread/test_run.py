@@ -18,15 +18,6 @@ def test_thread_is_driven_from_where_it_is(uwf: Uwf) -> None:
     assert ran.err.startswith("step 2 checker: What was said. (")
 
 
-def test_most_steps_count_for_this_run_alone(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    told = [uwf.json("thread", "run", thread, "--max-steps", "1") for _ in range(3)]
-
-    assert [each["stopped"] for each in told] == ["max-steps", "max-steps", "end"]
-    assert [each["steps"] for each in told] == [1, 1, 0]
-
-
 def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
     thread = uwf.begun()
     uwf.json("thread", "step", thread)
@@ -99,23 +90,6 @@ def test_wrong_usage_is_reported_and_run_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err.splitlines()[0]
     assert uwf.json("thread", "show", thread)["depth"] == 0
-
-
-def test_agents_of_several_roles_play_a_run_of_roles_that_nobody_is_bound_to(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-    started = uwf("thread", "start", "demo", "-p", "x")
-    thread = json.loads(started.out)["thread"]
-    writer, checker = uwf.agent(name="one"), uwf.agent(name="two")
-
-    uwf.json(
-        "thread", "run", thread, "--agent", f"checker={checker}", "--agent", f"writer={writer}"
-    )
-
-    steps = uwf.json("thread", "show", thread, "--full")["steps"]
-    assert [(step["role"], step["agent"]) for step in steps] == [
-        ("writer", writer),
-        ("checker", checker),
-    ]
 
 
 @pytest.mark.parametrize("more", [(), ("--background",)])

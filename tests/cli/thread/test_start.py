@@ -23,22 +23,6 @@ def test_roles_without_an_agent_are_reported_and_are_no_error(uwf: Uwf) -> None:
     assert ran.err.startswith("note: no agent is bound to checker; `uwf config set agent CMD` sets")
 
 
-def test_agent_option_is_repeatable(uwf: Uwf) -> None:
-    words = ("--agent", "checker=c --x", "--agent", "general")
-    thread = uwf.json("thread", "start", "demo", "-p", "x", *words)["thread"]
-
-    assert uwf.json("thread", "show", thread)["agents"] == {
-        "writer": "general",
-        "checker": "c --x",
-    }
-
-
-def test_agent_of_the_environment_is_the_default(uwf: Uwf) -> None:
-    thread = uwf.json("thread", "start", "demo", "-p", "x", agent="of-the-environment")["thread"]
-
-    assert set(uwf.json("thread", "show", thread)["agents"].values()) == {"of-the-environment"}
-
-
 def test_prompt_comes_from_a_file(uwf: Uwf) -> None:
     file = uwf.file("\ufeff# Task\r\n\r\nDo it.\n\n", name="task.md")
     thread = uwf.json("thread", "start", "demo", "--prompt-file", file)["thread"]

@@ -17,28 +17,6 @@ def test_step_prints_the_specified_document(uwf: Uwf) -> None:
     assert (stepped["status"], stepped["role"], stepped["next"]) == ("ready", "writer", "checker")
 
 
-def test_end_prints_the_last_head_and_archives(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    heads = [uwf.json("thread", "step", thread)["head"] for _ in range(2)]
-
-    ended = uwf.json("thread", "step", thread)
-
-    assert (ended["head"], ended["status"], ended["role"]) == (heads[-1], "completed", None)
-    assert uwf.json("thread", "list") == []
-    assert [row["thread"] for row in uwf.json("thread", "list", "--all")] == [thread]
-
-
-def test_ended_thread_takes_no_step(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "kill", thread)
-
-    ran = uwf("thread", "step", thread)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith(f"error: thread {thread} is not active: it was archived as killed")
-    assert "hint: start a new one with `uwf thread start demo -p …`" in ran.err
-
-
 def test_unknown_thread_is_refused(uwf: Uwf) -> None:
     for thread, status in [
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1),
@@ -56,15 +34,6 @@ def test_unknown_thread_is_refused(uwf: Uwf) -> None:
 
         assert (ran.status, ran.out) == (status, "")
         assert ran.err.startswith("error: ")
-
-
-def test_agent_of_the_step_beats_the_binding(uwf: Uwf) -> None:
-    thread = uwf.begun("no-such-agent")
-
-    stepped = uwf.json("thread", "step", thread, "--agent", uwf.agent())
-
-    assert stepped["role"] == "writer"
-    assert uwf("thread", "step", thread).status == 3
 
 
 def test_failing_agent_is_reported_and_the_step_can_be_tried_again(uwf: Uwf) -> None:

@@ -47,14 +47,6 @@ def test_exit_status_tells_the_worst(ends: list[str], status: int, uwf: Uwf) -> 
     assert [line[:6] for line in ran.err.splitlines()] == ["next: "] * ends.count("failed")
 
 
-def test_text_has_a_row_for_each(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "wait", thread, "--format", "text")
-
-    assert thread in ran.out.splitlines()[1]
-
-
 @pytest.mark.parametrize(
     ("words", "status"), [([], 2), (["01J", "--timeout", "-1"], 2), (["01J"], 1), (["7", "x y"], 1)]
 )
@@ -63,10 +55,3 @@ def test_wrong_usage_is_reported(words: list[str], status: int, uwf: Uwf) -> Non
 
     assert (ran.status, ran.out) == (status, "")
     assert ran.err.startswith("error: ")
-
-
-def test_time_that_is_no_number_is_told_in_words(uwf: Uwf) -> None:
-    ran = uwf("thread", "wait", "01J7K9M2", "--timeout", "1x")
-
-    assert ran.status == 2
-    assert "'1x' is not a valid number of seconds" in ran.err

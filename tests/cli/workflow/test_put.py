@@ -43,21 +43,6 @@ def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
     assert all(each["path"] and each["message"] for each in problems)
 
 
-def test_file_that_cannot_be_read_is_named(uwf: Uwf) -> None:
-    for words, status in [
-        (["nowhere.yaml"], 1),
-        (["."], 1),
-        ([""], 2),
-        ([], 2),
-        (["a\0b"], 1),
-        (["x" * 5000], 1),
-    ]:
-        ran = uwf("workflow", "put", *words)
-
-        assert (ran.status, ran.out) == (status, "")
-        assert ran.err.startswith("error: ")
-
-
 LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"
 
 
@@ -114,15 +99,6 @@ def test_a_thread_of_containers_needs_no_prompt(uwf: Uwf) -> None:
     shown = uwf.json("thread", "show", thread)
     assert (shown["prompt"], shown["status"]) == ("work", "ready")
     assert shown["state"]["n"] == 1
-    assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
-
-
-def test_containers_are_stored_and_run(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file(f"{LOOP}maxIterations: 1\n", name="work.yaml"))
-
-    ran = uwf("run", "work", "--agent", uwf.agent("echo done"))
-
-    assert (ran.status, ran.err.count("step ")) == (0, 1), ran.err
     assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
 
 
