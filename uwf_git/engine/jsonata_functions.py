@@ -69,7 +69,7 @@ def string(value: Any, prettify: Any = None) -> str | None:
         value = value[0]
     if value is None or isinstance(value, str):
         return value
-    if _is_function(value):
+    if isinstance(value, (Jsonata.JFunctionCallable, Parser.Symbol, JavaScriptPattern)):
         return ""
     return "".join(_json(value, "\n" if prettify is True else None))
 
@@ -301,10 +301,6 @@ def _as_pattern(pattern: Any, function: str) -> JavaScriptPattern:
     if not isinstance(pattern, JavaScriptPattern):
         raise refusal(f"{function} needs a text or a regular expression as its second argument")
     return pattern
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, (Jsonata.JFunctionCallable, Parser.Symbol, JavaScriptPattern))
 
 
 def _is_number(value: Any) -> bool:

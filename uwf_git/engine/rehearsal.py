@@ -17,6 +17,7 @@ from uwf_git.engine.flow_state import (
 )
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
+from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.flow import Flow, FlowNode, Position, parent
@@ -62,18 +63,14 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
     for place, node in old.nodes.items():
         if new.nodes.get(place) != node:
             return f"differs at {place}"
-    tops = [place for place in new.nodes if place not in old.nodes and _is_top(old, place)]
+    added = [place for place in new.nodes if place not in old.nodes]
+    tops = [place for place in added if parent(place) in {None, *old.nodes}]
     if len({parent(place) for place in tops}) > 1:
         return f"has new nodes in several lists: {', '.join(tops[:4])}"
     for place in tops:
         if place.rpartition("/")[2].startswith("e"):
             return f"has a new node in an else: {place}"
     return None
-
-
-def _is_top(old: Flow, place: str) -> bool:
-    up = parent(place)
-    return up is None or up in old.nodes
 
 
 def _find_in_graph(old: Graph, new: Graph) -> str | None:
@@ -175,10 +172,7 @@ class _Maker:
             target = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(target, str):
                 return schema
-            found = self._root
-            for part in target.removeprefix("#").split("/")[1:]:
-                key = part.replace("~1", "/").replace("~0", "~")
-                found = found.get(key) if isinstance(found, Mapping) else None
+            found = follow_reference(self._root, target)
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = _united(rest, found) if rest else found
         return True

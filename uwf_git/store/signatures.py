@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
@@ -356,23 +357,15 @@ _GOOD = re.compile(r'Good "git" signature (?:for (?P<signer>.*) )?with \S+ key (
 _NOT_VALID_THEN = ("key has expired", "key is not yet valid")
 
 
+@dataclass(slots=True)
 class SshCheck:
-    def __init__(
-        self,
-        program: str,
-        environ: Mapping[str, str],
-        *,
-        allowed: str | None,
-        revoked: str | None,
-        timeout_s: float | None = None,
-    ) -> None:
-        self.program = program
-        self.timeout_s = timeout_s
-        self.environ = environ
-        self.allowed = allowed
-        self.revoked = revoked
-        # By public key: a principal that it was good for; None if no principal has it at any time.
-        self._seen: dict[bytes, str | None] = {}
+    program: str
+    environ: Mapping[str, str]
+    allowed: str | None = field(kw_only=True)
+    revoked: str | None = field(kw_only=True)
+    timeout_s: float | None = None
+    _seen: dict[bytes, str | None] = field(default_factory=dict)
+    """By public key: a principal that it was good for; None if no principal has it at any time."""
 
     def check(self, payload: bytes, signature: bytes, *, time_s: int) -> Verdict:
         with tempfile.NamedTemporaryFile(prefix="uwf-signature-") as file:

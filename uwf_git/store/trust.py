@@ -118,7 +118,7 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
 def list_trusted(store: Store) -> list[Trusted]:
     """List what is trusted: by the list of this store, then by the user's git config."""
     path = store.trust_file
-    own = [] if path is None else [_read(each) for each in _read_values(path)]
+    own = [] if path is None else [*map(_read, read_config_file(path).get_all(NAME))]
     elsewhere = dict.fromkeys(store.user_config.get_all(OLD_NAME))
     return [*(each for each in own if each is not None), *map(Trusted, elsewhere)]
 
@@ -242,10 +242,6 @@ def _list_path(store: Store) -> str:
             hint="set HOME, or XDG_STATE_HOME to a directory of yours",
         )
     return store.trust_file
-
-
-def _read_values(path: str) -> list[str]:
-    return read_config_file(path).get_all(NAME)
 
 
 def _with_values(text: str, values: list[str]) -> str:

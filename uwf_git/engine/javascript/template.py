@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 from uwf_git.engine.javascript.evaluator import evaluate, evaluate_condition
@@ -165,29 +166,19 @@ class Together:
 
     def __init__(self) -> None:
         self._left = float(MOST)
-        self._expressions: dict[tuple[str, frozenset[str]], Expression] = {}
-        self._templates: dict[tuple[str, frozenset[str]], Template] = {}
+        self._expression, self._template = cache(parse_expression), cache(parse_template)
 
     def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
         with self._budget(source) as budget:
-            return evaluate(self._parse(source, names), names, budget)
+            return evaluate(self._expression(source, frozenset(names)), names, budget)
 
     def holds(self, source: str, names: Mapping[str, Any]) -> bool:
         with self._budget(source) as budget:
-            return evaluate_condition(self._parse(source, names), names, budget)
+            return evaluate_condition(self._expression(source, frozenset(names)), names, budget)
 
     def fill(self, source: str, names: Mapping[str, Any]) -> Any:
-        key = (source, frozenset(names))
-        if key not in self._templates:
-            self._templates[key] = parse_template(source, names)
         with self._budget(source) as budget:
-            return fill_template(self._templates[key], names, budget)
-
-    def _parse(self, source: str, names: Collection[str]) -> Expression:
-        key = (source, frozenset(names))
-        if key not in self._expressions:
-            self._expressions[key] = parse_expression(source, names)
-        return self._expressions[key]
+            return fill_template(self._template(source, frozenset(names)), names, budget)
 
     @contextmanager
     def _budget(self, source: str) -> Iterator[Budget]:

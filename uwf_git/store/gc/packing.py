@@ -14,7 +14,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
-from uwf_git.store.disk.durable import read_if_there, remove_file
+from uwf_git.store.disk.durable import list_names, read_if_there, remove_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed, run_program
@@ -192,7 +192,7 @@ def list_stems(folder: str) -> list[str]:
     git puts others beside its own: `.keep`, `.rev`, `.bitmap`, `.mtimes`, `.promisor`.
     """
     endings: dict[str, set[str]] = {}
-    for name in _names(folder):
+    for name in list_names(folder):
         stem, ending = os.path.splitext(name)
         endings.setdefault(stem, set()).add(ending)
     return sorted(stem for stem, found in endings.items() if found == {PACK, INDEX})
@@ -294,12 +294,6 @@ def _count_objects(index_bytes: int) -> int:
     return max(index_bytes - _EMPTY_INDEX_BYTES, 0) // _OBJECT_BYTES
 
 
-def _names(folder: str) -> list[str]:
-    with suppress(FileNotFoundError):
-        return os.listdir(folder)
-    return []
-
-
 # The gc log: why packing in the background failed, shown to the user once.
 #
 # For a day after a failure packing does not start by itself, since it would fail again. Source:
@@ -384,12 +378,14 @@ def find_due(store: Store) -> Due:
     if not limits.unpacked:
         return Due(objects=False, refs=False)
     sample = sum(
-        len(name) == _LOOSE_NAME_DIGITS for name in _names(os.path.join(store.path, _SAMPLE))
+        len(name) == _LOOSE_NAME_DIGITS for name in list_names(os.path.join(store.path, _SAMPLE))
     )
     written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
     is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
     objects = is_full or 0 < limits.packs < _count_packs(store)
-    due = Due(objects, refs=len(_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS)
+    due = Due(
+        objects, refs=len(list_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS
+    )
     debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
 
@@ -433,7 +429,7 @@ def _read_count(config: GitConfig, name: str, default: int) -> int:
 
 
 def _count_packs(store: Store) -> int:
-    names = _names(os.path.join(store.path, _PACKS))
+    names = list_names(os.path.join(store.path, _PACKS))
     kept = {name.removesuffix(".keep") for name in names if name.endswith(".keep")}
     packs = (name.removesuffix(".pack") for name in names if name.endswith(".pack"))
     return sum(name not in kept for name in packs)

@@ -242,15 +242,12 @@ def _spell_header(section: str) -> str:
 
 
 def _spell_value(key: str, value: str) -> str:
-    return f'\t{key} = "{_escaped_value(value)}"\n'
+    value = _escaped(value).replace("\n", "\\n").replace("\t", "\\t")
+    return f'\t{key} = "{value}"\n'
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _escaped_value(value: str) -> str:
-    return _escaped(value).replace("\n", "\\n").replace("\t", "\\t")
 
 
 # Sizes as git config spells them: ``512``, ``64k``, ``32m``, ``1g``.

@@ -319,13 +319,10 @@ def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownF
         growth.objects.append(blob)
         present = blob.id
     elif node.hash not in growth.blobs:
-        _check_same(decode_node(node.hash, get_blob(objects, present)), node)
+        kept = decode_node(node.hash, get_blob(objects, present))
+        if (kept.type, kept.payload) != (node.type, node.payload):
+            raise node_collision(node.hash)
     growth.blobs[node.hash] = present
-
-
-def _check_same(kept: Node, node: Node) -> None:
-    if (kept.type, kept.payload) != (node.type, node.payload):
-        raise node_collision(node.hash)
 
 
 # Unite the `nodes/` folders of several commits: every node that one of them has.
