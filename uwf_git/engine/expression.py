@@ -65,17 +65,6 @@ _IN_JSONATA = {
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
-def condition_failed(condition: str, problem: str) -> Refused:
-    """Tell that a condition could not be evaluated; the workflow's author has to change it."""
-    return Refused(
-        f"condition `{_one_line(condition)}` failed: {problem}",
-        code="condition-failed",
-        hint="a thread keeps its workflow: correct the workflow's file",
-        condition=condition,
-        problem=problem,
-    )
-
-
 def check_condition(source: str) -> str | None:
     """Return what is wrong with *source*, in one line, or None.
 
@@ -110,7 +99,13 @@ def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) 
             raise cause from None
         problem = _told(error)
     # Raised here, where the failed evaluation and all its memory is already released.
-    raise condition_failed(source, problem)
+    raise Refused(
+        f"condition `{_one_line(source)}` failed: {problem}",
+        code="condition-failed",
+        hint="a thread keeps its workflow: correct the workflow's file",
+        condition=source,
+        problem=problem,
+    )
 
 
 class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types

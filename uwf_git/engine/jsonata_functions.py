@@ -39,6 +39,7 @@ _ISO_8601 = re.compile(
     r"(?:(?P<sign>[+-])(?P<ahead>[0-2]\d):?(?P<ahead_minutes>[0-5]\d)|Z)?)?",
     re.ASCII,
 )
+_LEAST = {"year": 1, "month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -279,20 +280,13 @@ def _iso_millis(timestamp: str) -> int:
             f'$toMillis reads 2018-02-03T11:15:33Z and its kind, not "{timestamp}"; '
             "another form needs a picture as the second argument"
         )
-    part = {name: int(text) for name, text in found.groupdict("0").items() if name != "sign"}
+    numbers = (int(found[name] or least) for name, least in _LEAST.items())
+    year, month, day, hour, minute, second = numbers
     try:
-        moment = datetime(
-            part["year"],
-            int(found["month"] or 1),
-            int(found["day"] or 1),
-            part["hour"],
-            part["minute"],
-            part["second"],
-            tzinfo=UTC,
-        )
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError as error:
         raise refusal(f'$toMillis: "{timestamp}" is no time ({error})') from None
-    ahead = timedelta(hours=part["ahead"], minutes=part["ahead_minutes"])
+    ahead = timedelta(hours=int(found["ahead"] or 0), minutes=int(found["ahead_minutes"] or 0))
     seconds = moment + (ahead if found["sign"] == "-" else -ahead) - _EPOCH
     return seconds // timedelta(milliseconds=1) + int((found["fraction"] or "")[:3].ljust(3, "0"))
 

@@ -40,18 +40,6 @@ _OLD_LONG = "sha256:"
 _FRAGMENT = re.compile(r"[^\s;|&()<>'\"`=$,:{}\[\]]+")
 
 
-def _setting_not_trusted(name: str, value: str) -> Refused:
-    return Refused(
-        # The whole value: a cut text could hide its harmful part.
-        f"this store's config sets {name} to a value that is not trusted here: {value}",
-        hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; else "
-        f"remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
-        setting=name,
-        value=value,
-        code="setting-not-trusted",
-    )
-
-
 class Trusted(NamedTuple):
     text: str
     """The AgentConfig payload as JSON; of a long one in the user's git config the digest."""
@@ -183,7 +171,15 @@ def require_trusted(store: Store, name: str, directory: str | None) -> None:
     for value in store.config.get_all(name):
         is_own = value not in store.user_config.get_all(name)
         if is_own and not is_trusted(store, describe_command(name, value), directory):
-            raise _setting_not_trusted(name, value)
+            raise Refused(
+                # The whole value: a cut text could hide its harmful part.
+                f"this store's config sets {name} to a value that is not trusted here: {value}",
+                hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; "
+                f"else remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
+                setting=name,
+                value=value,
+                code="setting-not-trusted",
+            )
 
 
 def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:

@@ -267,17 +267,6 @@ def parse_size(text: str) -> int | None:
 # Conditional includes (``includeIf``) are not followed: scopes.py asks git about them. A file is
 # changed under git's own lock. Source: git-config(1), "FILES" and "Includes".
 
-__all__ = [
-    "BadConfig",
-    "BadUsage",
-    "GitConfig",
-    "add_config",
-    "normal_name",
-    "read_config_file",
-    "rewrite_config",
-    "set_config",
-]
-
 _DEEPEST_INCLUDE = 10
 _MOST_FILES = 1_000
 _MOST_BYTES = 8 * 1024 * 1024
@@ -298,14 +287,6 @@ class BadConfig(Refused):
             else "find the include.path that names it with `git config --no-includes --list`",
             path=path,
         )
-
-
-def unfit_value(name: str) -> BadUsage:
-    return BadUsage(
-        f"the value of {name} has a NUL, which git config cannot hold",
-        code="unfit-value",
-        setting=name,
-    )
 
 
 class GitConfig(NamedTuple):
@@ -411,7 +392,11 @@ def add_config(path: str, name: str, value: str) -> None:
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
     if "\0" in value:
-        raise unfit_value(name)
+        raise BadUsage(
+            f"the value of {name} has a NUL, which git config cannot hold",
+            code="unfit-value",
+            setting=name,
+        )
     rewrite_config(path, lambda text: edit_config(text, name, value, keep=keep))
 
 

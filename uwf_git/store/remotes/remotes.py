@@ -46,16 +46,6 @@ _URL = ".url"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
 
-def _remote_exists(name: str, *, free: str) -> Refused:
-    return Refused(
-        f"there is a remote {name} already",
-        code="remote-exists",
-        hint=f"give this one another name: `uwf remote add {free} URL`",
-        remote=name,
-        free=free,
-    )
-
-
 def _no_such_remote(name: str, known: list[str]) -> Refused:
     shown = name[:60] if name.isprintable() and name else repr(name[:60])
     there_are = f"there are {', '.join(known)}" if known else "there is none yet"
@@ -64,17 +54,6 @@ def _no_such_remote(name: str, known: list[str]) -> Refused:
         code="no-such-remote",
         hint=f"{there_are}; `uwf remote add NAME URL` adds one",
         remote=name[:60],
-        known=known,
-    )
-
-
-def _which_remote(known: list[str]) -> Refused:
-    return Refused(
-        f"there are {len(known)} remotes, none of them {_DEFAULT}"
-        if known
-        else "there is no remote yet",
-        code="which-remote",
-        hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
         known=known,
     )
 
@@ -134,9 +113,17 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     candidates = added or remotes
     if len(candidates) == 1:
         return next(iter(candidates.values()))
-    if _DEFAULT not in candidates:
-        raise _which_remote(list(candidates))
-    return candidates[_DEFAULT]
+    if _DEFAULT in candidates:
+        return candidates[_DEFAULT]
+    known = list(candidates)
+    raise Refused(
+        f"there are {len(known)} remotes, none of them {_DEFAULT}"
+        if known
+        else "there is no remote yet",
+        code="which-remote",
+        hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
+        known=known,
+    )
 
 
 def _is_added(config: GitConfig, remote: Remote) -> bool:
@@ -185,7 +172,14 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     path = _config_path(store)
     taken = {setting.rpartition(".")[0] for setting in read_config_file(path).values}
     if f"remote.{name}" in taken:
-        raise _remote_exists(name, free=_find_free_name(taken))
+        free = _find_free_name(taken)
+        raise Refused(
+            f"there is a remote {name} already",
+            code="remote-exists",
+            hint=f"give this one another name: `uwf remote add {free} URL`",
+            remote=name,
+            free=free,
+        )
     with own_change(store):
         rewrite_config(path, change)
     for key, value in settings:
