@@ -317,9 +317,9 @@ class GpgCheck(NamedTuple):
             return Verdict(status, self.format, None, key, _PROBLEMS[word], hint)
         fingerprint = next((rest.split(" ")[0] for word, rest in said if word == "VALIDSIG"), key)
         verdict = Verdict(status, self.format, signer, fingerprint, _PROBLEMS.get(word))
-        return (
-            verdict if status != "good" else self._weigh(verdict, ran, [word for word, _ in said])
-        )
+        if status != "good":
+            return verdict
+        return self._weigh(verdict, ran, [word for word, _rest in said])
 
     def _weigh(self, verdict: Verdict, ran: Ran, words: list[str]) -> Verdict:
         """Check that the key of a good signature is trusted as well."""
@@ -383,7 +383,7 @@ class SshCheck:
         if self.allowed is None or (is_seen and known is None):
             return self._account(question, None, public_key)
         # Also for a known key: at another time it may be valid for another principal.
-        found = question.find_principals()
+        found = question.ask("find-principals", "-f", self.allowed, *question.when)
         for principal in _principals(found):
             verdict = question.verify(principal)
             if verdict is not None:
@@ -395,7 +395,7 @@ class SshCheck:
         self, question: "_Question", found: Ran | None, public_key: bytes | None
     ) -> Verdict:
         """Return the verdict on a signature that is not good."""
-        ran = question.check_alone()
+        ran = question.ask("check-novalidate", "-n", _NAMESPACE)
         sound = _read_good(ran)
         if sound is None:
             return Verdict("bad", _FORMAT, problem=_last_line(ran))
@@ -436,23 +436,18 @@ class _Question(NamedTuple):
     file: str
     time: str
 
-    def find_principals(self) -> Ran:
-        return self._ask("find-principals", "-f", self.asker.allowed or "", *self._when())
-
-    def check_alone(self) -> Ran:
-        return self._ask("check-novalidate", "-n", _NAMESPACE)
-
     def verify(self, principal: str, *, even_revoked: bool = False) -> Verdict | None:
-        words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self._when()]
+        words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self.when]
         if self.asker.revoked is not None and not even_revoked:
             words += ["-r", self.asker.revoked]
-        good = _read_good(self._ask("verify", *words))
+        good = _read_good(self.ask("verify", *words))
         return Verdict("good", _FORMAT, good["signer"], good["key"]) if good else None
 
-    def _when(self) -> list[str]:
+    @property
+    def when(self) -> list[str]:
         return [f"-Overify-time={self.time}"] if self.time else []
 
-    def _ask(self, question: str, *words: str) -> Ran:
+    def ask(self, question: str, *words: str) -> Ran:
         argv = [self.asker.program, "-Y", question, "-s", self.file, *words]
         return run_program(
             argv, self.asker.environ, given=self.payload, timeout_s=self.asker.timeout_s

@@ -74,17 +74,23 @@ class _Spine:
             more_lines, more_texts = self._draw_lanes(numbers, sign, ends if sign > 0 else [])
             lines += more_lines
             texts += more_texts
+        badges: list[tuple[Box, Text]] = []
         for box, station in zip(self._boxes, self._plan.stations, strict=True):
-            name, note = station.name, station.note
             if station.is_end:
-                name, note = end_text(name, station.mark), ""
-            texts += make_texts(box, name, note)
-        badges = [
-            make_badge(station.mark, box, 0)
-            for box, station in zip(self._boxes, self._plan.stations, strict=True)
-            if station.mark is not None and not station.is_end
-        ]
-        return _shifted(self._plan, self._boxes, lines, texts, badges)
+                texts += make_texts(box, end_text(station.name, station.mark))
+                continue
+            texts += make_texts(box, station.name, station.note)
+            if station.mark is not None:
+                badges.append(make_badge(station.mark, box, 0))
+        xs = [x for line in lines for part in line.parts for x, _ in part]
+        ends = [text.x + text.width for text in texts if text.anchor == "start"]
+        ends += [box.x + box.width for box in (*self._boxes, *(badge for badge, _ in badges))]
+        # The left end of the drawing goes to the margin.
+        by = MARGIN - min([*xs, *(box.x for box in self._boxes)])
+        width = max(*xs, *ends) + by + MARGIN
+        height = self._boxes[-1].y + self._boxes[-1].height + MARGIN
+        whole = Piece(0, 0, 0, tuple(self._boxes), tuple(lines), tuple(texts), tuple(badges))
+        return whole.moved(by, 0).drawn(self._plan.title, tell_graph(self._plan), width, height)
 
     def _place_stations(self) -> None:
         """Place the stations from the top, and give each way the heights at which it meets them."""
@@ -208,27 +214,3 @@ def _kind(station: Station) -> str:
     if station.is_end:
         return "end"
     return "role" if station.is_reached else "role unreached"
-
-
-def _shifted(
-    plan: GraphPlan,
-    boxes: Sequence[Box],
-    lines: Sequence[Line],
-    texts: Sequence[Text],
-    badges: Sequence[tuple[Box, Text]],
-) -> Drawing:
-    """Return the drawing with its left end at the margin."""
-    xs = [x for line in lines for part in line.parts for x, _ in part]
-    left = min([*xs, *(box.x for box in boxes)])
-    right = max(
-        [
-            *xs,
-            *(box.x + box.width for box in boxes),
-            *(box.x + box.width for box, _ in badges),
-            *(text.x + text.width for text in texts if text.anchor == "start"),
-        ]
-    )
-    by = MARGIN - left
-    piece = Piece(0, 0, 0, tuple(boxes), tuple(lines), tuple(texts), tuple(badges)).moved(by, 0)
-    height = boxes[-1].y + boxes[-1].height + MARGIN
-    return piece.drawn(plan.title, tell_graph(plan), right + by + MARGIN, height)

@@ -487,7 +487,9 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
     if _BIG_PACK in chosen:
-        large_bytes = _find_large_bytes(store)
+        # Packs of steps are never left alone.
+        own = list_own_packs(os.path.join(store.path, _PACKS))
+        large_bytes = max([_LARGE_BYTES, *(pack.size_bytes + 1 for pack in own)])
         chosen[_BIG_PACK] = str(large_bytes)
         has_large = _has_large_packs(store, large_bytes)
     # git compares no objects that it finds whole in one pack, unless told to; of steps all are.
@@ -519,12 +521,6 @@ def _run(
             hint=f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc` "
             "shows all that git says",
         )
-
-
-def _find_large_bytes(store: Store) -> int:
-    """Return from which size a pack is left alone: packs of steps never are."""
-    own = list_own_packs(os.path.join(store.path, _PACKS))
-    return max([_LARGE_BYTES, *(pack.size_bytes + 1 for pack in own)])
 
 
 def _has_large_packs(store: Store, large_bytes: int) -> bool:

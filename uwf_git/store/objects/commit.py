@@ -369,6 +369,7 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
 Needed = ObjectID
 """The id of an object that a commit needs, for callers that do not import dulwich."""
 
+_Objects = Container[ObjectID]
 _NO_OBJECTS: frozenset[ObjectID] = frozenset()
 
 
@@ -386,7 +387,7 @@ def list_new_objects(
 
 
 def _walk_commits(
-    objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID]
+    objects: ObjectStore, tip: Oid, had: Container[Oid], known: _Objects
 ) -> Iterator[CommitView]:
     """Yield the commits, each after all of its parents.
 
@@ -418,10 +419,7 @@ def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:
 
 
 def _walk_changes(
-    objects: ObjectStore,
-    pair: tuple[ObjectID, ObjectID | None],
-    needed: Container[ObjectID],
-    known: Container[ObjectID],
+    objects: ObjectStore, pair: tuple[ObjectID, ObjectID | None], needed: _Objects, known: _Objects
 ) -> Iterator[ObjectID]:
     """Yield a tree and its entries, except entries that the tree before has at the same path."""
     waiting = [pair]
