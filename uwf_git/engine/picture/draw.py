@@ -17,7 +17,7 @@ from uwf_git.engine.picture.labels import (
     is_sure,
     wrap,
 )
-from uwf_git.engine.picture.nested import lay_out_flow
+from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.outline import render_outline
 from uwf_git.engine.picture.plan import (
     Block,
@@ -30,7 +30,6 @@ from uwf_git.engine.picture.plan import (
     plan_flow,
     plan_graph,
 )
-from uwf_git.engine.picture.spine import lay_out_graph
 from uwf_git.model.flow import Flow
 
 # A plan in Mermaid, which GitHub and GitLab draw in Markdown.
