@@ -159,20 +159,20 @@ class LimitedObjects:
         self._check_size(name)
         return self._objects.get_raw(name)
 
-    def _check_size(self, oid: ObjectID) -> None:
-        size = find_size(self._objects, oid)
+    def _check_size(self, name: ObjectID) -> None:
+        size = find_size(self._objects, name)
         if size is None:
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
-            name = oid.decode(errors="replace")
+            oid = name.decode(errors="replace")
             raise StoreDamaged(
-                f"{size.kind} {name} takes {render_size(size.size_bytes)}, and at most "
+                f"{size.kind} {oid} takes {render_size(size.size_bytes)}, and at most "
                 f"{render_size(most)} may be pushed here",
                 code="oversized-object",
                 hint="keep large files elsewhere and name them in the text; the server's owner "
                 "sets the limit for blobs: git config uwf.maxBlobSize",
-                object=name,
+                object=oid,
                 size=size.size_bytes,
             )
 
