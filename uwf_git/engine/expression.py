@@ -7,7 +7,7 @@ the caller (`uwf_git.agents.limited_fork`), since hostile text can keep even the
 jsonata 0.7.1 needs workarounds, each below: it has functions that read the clock and random
 numbers, it recurses as far as Python allows, it prints to stdout, it takes JSON's null for
 "undefined" inside its input, and some answers differ from JSONata 2.2.2 (JavaScript), which is the
-judge: `jsonata_functions.py` and `javascript_pattern.py` have the right ones. What still differs is
+judge: `jsonata_functions.py` has the right ones. What still differs is
 in docs/workflows.md.
 """
 
@@ -24,8 +24,7 @@ from jsonata.regex_engine import RegexFlags
 from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
-from uwf_git.engine.javascript_pattern import JavaScriptPattern
-from uwf_git.engine.jsonata_functions import refusal
+from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
 from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import Refused, UwfError
 

@@ -48,7 +48,7 @@ from uwf_git.store.remotes.incoming import (
     PushReport,
     read_fetch_limits,
 )
-from uwf_git.store.remotes.remotes import CLAIMS, SHARED
+from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
     RemoteFailed,
@@ -56,7 +56,6 @@ from uwf_git.store.remotes.transport_errors import (
     not_smart,
     unauthorized,
 )
-from uwf_git.store.remotes.url import RemoteUrl
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
