@@ -26,7 +26,7 @@ from uwf_git.model.flow import (
 from uwf_git.model.thread import ThreadState
 
 if TYPE_CHECKING:
-    from uwf_git.engine.javascript.template import Together
+    from uwf_git.engine.javascript.evaluator import Together
 
 # Whether a thread that stands in one flow can go on in another flow.
 #
@@ -417,7 +417,7 @@ class _Asked:
 
     @cached_property
     def javascript(self) -> "Together":
-        from uwf_git.engine.javascript.template import Together  # noqa: PLC0415 (flows only)
+        from uwf_git.engine.javascript.evaluator import Together  # noqa: PLC0415 (flows only)
 
         return Together()
 

@@ -56,8 +56,7 @@ class _Form:
         self._words = SchemaWords(schema)
 
     def ask(self, before: Any) -> Any:
-        resolved = self._words.resolve(self._schema)
-        shape = self._choose_shape(resolved)
+        shape = self._choose_shape(self._words.resolve(self._schema))
         if not shape.get("properties"):
             self._asker.say(f"The answer: {self._words.phrase(shape)}\n")
             kept = _UNSET if before is None else before

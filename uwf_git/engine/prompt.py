@@ -118,8 +118,7 @@ class SchemaWords:
         if depth >= _DEEPEST:
             self.is_complete = False
             return "see the schema"
-        parts = [self._kind(resolved, depth=depth), *_limits(resolved)]
-        return ", ".join(parts)
+        return ", ".join([self._kind(resolved, depth=depth), *_limits(resolved)])
 
     def _kind(self, schema: dict[str, Any], *, depth: int) -> str:
         if "const" in schema:

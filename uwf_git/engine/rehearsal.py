@@ -160,8 +160,7 @@ class _Maker:
         count = min(int(schema.get("minItems", 0)), _MOST_ITEMS)
         parts = [*prefix, *[schema.get("items", True)] * count][:count]
         if schema.get("uniqueItems") and count > 1:
-            different = list(self.make(schema.get("items", True), depth + 1))
-            return different[:count]
+            return list(islice(self.make(schema.get("items", True), depth + 1), count))
         return [self._first(part, depth + 1) for part in parts]
 
     def _first(self, schema: Any, depth: int) -> Any:
@@ -189,8 +188,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    least = min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
-    yield "a" * least
+    yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
     if "pattern" in schema or "format" in schema:
         yield from _TEXTS
 

@@ -562,8 +562,7 @@ class SignatureChecker:
         return path
 
     def _least_trust(self) -> str:
-        named = self._store.config.get("gpg.minTrustLevel")
-        level = (named or TRUST_LEVELS[0]).lower()
+        level = (self._store.config.get("gpg.minTrustLevel") or TRUST_LEVELS[0]).lower()
         if level not in TRUST_LEVELS:
             problem = f"cannot be {level[:60]!r}: {', '.join(TRUST_LEVELS)}"
             raise unfit_setting(self._store, "gpg.minTrustLevel", problem)

@@ -383,8 +383,7 @@ def unite_nodes(
     if len(different) <= 1:
         return United(different[0] if different else None, objects, [])
     more = _WithNew(objects)
-    nodes = _unite(more, different, base)
-    return United(nodes, more, list(more.new.values()))
+    return United(_unite(more, different, base), more, list(more.new.values()))
 
 
 def _unite(objects: _WithNew, trees: Sequence[ObjectID], base: ObjectID | None) -> ObjectID:
