@@ -14,7 +14,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
-from uwf_git.store.disk.durable import list_names, read_if_there, remove_file
+from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed, run_program
@@ -304,18 +304,12 @@ _MOST_BYTES = 10_000
 
 
 def write_gc_log(store: Store, why: str) -> None:
-    os.makedirs(store.local_path(), exist_ok=True)
-    with open(_path(store), "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(why + "\n")
+    replace_file(_path(store), f"{why}\n".encode(errors="backslashreplace"), durable=False)
 
 
 def take_gc_log(store: Store) -> str | None:
     """Remove and return the recorded failure; None if there is no record."""
-    try:
-        with open(_path(store), "rb") as file:
-            why = file.read(_MOST_BYTES).decode(errors="replace").strip()
-    except FileNotFoundError:
-        return None
+    why = read_if_there(_path(store))[:_MOST_BYTES].decode(errors="replace").strip()
     remove_file(_path(store))
     return why or None
 

@@ -375,18 +375,14 @@ def remove_stale_packs(store: Store) -> int:
     """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
-    removed = 0
-    for place, prefix in ((objects, _UNFINISHED_ABOVE), (folder, _UNFINISHED)):
-        for entry in os.scandir(place):
-            if _is_stale(entry, prefix):
-                remove_file(entry.path)
-                removed += 1
     kept = [entry.path for entry in os.scandir(folder) if entry.name.endswith(KEEP)]
-    removed += sum(map(remove_dead_keep, kept))
-    for path in list(_without_index(folder)):
+    removed = sum(map(remove_dead_keep, kept))
+    stale = [entry.path for entry in os.scandir(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
+    stale += [entry.path for entry in os.scandir(folder) if _is_stale(entry, _UNFINISHED)]
+    stale += _without_index(folder)
+    for path in stale:
         remove_file(path)
-        removed += 1
-    return removed
+    return removed + len(stale)
 
 
 def _without_index(folder: str) -> Iterator[str]:
@@ -437,12 +433,11 @@ _OLD_S = 24 * 3600
 def remove_stale_files(store: Store) -> int:
     """Remove what killed processes left; return how many things that were."""
     removed = break_dead_locks(store.path)
-    for path in _old_temporaries(store):
+    old = list(_old_temporaries(store))
+    for path in old:
         remove_file(path)
-        removed += 1
-    for thread in sorted(_leftover_threads(store)):
-        removed += _remove_thread_files(store, thread)
-    return removed
+    threads = sorted(_leftover_threads(store))
+    return removed + len(old) + sum(_remove_thread_files(store, each) for each in threads)
 
 
 def _old_temporaries(store: Store) -> Iterator[str]:

@@ -403,7 +403,8 @@ class NodeIndex:
         """Index *refs* where they moved; stop and return True as soon as *until* is found."""
         scans: list[Scan] = []
         for ref, tip in refs:
-            if not _is_text(ref):
+            # SQLite takes no lone surrogates.
+            if ref != ref.encode(errors="replace").decode():
                 self._unread.add(ref)
                 continue
             known = file.find_tip(ref)
@@ -457,14 +458,6 @@ class NodeIndex:
         except StoreDamaged:
             return None
         return None if nodes is None else bytes.fromhex(nodes.decode())
-
-
-def _is_text(ref: str) -> bool:
-    try:
-        ref.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _list_commits(store: Store, ref: str, tip: Oid, known: Oid | None) -> Iterator[CommitView]:
