@@ -281,7 +281,7 @@ def rehearse(definition: Definition, prompt: str, play: Play | None = None) -> R
                 for place, fields in definition.flow.nodes.items()
             }
             flow = Flow(nodes, definition.flow.language or "javascript")
-            run.go_through_flow(flow, dict(definition.initial_state or {}))
+            run.go_through_flow(_Branch(flow), dict(definition.initial_state or {}))
     except _Stuck as stuck:
         return Rehearsal(tuple(run.roles), stuck.problem, stuck.at)
     return Rehearsal(tuple(run.roles))
@@ -330,10 +330,7 @@ class _Run:
         except UwfError as error:
             raise _Stuck(f"after {last.role}: {error.message}", last.role) from None
 
-    def go_through_flow(self, flow: Flow, state: dict[str, Any]) -> None:
-        self._go_on(_Branch(flow), state)
-
-    def _go_on(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def go_through_flow(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """Go on to the end of a thread; return its state, and the result of its newest step."""
         at: Position | None = None
         result: Any = None
@@ -378,7 +375,7 @@ class _Run:
         for number, (entry, own) in enumerate(_list_branches(branch.flow, here)):
             items = {key: own[key] for key in own if key == node.item}
             side = branch._replace(entry=entry, items={**branch.items, **items})
-            ended, result = self._go_on(side, {**state, **own})
+            ended, result = self.go_through_flow(side, {**state, **own})
             sides.append(Side(number, node.label, ended))
             results.append(result)
         join = Join(state, state, sides)

@@ -414,11 +414,7 @@ def rewrite_config(path: str, change: Callable[[str], str]) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _keep_mode(path, lock)
+        with suppress(FileNotFoundError):
+            os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(lock, path)
         sync_directories([directory])
-
-
-def _keep_mode(path: str, lock: str) -> None:
-    with suppress(FileNotFoundError):
-        os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))

@@ -126,16 +126,12 @@ def build_message(
     All texts may hold any characters. An empty *who* becomes ``uwf``: git finds no trailers under
     an empty subject.
     """
-    lines = [build_subject(who, said), ""]
+    lines = [f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip(), ""]
     text = build_body(body)
     if text:
         lines += [text, ""]
     lines += [f"{name}: {quote(value, safe=_SAFE, errors='replace')}" for name, value in trailers]
     return ("\n".join(lines) + "\n").encode(errors="replace")
-
-
-def build_subject(who: str, said: str) -> str:
-    return f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip()
 
 
 def build_body(text: str) -> str:

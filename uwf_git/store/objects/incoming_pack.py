@@ -278,11 +278,6 @@ class PackLimits(NamedTuple):
         if size_bytes > max(most):
             self.check_object(kinds[most.index(max(most))], size_bytes)
 
-    def check_depth(self, deltas: int) -> None:
-        """Raise `Refused` for a delta whose whole object is so many deltas away."""
-        if deltas > LONGEST_INCOMING_CHAIN:
-            raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_INCOMING_CHAIN))
-
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""
         most = self.most_bytes
@@ -435,11 +430,13 @@ class IncomingPack:
             if not children:
                 continue
             kind, below = self._kinds[base], self._build(base)
-            self._limits.check_depth(self._depths[base] + 1)
+            deltas = self._depths[base] + 1
+            if deltas > LONGEST_INCOMING_CHAIN:
+                raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_INCOMING_CHAIN))
             for number in children:
                 self._limits.check_object(_KINDS[kind], self._sizes[number])
                 self._bases[number], self._kinds[number] = base, kind
-                self._depths[number] = self._depths[base] + 1
+                self._depths[number] = deltas
                 content = self._apply(below, number)
                 head = _object_head(kind, len(content))
                 digest = hashlib.sha1(head, usedforsecurity=False)
