@@ -16,8 +16,7 @@ from bench.world import Thread, World
 from uwf_git import AgentContext, TaskHandle, TaskRuntime
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.store.remotes.remotes import add_remote, choose_remote
-from uwf_git.store.remotes.tracking import track
+from uwf_git.store.remotes.remotes import add_remote, choose_remote, track
 from uwf_git.store.store import create_store, open_store
 from uwf_git.store.threads.heads import get_head
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from uwf_git.engine.javascript_pattern import JavaScriptPattern
+from uwf_git.engine.jsonata_functions import JavaScriptPattern
 
 
 def found(pattern: str, text: str, flags: str = "") -> bool:

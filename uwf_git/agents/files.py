@@ -84,12 +84,11 @@ class Outputs(NamedTuple):
         self.stderr.close()
 
 
-def forward(
-    heard: Iterable[tuple[OutputFile, OnOutput | None]],
-    *,
-    at_most: int | None = None,
-    limit: int | None = None,
-) -> bool:
+Heard = Iterable[tuple[OutputFile, OnOutput | None]]
+"""Outputs, and who is to hear of each."""
+
+
+def forward(heard: Heard, *, at_most: int | None = None, limit: int | None = None) -> bool:
     """Pass new output on, at most *at_most* chunks of each; return whether there was any."""
     is_new = False
     for output, hear in heard:

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import IO, Literal, NamedTuple, cast
 
-from uwf_git.agents.files import Outputs, create_output, forward
+from uwf_git.agents.files import Heard, Outputs, create_output, forward
 from uwf_git.agents.group import (
     Orphans,
     deferred_signals,
@@ -216,9 +216,8 @@ def run_nested(
     ):
         orphans.keep(child.pid)
         heard = ((outputs.stdout, on_stdout), (outputs.stderr, on_stderr))
-        forward_some = partial(forward, heard, at_most=_CHUNKS_A_TICK)
         try:
-            outcome = _follow(request, outputs, forward_some, ended, received)
+            outcome = _follow(request, outputs, heard, ended, received)
             if outcome == "exited":
                 _end_watchdog(child, within_s=max(_WATCHDOG_EXIT_S, request.linger_s))
         finally:
@@ -237,11 +236,7 @@ def run_nested(
 
 
 def _follow(
-    request: NestedRequest,
-    outputs: Outputs,
-    forward_some: Callable[[], bool],
-    ended: int,
-    received: list[int],
+    request: NestedRequest, outputs: Outputs, heard: Heard, ended: int, received: list[int]
 ) -> NestedOutcome:
     """Wait until the program ends, or must be ended."""
     poller = select.poll()
@@ -249,7 +244,7 @@ def _follow(
     deadline = find_deadline(request.timeout_s)
     silent_from = find_deadline(request.silence_s)
     while not poller.poll(tick_ms(deadline, silent_from)):
-        if forward_some():
+        if forward(heard, at_most=_CHUNKS_A_TICK):
             silent_from = find_deadline(request.silence_s)
         now = time.monotonic()
         if received:

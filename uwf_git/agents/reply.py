@@ -235,30 +235,31 @@ def parse_reply(stdout: bytes, *, protocol: Protocol, is_free: bool = False) -> 
     if not bare:
         raise BadReply("empty", "the agent printed nothing on stdout", "")
     try:
-        return _read_any(bare, text, raw=raw, protocol=protocol, is_free=is_free)
+        return _read_any(bare, text, protocol=protocol, is_free=is_free)._replace(raw=raw)
     except BadReply as error:
         if not is_free or error.kind == "wrong-type":
             raise
     return AgentReply(meta={}, content=bare, form="text", raw=raw)
 
 
-def _read_any(
-    bare: str, text: str, *, raw: bytes | None, protocol: Protocol, is_free: bool
-) -> AgentReply:
+def _read_any(bare: str, text: str, *, protocol: Protocol, is_free: bool) -> AgentReply:
     if bare.startswith("{"):
-        return _read_object(bare, text, raw=raw, protocol=protocol, is_free=is_free)
+        return _read_object(bare, text, protocol=protocol, is_free=is_free)
     try:
         front = split_front_matter(text)
     except FrontMatterUnclosed as error:
         raise BadReply("bad-front-matter", error.message, text) from error
     if front is not None:
-        return _read_front_matter(front, text, raw=raw)
-    raise _bad_reply(bare)
+        return _read_front_matter(front, text)
+    try:
+        parse_strict_json(bare)
+    except BadJson:
+        problem = "the agent's output is neither a JSON object nor text with front matter"
+        raise BadReply("no-json", problem, bare) from None
+    raise BadReply("not-an-object", "the agent's output is JSON, but not an object", bare)
 
 
-def _read_object(
-    bare: str, text: str, *, raw: bytes | None, protocol: Protocol, is_free: bool
-) -> AgentReply:
+def _read_object(bare: str, text: str, *, protocol: Protocol, is_free: bool) -> AgentReply:
     try:
         fields = parse_strict_json(bare)
     except BadJson as error:
@@ -268,12 +269,12 @@ def _read_object(
     is_bare = is_free and "meta" not in fields
     is_reply = "meta" in fields and fields.keys() <= REPLY_FIELDS
     if is_bare or (protocol == "flags" and not is_reply):
-        return AgentReply(meta=fields, content=text, form="bare", raw=raw)
+        return AgentReply(meta=fields, content=text, form="bare")
     if "meta" not in fields:
         keys = ", ".join(sorted(fields)) or "nothing"
         raise BadReply("no-meta", f'the agent\'s object has no "meta", only {keys:.200}', text)
     content, *others = (_field(fields, name, kind, text) for name, kind in _KINDS.items())
-    return AgentReply(fields["meta"], text if content is None else content, "object", raw, *others)
+    return AgentReply(fields["meta"], text if content is None else content, "object", None, *others)
 
 
 def _has_only_content(fields: Mapping[str, Any]) -> bool:
@@ -292,7 +293,7 @@ def _field(fields: dict[str, Any], name: str, kind: type, text: str) -> Any:
     raise BadReply("wrong-type", f'"{name}" in the agent\'s output is not {expected}', text)
 
 
-def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> AgentReply:
+def _read_front_matter(front: FrontMatter, text: str) -> AgentReply:
     if not front.source.strip():
         raise BadReply("not-an-object", "the agent's front matter is empty", text)
     plain = read_plain(front.source)
@@ -303,7 +304,7 @@ def _read_front_matter(front: FrontMatter, text: str, *, raw: bytes | None) -> A
         raise BadReply("bad-front-matter", problem, text) from error
     if not isinstance(meta, dict):
         raise BadReply("not-an-object", "the agent's front matter has no fields", text)
-    return AgentReply(meta=meta, content=front.content, form="front-matter", raw=raw)
+    return AgentReply(meta=meta, content=front.content, form="front-matter")
 
 
 def _read_yaml(front: FrontMatter, text: str) -> Any:
@@ -316,12 +317,3 @@ def _read_yaml(front: FrontMatter, text: str) -> Any:
         line = front.line + (error.line or 1) - 1
         problem = f"the agent's front matter is not YAML: {error.problem} (line {line})"
         raise BadReply("bad-front-matter", problem, text) from error
-
-
-def _bad_reply(bare: str) -> BadReply:
-    try:
-        parse_strict_json(bare)
-    except BadJson:
-        problem = "the agent's output is neither a JSON object nor text with front matter"
-        return BadReply("no-json", problem, bare)
-    return BadReply("not-an-object", "the agent's output is JSON, but not an object", bare)

@@ -19,14 +19,6 @@ OnOutput = Callable[[bytes], None]
 OnTick = Callable[[], None]
 
 
-def ignore_tick() -> None:
-    """Do nothing."""
-
-
-def never() -> bool:
-    return False
-
-
 class Listener(NamedTuple):
     """Callbacks that receive an agent's output while it runs."""
 
@@ -35,10 +27,10 @@ class Listener(NamedTuple):
     on_stdout: OnOutput | None = None
     """Its reply, piece by piece."""
 
-    on_tick: OnTick = ignore_tick
+    on_tick: OnTick = lambda: None
     """Called some times a second, with or without output."""
 
-    is_done: Callable[[], bool] = never
+    is_done: Callable[[], bool] = lambda: False
     """Called as often: the agent has done its part, and is ended if it is still there."""
 
 

@@ -19,8 +19,7 @@ from uwf_git.commands.remote.push import push_remote
 from uwf_git.errors import Refused
 from uwf_git.model.event_folds import count_steps, first_line
 from uwf_git.model.text import visible_line
-from uwf_git.store.remotes.remotes import choose_remote, remote_url
-from uwf_git.store.remotes.url import shown_url
+from uwf_git.store.remotes.remotes import choose_remote, remote_url, shown_url
 from uwf_git.store.store import Store
 
 

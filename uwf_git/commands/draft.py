@@ -17,6 +17,7 @@ from uwf_git.commands.workflow.find import (
     includes_beside,
     list_local,
 )
+from uwf_git.engine.javascript.evaluator import parse_template
 from uwf_git.engine.javascript.parser import (
     Access,
     Constant,
@@ -27,7 +28,6 @@ from uwf_git.engine.javascript.parser import (
     children,
     parse_expression,
 )
-from uwf_git.engine.javascript.template import parse_template
 from uwf_git.engine.javascript.values import ExpressionFailed, from_units
 from uwf_git.engine.rehearsal import rehearse
 from uwf_git.errors import Refused

@@ -7,7 +7,7 @@ the caller (`uwf_git.agents.limited_fork`), since hostile text can keep even the
 jsonata 0.7.1 needs workarounds, each below: it has functions that read the clock and random
 numbers, it recurses as far as Python allows, it prints to stdout, it takes JSON's null for
 "undefined" inside its input, and some answers differ from JSONata 2.2.2 (JavaScript), which is the
-judge: `jsonata_functions.py` and `javascript_pattern.py` have the right ones. What still differs is
+judge: `jsonata_functions.py` has the right ones. What still differs is
 in docs/workflows.md.
 """
 
@@ -24,8 +24,7 @@ from jsonata.regex_engine import RegexFlags
 from jsonata.utils import Utils
 
 from uwf_git.engine import jsonata_functions
-from uwf_git.engine.javascript_pattern import JavaScriptPattern
-from uwf_git.engine.jsonata_functions import refusal
+from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
 from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import Refused, UwfError
 
@@ -65,17 +64,6 @@ _IN_JSONATA = {
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
-def condition_failed(condition: str, problem: str) -> Refused:
-    """Tell that a condition could not be evaluated; the workflow's author has to change it."""
-    return Refused(
-        f"condition `{_one_line(condition)}` failed: {problem}",
-        code="condition-failed",
-        hint="a thread keeps its workflow: correct the workflow's file",
-        condition=condition,
-        problem=problem,
-    )
-
-
 def check_condition(source: str) -> str | None:
     """Return what is wrong with *source*, in one line, or None.
 
@@ -110,7 +98,13 @@ def _run(source: str, context: Mapping[str, Any], result: Callable[[Any], Any]) 
             raise cause from None
         problem = _told(error)
     # Raised here, where the failed evaluation and all its memory is already released.
-    raise condition_failed(source, problem)
+    raise Refused(
+        f"condition `{_one_line(source)}` failed: {problem}",
+        code="condition-failed",
+        hint="a thread keeps its workflow: correct the workflow's file",
+        condition=source,
+        problem=problem,
+    )
 
 
 class _BoundedParser(Parser):  # type: ignore[misc]  # jsonata has no types

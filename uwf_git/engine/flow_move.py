@@ -26,7 +26,7 @@ from uwf_git.model.flow import (
 from uwf_git.model.thread import ThreadState
 
 if TYPE_CHECKING:
-    from uwf_git.engine.javascript.template import Together
+    from uwf_git.engine.javascript.evaluator import Together
 
 # Whether a thread that stands in one flow can go on in another flow.
 #
@@ -224,18 +224,14 @@ def find_given_up(flow: Flow, at: Position, *, entry: Position | None = None) ->
 
     None: the thread fails. Where a thread of its own was split off, that place decides, not *at*.
     """
-    inside = len(entry.parts) if entry is not None else 0
+    # The place of a branch belongs to its child; of an item it does not.
+    inside = 0 if entry is None else len(entry.parts) - (entry.turn is None)
     position: Position | None = at
-    while position is not None and len(position.parts) > inside - _is_branch(entry):
+    while position is not None and len(position.parts) > inside:
         if flow.nodes[position.place].fields.get("onError") == "continue":
             return position
         position = position.up
     return None
-
-
-def _is_branch(entry: Position | None) -> int:
-    """Return 1 if the place of *entry* itself belongs to its child: a branch, not an item."""
-    return 1 if entry is not None and entry.turn is None else 0
 
 
 Step = tuple[bool, Position] | None
@@ -421,7 +417,7 @@ class _Asked:
 
     @cached_property
     def javascript(self) -> "Together":
-        from uwf_git.engine.javascript.template import Together  # noqa: PLC0415 (flows only)
+        from uwf_git.engine.javascript.evaluator import Together  # noqa: PLC0415 (flows only)
 
         return Together()
 

@@ -344,6 +344,20 @@ def merge_nothing(join: Join) -> Merged:
     return _Merger(join, {}).finish(dict(join.ours))
 
 
+class _Place(NamedTuple):
+    """What there is at a path, and what the sides have there."""
+
+    path: tuple[str, ...]
+    base: Any
+    ours: Any
+    values: Sequence[tuple[Side, Any]]
+
+    def inner(self, key: str) -> "_Place":
+        values = [(side, value.get(key, MISSING)) for side, value in self.values]
+        base, ours = self.base.get(key, MISSING), self.ours.get(key, MISSING)
+        return _Place((*self.path, key), base, ours, values)
+
+
 class _Merger:
     def __init__(self, join: Join, policies: Policies) -> None:
         self._join = join
@@ -352,14 +366,9 @@ class _Merger:
 
     def merge(self, keys: Sequence[str]) -> dict[str, Any]:
         base, ours, sides, _errors = self._join
-        merged: dict[str, Any] = dict(ours)
-        for key in keys:
-            values = [(side, side.state.get(key, MISSING)) for side in sides]
-            value = self._value(
-                (key,), base.get(key, MISSING), ours.get(key, MISSING), values, self._policy(key)
-            )
-            merged[key] = value
-        return {key: value for key, value in merged.items() if value is not MISSING}
+        whole = _Place((), base, ours, [(side, side.state) for side in sides])
+        merged = {key: self._value(whole.inner(key), self._policy(key)) for key in keys}
+        return _without_missing({**ours, **merged})
 
     def append(self, state: dict[str, Any], key: str, value: Any) -> None:
         present = state.get(key, [])
@@ -382,52 +391,30 @@ class _Merger:
             return self._policies
         return self._policies.get(key, self._policies.get("*", "error"))
 
-    def _value(
-        self,
-        path: tuple[str, ...],
-        base: Any,
-        ours: Any,
-        values: list[tuple[Side, Any]],
-        policy: Policy,
-    ) -> Any:
-        changed = [(side, value) for side, value in values if not _same(value, base)]
+    def _value(self, at: _Place, policy: Policy) -> Any:
+        changed = [(side, value) for side, value in at.values if not _same(value, at.base)]
         if not changed:
-            return ours
-        if all(isinstance(each, dict) for each in (base, ours, *(value for _, value in changed))):
-            return self._object(path, base, ours, changed, policy)
-        if not _same(ours, base):
-            return ours
-        settled = _settle(policy, base, changed)
+            return at.ours
+        values = [value for _side, value in changed]
+        if all(isinstance(each, dict) for each in (at.base, at.ours, *values)):
+            keys = dict.fromkeys([*at.ours, *(key for value in values for key in value)])
+            at = at._replace(values=changed)
+            return _without_missing({key: self._value(at.inner(key), policy) for key in keys})
+        if not _same(at.ours, at.base):
+            return at.ours
+        settled = _settle(policy, at.base, values)
         if settled is None:
-            self._conflicts.append(Conflict(path, base, tuple(changed)))
-            return ours
+            self._conflicts.append(Conflict(at.path, at.base, tuple(changed)))
+            return at.ours
         return settled[0]
 
-    def _object(
-        self,
-        path: tuple[str, ...],
-        base: Any,
-        ours: Any,
-        changed: list[tuple[Side, Any]],
-        policy: Policy,
-    ) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        for key in dict.fromkeys([*ours, *(key for _, value in changed for key in value)]):
-            value = self._value(
-                (*path, key),
-                base.get(key, MISSING),
-                ours.get(key, MISSING),
-                [(side, value.get(key, MISSING)) for side, value in changed],
-                policy,
-            )
-            if value is not MISSING:
-                merged[key] = value
-        return merged
+
+def _without_missing(merged: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in merged.items() if value is not MISSING}
 
 
-def _settle(policy: Policy, base: Any, changed: list[tuple[Side, Any]]) -> tuple[Any] | None:
+def _settle(policy: Policy, base: Any, values: list[Any]) -> tuple[Any] | None:
     """Return the value that *policy* gives, in a tuple; None is a conflict."""
-    values = [value for _side, value in changed]
     present = [value for value in values if value is not MISSING]
     if policy == "collect" and present:
         return (present,)

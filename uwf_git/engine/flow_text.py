@@ -1,8 +1,8 @@
 """Check the texts of a flow: its conditions, ``over``, and the templates of inputs and bounds."""
 
 from uwf_git.engine.expression import check_condition, split_template
+from uwf_git.engine.javascript.evaluator import parse_template
 from uwf_git.engine.javascript.parser import parse_expression
-from uwf_git.engine.javascript.template import parse_template
 from uwf_git.engine.javascript.values import ExpressionFailed
 from uwf_git.model.definition.definition import FlowText
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from uwf_git.engine.prompt import SchemaWords, literal
+from uwf_git.engine.prompt import SchemaWords, list_forms, literal, title_of
 
 _YES, _NO = {"y", "yes", "true"}, {"n", "no", "false"}
 _SCALARS = {"string", "integer", "number", "boolean"}
@@ -56,8 +56,7 @@ class _Form:
         self._words = SchemaWords(schema)
 
     def ask(self, before: Any) -> Any:
-        resolved = self._words.resolve(self._schema)
-        shape = self._choose_shape(resolved)
+        shape = self._choose_shape(self._words.resolve(self._schema))
         if not shape.get("properties"):
             self._asker.say(f"The answer: {self._words.phrase(shape)}\n")
             kept = _UNSET if before is None else before
@@ -126,7 +125,7 @@ class _Form:
         if not first or _is_scalar(schema):
             return [first] if first else []
         lines = [first]
-        if _is_list_of_scalars(schema, self._words):
+        if _kind(schema) == "array" and _is_scalar(self._words.resolve(schema.get("items", {}))):
             self._asker.say("the next item, or Enter\n")
         while line := self._asker.read_line("… "):
             lines.append(line)
@@ -140,16 +139,11 @@ class _Form:
 
 
 def _find_shapes(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the alternatives, if *resolved* is only a choice between kinds of objects."""
-    choices = resolved.get("oneOf") or resolved.get("anyOf")
-    if resolved.get("properties") or not isinstance(choices, list):
-        return []
-    shapes = [words.resolve(choice) for choice in choices]
-    return shapes if all(shape.get("properties") for shape in shapes) else []
+    return [] if resolved.get("properties") else list_forms(words, resolved)
 
 
 def _title(shape: dict[str, Any]) -> str:
-    title = " ".join(str(shape.get("description") or shape.get("title") or "").split())
+    title = title_of(shape)
     return f"{title}: " if title else ""
 
 
@@ -168,10 +162,6 @@ def _kind(schema: dict[str, Any]) -> str:
 
 def _is_scalar(schema: dict[str, Any]) -> bool:
     return _kind(schema) in _SCALARS or isinstance(schema.get("enum"), list) or "const" in schema
-
-
-def _is_list_of_scalars(schema: dict[str, Any], words: SchemaWords) -> bool:
-    return _kind(schema) == "array" and _is_scalar(words.resolve(schema.get("items", {})))
 
 
 def _read_value(lines: list[str], schema: dict[str, Any]) -> Any:

@@ -1,10 +1,10 @@
-"""The functions that jsonata 0.7.1 has wrong, as in JSONata 2.2.2; a missing argument is None."""
+"""The functions that jsonata 0.7.1 has wrong, as in JSONata 2.2.2, and its regular expressions."""
 
 import json
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -16,7 +16,132 @@ from jsonata.jsonata import Jsonata
 from jsonata.parser import Parser
 from jsonata.utils import Utils
 
-from uwf_git.engine.javascript_pattern import JavaScriptPattern
+# Regular expressions as JavaScript reads them, on Python's `re`: translated, or refused.
+#
+# JSONata is defined by JavaScript, and agents' texts show the difference: Python's ``$`` holds
+# before a last line break, its ``\d`` and ``\w`` know all scripts, its ``.`` matches ``\r``.
+
+_LINE_ENDS = r"\n\r\u2028\u2029"
+_SPACES = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_NO_SPACES = (
+    r"\x00-\x08\x0e-\x1f!-\u009f\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e"
+    r"\u2030-\u205e\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
+)
+
+# What each class escape of JavaScript stands for, as it is written between brackets.
+_CLASSES = {
+    r"\d": "0-9",
+    r"\D": r"\x00-/:-\U0010ffff",
+    r"\w": "0-9A-Z_a-z",
+    r"\W": r"\x00-/:-@\[-\^`{-\U0010ffff",
+    r"\s": _SPACES,
+    r"\S": _NO_SPACES,
+}
+
+_PLAIN = {
+    ".": f"[^{_LINE_ENDS}]",
+    "^": r"\A",
+    "$": r"\Z",
+    r"\b": r"(?a:\b)",
+    r"\B": r"(?a:\B)",
+    "{,": r"\{,",
+    "[]": r"(?!)",
+    "[^]": r"(?s:.)",
+    **{escape: f"[{members}]" for escape, members in _CLASSES.items()},
+}
+
+_BY_LINE = {"^": f"(?<![^{_LINE_ENDS}])", "$": rf"(?=[{_LINE_ENDS}]|\Z)"}
+
+_TOKEN = re.compile(
+    r"(?P<set>\[\^?(?:\\.|[^\]\\])*\])"
+    r"|(?P<escape>\\.)"
+    r"|(?P<group>\(\?(?!:|=|!|<=|<!))"
+    r"|(?P<twice>(?:[*+?]|\{\d+(?:,\d*)?\})\+)"
+    r"|(?P<other>[.^$]|\{,)",
+    re.DOTALL,
+)
+
+_IN_SET = re.compile(r"(?P<before>-?)(?P<class>\\[dDsSwW])(?P<after>-?)|\\.", re.DOTALL)
+
+# A letter that means nothing after a backslash is itself in JavaScript; Python has other meanings.
+_MEANINGLESS = re.compile(r"\\[aAeEgGhHiIjJklLmMNoOpPqQRTUVXyYzZ]")
+
+
+class JavaScriptPattern:
+    """A compiled pattern, with the methods by which jsonata knows one."""
+
+    def __init__(self, pattern: str, *, ignore_case: bool, by_line: bool) -> None:
+        try:
+            self._compiled = re.compile(
+                _translated(pattern, by_line=by_line), re.IGNORECASE if ignore_case else 0
+            )
+        except (re.error, OverflowError, ValueError) as error:
+            raise ValueError(str(error)) from None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in *text* as JSONata does: an empty one can only be the first."""
+        match = self._compiled.search(text)
+        while match is not None:
+            yield match
+            if match.end() >= len(text):
+                return
+            match = self._compiled.search(text, match.end())
+            if match is not None and not match.group():
+                raise ValueError("the regular expression matches zero length text")
+
+    def split(self, text: str) -> list[str]:
+        parts: list[str] = []
+        start = 0
+        for match in self.finditer(text):
+            parts.append(text[start : match.start()])
+            start = match.end()
+        return [*parts, text[start:]]
+
+    def sub(self, replacement: Callable[[re.Match[str]], str], text: str) -> str:
+        parts: list[str] = []
+        start = 0
+        for match in self.finditer(text):
+            parts += text[start : match.start()], replacement(match)
+            start = match.end()
+        return "".join([*parts, text[start:]])
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match, if there is one."""
+        return self._compiled.search(text)
+
+
+def _translated(pattern: str, *, by_line: bool) -> str:
+    plain = {**_PLAIN, **_BY_LINE} if by_line else _PLAIN
+
+    def told(token: re.Match[str]) -> str:
+        text = token.group()
+        if token["group"] is not None:
+            raise ValueError("a group may begin with ( (?: (?= (?! (?<= (?<! only")
+        if token["twice"] is not None:
+            raise ValueError(f"nothing to repeat at {text}")
+        if text in plain:
+            return plain[text]
+        if token["set"] is not None:
+            return _IN_SET.sub(_set_member, text)
+        return _letter(text)
+
+    return _TOKEN.sub(told, pattern)
+
+
+def _set_member(member: re.Match[str]) -> str:
+    escape = member["class"]
+    if escape is None:
+        return _letter(member.group())
+    # Beside a class, a `-` makes no range.
+    before, after = (r"\-" if member[side] else "" for side in ("before", "after"))
+    return before + _CLASSES[escape] + after
+
+
+def _letter(escape: str) -> str:
+    return escape[1] if _MEANINGLESS.fullmatch(escape) else escape
+
+
+# The functions that jsonata 0.7.1 has wrong, as in JSONata 2.2.2; a missing argument is None.
 
 EXACT = 2**53
 """Up to here JavaScript knows every whole number."""
@@ -39,6 +164,7 @@ _ISO_8601 = re.compile(
     r"(?:(?P<sign>[+-])(?P<ahead>[0-2]\d):?(?P<ahead_minutes>[0-5]\d)|Z)?)?",
     re.ASCII,
 )
+_LEAST = {"year": 1, "month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,7 +195,7 @@ def string(value: Any, prettify: Any = None) -> str | None:
         value = value[0]
     if value is None or isinstance(value, str):
         return value
-    if _is_function(value):
+    if isinstance(value, (Jsonata.JFunctionCallable, Parser.Symbol, JavaScriptPattern)):
         return ""
     return "".join(_json(value, "\n" if prettify is True else None))
 
@@ -279,20 +405,13 @@ def _iso_millis(timestamp: str) -> int:
             f'$toMillis reads 2018-02-03T11:15:33Z and its kind, not "{timestamp}"; '
             "another form needs a picture as the second argument"
         )
-    part = {name: int(text) for name, text in found.groupdict("0").items() if name != "sign"}
+    numbers = (int(found[name] or least) for name, least in _LEAST.items())
+    year, month, day, hour, minute, second = numbers
     try:
-        moment = datetime(
-            part["year"],
-            int(found["month"] or 1),
-            int(found["day"] or 1),
-            part["hour"],
-            part["minute"],
-            part["second"],
-            tzinfo=UTC,
-        )
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError as error:
         raise refusal(f'$toMillis: "{timestamp}" is no time ({error})') from None
-    ahead = timedelta(hours=part["ahead"], minutes=part["ahead_minutes"])
+    ahead = timedelta(hours=int(found["ahead"] or 0), minutes=int(found["ahead_minutes"] or 0))
     seconds = moment + (ahead if found["sign"] == "-" else -ahead) - _EPOCH
     return seconds // timedelta(milliseconds=1) + int((found["fraction"] or "")[:3].ljust(3, "0"))
 
@@ -301,10 +420,6 @@ def _as_pattern(pattern: Any, function: str) -> JavaScriptPattern:
     if not isinstance(pattern, JavaScriptPattern):
         raise refusal(f"{function} needs a text or a regular expression as its second argument")
     return pattern
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, (Jsonata.JFunctionCallable, Parser.Symbol, JavaScriptPattern))
 
 
 def _is_number(value: Any) -> bool:

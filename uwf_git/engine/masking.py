@@ -587,17 +587,13 @@ def _find(data: bytes, fingerprints: Fingerprints) -> set[bytes]:
     for each in prints:
         by_beginning[each.beginning].add((each.length, each.digest))
     beginnings = _hash_beginnings(data, salt)
+    pattern = b"[%s]" % b"".join(re.escape(bytes([each])) for each in by_beginning)
     return {
         data[place : place + length]
-        for place in _find_places(beginnings, by_beginning)
+        for place in (found.start() for found in re.finditer(pattern, beginnings))
         for length, digest in by_beginning[beginnings[place]]
         if place + length <= len(data) and _hash(data[place : place + length], salt) == digest
     }
-
-
-def _find_places(beginnings: bytes, wanted: Collection[int]) -> Iterator[int]:
-    pattern = b"[%s]" % b"".join(re.escape(bytes([each])) for each in wanted)
-    return (found.start() for found in re.finditer(pattern, beginnings))
 
 
 def _hash_beginnings(data: bytes, salt: bytes) -> bytes:

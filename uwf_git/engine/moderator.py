@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from uwf_git.engine.lazy_list import HISTORY, LazyContext, map_list
 from uwf_git.errors import Refused
-from uwf_git.model.workflow import Graph, Transition
+from uwf_git.model.workflow import Graph
 
 # Simple conditions, answered without JSONata: importing it and forking cost more than a step.
 #
@@ -286,17 +286,6 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 #  4. If none holds, that is an error, never an end.
 
 
-def no_transition(position: str, asked: tuple[Transition, ...]) -> Refused:
-    """Tell that no condition out of a position holds."""
-    return Refused(
-        f"no transition from {position} holds",
-        code="no-transition",
-        hint="give its last transition `condition: null` in the workflow's file",
-        position=position,
-        asked=[{"to": each.to, "condition": each.condition} for each in asked],
-    )
-
-
 class StepSummary(NamedTuple):
     role: str
     meta: Mapping[str, Any]
@@ -334,7 +323,13 @@ def next_role(graph: Graph, position: str, holds: Callable[[str], bool]) -> str:
     for way in ways:
         if way.condition is None or holds(way.condition):
             return way.to
-    raise no_transition(position, ways)
+    raise Refused(
+        f"no transition from {position} holds",
+        code="no-transition",
+        hint="give its last transition `condition: null` in the workflow's file",
+        position=position,
+        asked=[{"to": each.to, "condition": each.condition} for each in ways],
+    )
 
 
 def build_context(

@@ -81,7 +81,7 @@ class SchemaWords:
                 return schema
             if len(schema) > 1:
                 self.is_complete = False
-            schema = _follow(self.root, target)
+            schema = follow_reference(self.root, target)
         self.is_complete = False
         return {}
 
@@ -118,8 +118,7 @@ class SchemaWords:
         if depth >= _DEEPEST:
             self.is_complete = False
             return "see the schema"
-        parts = [self._kind(resolved, depth=depth), *_limits(resolved)]
-        return ", ".join(parts)
+        return ", ".join([self._kind(resolved, depth=depth), *_limits(resolved)])
 
     def _kind(self, schema: dict[str, Any], *, depth: int) -> str:
         if "const" in schema:
@@ -164,7 +163,7 @@ def _limits(schema: dict[str, Any]) -> list[str]:
     return limits + [words for keyword, words in _FLAGS.items() if schema.get(keyword) is True]
 
 
-def _follow(root: Any, target: str) -> Any:
+def follow_reference(root: Any, target: str) -> Any:
     """Return the target of a ``$ref`` within the same schema; {} for others."""
     if not target.startswith("#"):
         return None
@@ -208,7 +207,7 @@ def build_answer_format(role: RoleView) -> str:
     schema = role.output_schema
     words = SchemaWords(schema)
     resolved = words.resolve(schema)
-    forms = _forms(words, resolved)
+    forms = list_forms(words, resolved)
     if not _is_object(resolved) and not forms:
         parts = _as_json(words, schema)
     elif len(forms) > 1:
@@ -233,7 +232,7 @@ def _is_object(resolved: dict[str, Any]) -> bool:
     return types == "object" or (isinstance(types, list) and "object" in types)
 
 
-def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
+def list_forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]:
     """List the alternatives, if *resolved* is only a choice between kinds of objects."""
     for keyword in _ALTERNATIVES:
         choices = resolved.get(keyword)
@@ -241,6 +240,10 @@ def _forms(words: SchemaWords, resolved: dict[str, Any]) -> list[dict[str, Any]]
             forms = [words.resolve(choice) for choice in choices]
             return forms if all(form.get("properties") for form in forms) else []
     return []
+
+
+def title_of(form: dict[str, Any]) -> str:
+    return _one_line(str(form.get("description") or form.get("title") or ""))
 
 
 def _says_more(resolved: dict[str, Any], forms: list[dict[str, Any]]) -> bool:
@@ -270,7 +273,7 @@ def _as_one_of(words: SchemaWords, forms: list[dict[str, Any]]) -> list[str]:
     for number, form in enumerate(forms, 1):
         words.lines = []
         words.list_fields(form)
-        title = " ".join(str(form.get("description") or form.get("title") or "").split())
+        title = title_of(form)
         heading = f"Form {number}: {title}" if title else f"Form {number}:"
         parts += [heading, _template(words, form), "\n".join(words.lines)]
     return [*parts, _YAML_RULES]
@@ -477,19 +480,14 @@ def _build_last_error(context: AgentContext) -> list[str]:
         return []
     error = context.last_error
     attempt = f"This is attempt {context.attempt} at this step."
+    output = _mark("output", _cut(error.output, _LONGEST_HINT, context))
     return [
         "# The last attempt failed",
         f"{attempt} The last one failed because of this ({error.kind}):",
         _mark("error", _cut(error.message, _LONGEST_META, context)),
-        *_build_check_output(error.output, context),
+        *(["What the check printed:", output] if error.output else []),
         "Try another way, so that it does not fail again.",
     ]
-
-
-def _build_check_output(output: str, context: AgentContext) -> list[str]:
-    if not output:
-        return []
-    return ["What the check printed:", _mark("output", _cut(output, _LONGEST_HINT, context))]
 
 
 def _build_output_file(role: RoleView) -> list[str]:

@@ -17,6 +17,7 @@ from uwf_git.engine.flow_state import (
 )
 from uwf_git.engine.moderator import Position as GraphPosition
 from uwf_git.engine.moderator import StepSummary, build_context, next_role
+from uwf_git.engine.prompt import follow_reference
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.definition import Definition
 from uwf_git.model.flow import Flow, FlowNode, Position, parent
@@ -62,18 +63,14 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
     for place, node in old.nodes.items():
         if new.nodes.get(place) != node:
             return f"differs at {place}"
-    tops = [place for place in new.nodes if place not in old.nodes and _is_top(old, place)]
+    added = [place for place in new.nodes if place not in old.nodes]
+    tops = [place for place in added if parent(place) in {None, *old.nodes}]
     if len({parent(place) for place in tops}) > 1:
         return f"has new nodes in several lists: {', '.join(tops[:4])}"
     for place in tops:
         if place.rpartition("/")[2].startswith("e"):
             return f"has a new node in an else: {place}"
     return None
-
-
-def _is_top(old: Flow, place: str) -> bool:
-    up = parent(place)
-    return up is None or up in old.nodes
 
 
 def _find_in_graph(old: Graph, new: Graph) -> str | None:
@@ -163,8 +160,7 @@ class _Maker:
         count = min(int(schema.get("minItems", 0)), _MOST_ITEMS)
         parts = [*prefix, *[schema.get("items", True)] * count][:count]
         if schema.get("uniqueItems") and count > 1:
-            different = list(self.make(schema.get("items", True), depth + 1))
-            return different[:count]
+            return list(islice(self.make(schema.get("items", True), depth + 1), count))
         return [self._first(part, depth + 1) for part in parts]
 
     def _first(self, schema: Any, depth: int) -> Any:
@@ -175,10 +171,7 @@ class _Maker:
             target = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(target, str):
                 return schema
-            found = self._root
-            for part in target.removeprefix("#").split("/")[1:]:
-                key = part.replace("~1", "/").replace("~0", "~")
-                found = found.get(key) if isinstance(found, Mapping) else None
+            found = follow_reference(self._root, target)
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             schema = _united(rest, found) if rest else found
         return True
@@ -195,8 +188,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    least = min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
-    yield "a" * least
+    yield "a" * min(int(schema.get("minLength", 0)), _LONGEST_TEXT)
     if "pattern" in schema or "format" in schema:
         yield from _TEXTS
 
@@ -289,7 +281,7 @@ def rehearse(definition: Definition, prompt: str, play: Play | None = None) -> R
                 for place, fields in definition.flow.nodes.items()
             }
             flow = Flow(nodes, definition.flow.language or "javascript")
-            run.go_through_flow(flow, dict(definition.initial_state or {}))
+            run.go_through_flow(_Branch(flow), dict(definition.initial_state or {}))
     except _Stuck as stuck:
         return Rehearsal(tuple(run.roles), stuck.problem, stuck.at)
     return Rehearsal(tuple(run.roles))
@@ -338,10 +330,7 @@ class _Run:
         except UwfError as error:
             raise _Stuck(f"after {last.role}: {error.message}", last.role) from None
 
-    def go_through_flow(self, flow: Flow, state: dict[str, Any]) -> None:
-        self._go_on(_Branch(flow), state)
-
-    def _go_on(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def go_through_flow(self, branch: _Branch, state: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """Go on to the end of a thread; return its state, and the result of its newest step."""
         at: Position | None = None
         result: Any = None
@@ -386,7 +375,7 @@ class _Run:
         for number, (entry, own) in enumerate(_list_branches(branch.flow, here)):
             items = {key: own[key] for key in own if key == node.item}
             side = branch._replace(entry=entry, items={**branch.items, **items})
-            ended, result = self._go_on(side, {**state, **own})
+            ended, result = self.go_through_flow(side, {**state, **own})
             sides.append(Side(number, node.label, ended))
             results.append(result)
         join = Join(state, state, sides)

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple
 
@@ -316,9 +317,9 @@ class GpgCheck(NamedTuple):
             return Verdict(status, self.format, None, key, _PROBLEMS[word], hint)
         fingerprint = next((rest.split(" ")[0] for word, rest in said if word == "VALIDSIG"), key)
         verdict = Verdict(status, self.format, signer, fingerprint, _PROBLEMS.get(word))
-        return (
-            verdict if status != "good" else self._weigh(verdict, ran, [word for word, _ in said])
-        )
+        if status != "good":
+            return verdict
+        return self._weigh(verdict, ran, [word for word, _rest in said])
 
     def _weigh(self, verdict: Verdict, ran: Ran, words: list[str]) -> Verdict:
         """Check that the key of a good signature is trusted as well."""
@@ -356,23 +357,15 @@ _GOOD = re.compile(r'Good "git" signature (?:for (?P<signer>.*) )?with \S+ key (
 _NOT_VALID_THEN = ("key has expired", "key is not yet valid")
 
 
+@dataclass(slots=True)
 class SshCheck:
-    def __init__(
-        self,
-        program: str,
-        environ: Mapping[str, str],
-        *,
-        allowed: str | None,
-        revoked: str | None,
-        timeout_s: float | None = None,
-    ) -> None:
-        self.program = program
-        self.timeout_s = timeout_s
-        self.environ = environ
-        self.allowed = allowed
-        self.revoked = revoked
-        # By public key: a principal that it was good for; None if no principal has it at any time.
-        self._seen: dict[bytes, str | None] = {}
+    program: str
+    environ: Mapping[str, str]
+    allowed: str | None = field(kw_only=True)
+    revoked: str | None = field(kw_only=True)
+    timeout_s: float | None = None
+    _seen: dict[bytes, str | None] = field(default_factory=dict)
+    """By public key: a principal that it was good for; None if no principal has it at any time."""
 
     def check(self, payload: bytes, signature: bytes, *, time_s: int) -> Verdict:
         with tempfile.NamedTemporaryFile(prefix="uwf-signature-") as file:
@@ -390,7 +383,7 @@ class SshCheck:
         if self.allowed is None or (is_seen and known is None):
             return self._account(question, None, public_key)
         # Also for a known key: at another time it may be valid for another principal.
-        found = question.find_principals()
+        found = question.ask("find-principals", "-f", self.allowed, *question.when)
         for principal in _principals(found):
             verdict = question.verify(principal)
             if verdict is not None:
@@ -402,7 +395,7 @@ class SshCheck:
         self, question: "_Question", found: Ran | None, public_key: bytes | None
     ) -> Verdict:
         """Return the verdict on a signature that is not good."""
-        ran = question.check_alone()
+        ran = question.ask("check-novalidate", "-n", _NAMESPACE)
         sound = _read_good(ran)
         if sound is None:
             return Verdict("bad", _FORMAT, problem=_last_line(ran))
@@ -443,23 +436,18 @@ class _Question(NamedTuple):
     file: str
     time: str
 
-    def find_principals(self) -> Ran:
-        return self._ask("find-principals", "-f", self.asker.allowed or "", *self._when())
-
-    def check_alone(self) -> Ran:
-        return self._ask("check-novalidate", "-n", _NAMESPACE)
-
     def verify(self, principal: str, *, even_revoked: bool = False) -> Verdict | None:
-        words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self._when()]
+        words = ["-n", _NAMESPACE, "-f", self.asker.allowed or "", "-I", principal, *self.when]
         if self.asker.revoked is not None and not even_revoked:
             words += ["-r", self.asker.revoked]
-        good = _read_good(self._ask("verify", *words))
+        good = _read_good(self.ask("verify", *words))
         return Verdict("good", _FORMAT, good["signer"], good["key"]) if good else None
 
-    def _when(self) -> list[str]:
+    @property
+    def when(self) -> list[str]:
         return [f"-Overify-time={self.time}"] if self.time else []
 
-    def _ask(self, question: str, *words: str) -> Ran:
+    def ask(self, question: str, *words: str) -> Ran:
         argv = [self.asker.program, "-Y", question, "-s", self.file, *words]
         return run_program(
             argv, self.asker.environ, given=self.payload, timeout_s=self.asker.timeout_s
@@ -574,8 +562,7 @@ class SignatureChecker:
         return path
 
     def _least_trust(self) -> str:
-        named = self._store.config.get("gpg.minTrustLevel")
-        level = (named or TRUST_LEVELS[0]).lower()
+        level = (self._store.config.get("gpg.minTrustLevel") or TRUST_LEVELS[0]).lower()
         if level not in TRUST_LEVELS:
             problem = f"cannot be {level[:60]!r}: {', '.join(TRUST_LEVELS)}"
             raise unfit_setting(self._store, "gpg.minTrustLevel", problem)

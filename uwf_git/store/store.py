@@ -249,12 +249,10 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
     version = config.get("core.repositoryformatversion")
     if version not in {None, "0", "1"}:
         raise BadConfig(path, f"core.repositoryformatversion is {version!r}, and neither 0 nor 1")
-    object_format = config.get("extensions.objectformat")
-    if object_format not in {None, "sha1"}:
-        raise _unsupported_repository(git_dir, f"object format {object_format}")
-    ref_storage = config.get("extensions.refstorage")
-    if ref_storage not in {None, "files"}:
-        raise _unsupported_repository(git_dir, f"ref storage {ref_storage}")
+    for name, known in (("object format", "sha1"), ("ref storage", "files")):
+        value = config.get(f"extensions.{name.replace(' ', '')}")
+        if value not in {None, known}:
+            raise _unsupported_repository(git_dir, f"{name} {value}")
 
 
 # Notice that settings of a store changed after an agent was started, but not by uwf.

@@ -40,18 +40,6 @@ _OLD_LONG = "sha256:"
 _FRAGMENT = re.compile(r"[^\s;|&()<>'\"`=$,:{}\[\]]+")
 
 
-def _setting_not_trusted(name: str, value: str) -> Refused:
-    return Refused(
-        # The whole value: a cut text could hide its harmful part.
-        f"this store's config sets {name} to a value that is not trusted here: {value}",
-        hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; else "
-        f"remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
-        setting=name,
-        value=value,
-        code="setting-not-trusted",
-    )
-
-
 class Trusted(NamedTuple):
     text: str
     """The AgentConfig payload as JSON; of a long one in the user's git config the digest."""
@@ -118,7 +106,7 @@ def trust_agents(store: Store, agents: Iterable[dict[str, Any]], directory: str 
 def list_trusted(store: Store) -> list[Trusted]:
     """List what is trusted: by the list of this store, then by the user's git config."""
     path = store.trust_file
-    own = [] if path is None else [_read(each) for each in _read_values(path)]
+    own = [] if path is None else [*map(_read, read_config_file(path).get_all(NAME))]
     elsewhere = dict.fromkeys(store.user_config.get_all(OLD_NAME))
     return [*(each for each in own if each is not None), *map(Trusted, elsewhere)]
 
@@ -183,7 +171,15 @@ def require_trusted(store: Store, name: str, directory: str | None) -> None:
     for value in store.config.get_all(name):
         is_own = value not in store.user_config.get_all(name)
         if is_own and not is_trusted(store, describe_command(name, value), directory):
-            raise _setting_not_trusted(name, value)
+            raise Refused(
+                # The whole value: a cut text could hide its harmful part.
+                f"this store's config sets {name} to a value that is not trusted here: {value}",
+                hint=f"read it; if it may count: `uwf agent trust --setting {shlex.quote(name)}`; "
+                f"else remove it, in the store: `git config --unset-all {shlex.quote(name)}`",
+                setting=name,
+                value=value,
+                code="setting-not-trusted",
+            )
 
 
 def find_meant_files(agent: dict[str, Any], directory: str | None) -> tuple[str, ...] | None:
@@ -242,10 +238,6 @@ def _list_path(store: Store) -> str:
             hint="set HOME, or XDG_STATE_HOME to a directory of yours",
         )
     return store.trust_file
-
-
-def _read_values(path: str) -> list[str]:
-    return read_config_file(path).get_all(NAME)
 
 
 def _with_values(text: str, values: list[str]) -> str:

@@ -9,7 +9,7 @@ from store.story import THREAD, Story
 from uwf_git.commands.remote.push_plan import NotPushed, PushUnit, RefChange, plan_push
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.tracking import SharedRefs
+from uwf_git.store.remotes.remotes import SharedRefs
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"
 UNKNOWN = Oid("9" * 40)

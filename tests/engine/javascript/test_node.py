@@ -10,7 +10,7 @@ from engine.javascript.node import PROGRAM, TABLE, Node
 from engine.javascript.told import REFUSED, ours
 
 from uwf_git.engine.javascript import values
-from uwf_git.engine.javascript.template import fill_template, parse_template
+from uwf_git.engine.javascript.evaluator import fill_template, parse_template
 from uwf_git.engine.javascript.values import ExpressionFailed, name_end
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no node")

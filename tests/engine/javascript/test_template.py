@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.template import fill_template, parse_template
+from uwf_git.engine.javascript.evaluator import fill_template, parse_template
 from uwf_git.engine.javascript.values import SOURCE_BYTES, ExpressionFailed
 
 NAMES: dict[str, Any] = {

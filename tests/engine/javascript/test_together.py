@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.engine.javascript.template import MOST, Together
+from uwf_git.engine.javascript.evaluator import MOST, Together
 from uwf_git.engine.javascript.values import TEXT_UNITS, ExpressionFailed
 
 # Eight long texts are half of what an expression may handle, and are made quickly.

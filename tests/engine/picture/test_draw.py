@@ -9,9 +9,8 @@ from engine.picture.subjects import HOSTILE, every_kind, known_subjects
 
 from uwf_git.engine.picture.draw import FORMS, STYLE_SHEET, draw, lay_out, make_plan, render_svg
 from uwf_git.engine.picture.labels import tell_flow, tell_graph
-from uwf_git.engine.picture.nested import lay_out_flow
+from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
-from uwf_git.engine.picture.spine import lay_out_graph
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.workflow import END, START, Transition
 

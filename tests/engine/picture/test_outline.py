@@ -3,9 +3,8 @@ import random
 import pytest
 from engine.picture.subjects import draw_graph, every_kind, known_subjects
 
-from uwf_git.engine.picture.draw import make_plan
+from uwf_git.engine.picture.draw import make_plan, render_outline
 from uwf_git.engine.picture.labels import columns
-from uwf_git.engine.picture.outline import render_outline
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.model.workflow import END, START, Transition
 

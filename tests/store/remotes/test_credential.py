@@ -6,8 +6,8 @@ from shutil import which
 
 import pytest
 
+from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport import Credential, find_credential, report_credential
-from uwf_git.store.remotes.url import RemoteUrl
 
 Git = Callable[..., str]
 

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport import request_safely
 from uwf_git.store.remotes.transport_errors import RemoteFailed
-from uwf_git.store.remotes.url import RemoteUrl
 
 HUB = "http://hub/t.git"
 REMOTE = RemoteUrl("http", HUB)

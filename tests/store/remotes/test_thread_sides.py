@@ -3,8 +3,7 @@ from fresh_store import fresh_store
 
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import Remote
-from uwf_git.store.remotes.tracking import Sides, read_sides
+from uwf_git.store.remotes.remotes import Remote, Sides, read_sides
 
 A, B = Oid("a" * 40), Oid("b" * 40)
 THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")

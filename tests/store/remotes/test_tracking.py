@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import Remote
-from uwf_git.store.remotes.tracking import (
+from uwf_git.store.remotes.remotes import (
+    Remote,
     SharedRefs,
     forget_tracking,
     list_unreadable,

@@ -16,8 +16,8 @@ from uwf_git.store.git.config import GitConfig, add_config, set_config
 from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
+from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
-from uwf_git.store.remotes.url import RemoteUrl, UrlKind, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
 

@@ -4,13 +4,13 @@ from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from urllib3.exceptions import ReadTimeoutError
 
 from uwf_git.errors import Refused
+from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
     RemoteFailed,
     failures,
     unauthorized,
 )
-from uwf_git.store.remotes.url import RemoteUrl
 
 URL = RemoteUrl("http", "https://me:secret@host/x")
 

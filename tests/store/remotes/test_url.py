@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.remotes.url import (
+from uwf_git.store.remotes.remotes import (
     folder_of,
     parse_remote_url,
     rewrite_url,

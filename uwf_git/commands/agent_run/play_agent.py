@@ -37,7 +37,6 @@ from uwf_git.agents.request import (
     OnOutput,
     OnTick,
     RunOutcome,
-    ignore_tick,
 )
 from uwf_git.agents.run_files import (
     STDERR,
@@ -338,7 +337,7 @@ class OtherAgentFinished(Conflict):
 
 
 def agent_player(
-    on_stderr: OnOutput | None, *, on_stdout: OnOutput | None = None, on_tick: OnTick = ignore_tick
+    on_stderr: OnOutput | None, *, on_stdout: OnOutput | None = None, on_tick: OnTick = lambda: None
 ) -> Player:
     """Return a player of the turn's agent, or of its checks, that passes their masked output on."""
     listener = Listener(on_stderr, on_stdout, on_tick)

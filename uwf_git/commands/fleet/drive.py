@@ -24,8 +24,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Refused, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import choose_remote
-from uwf_git.store.remotes.tracking import read_shared
+from uwf_git.store.remotes.remotes import choose_remote, read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head, resolve_thread

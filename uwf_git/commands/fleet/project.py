@@ -18,8 +18,8 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.program import ProgramFailed, run_program
 from uwf_git.store.oid import is_oid
+from uwf_git.store.remotes.remotes import parse_remote_url
 from uwf_git.store.remotes.transport_errors import RemoteFailed
-from uwf_git.store.remotes.url import parse_remote_url
 
 _HEAD = "%(trailers:key=Uwf-Head,valueonly)"
 

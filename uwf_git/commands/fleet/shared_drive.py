@@ -31,8 +31,7 @@ from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import choose_remote
-from uwf_git.store.remotes.tracking import read_shared, read_sides
+from uwf_git.store.remotes.remotes import choose_remote, read_shared, read_sides
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, find_head, parse_thread_id, resolve_thread

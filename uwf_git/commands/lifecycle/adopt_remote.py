@@ -15,8 +15,7 @@ from uwf_git.errors import Conflict, StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import Remote, list_remotes
-from uwf_git.store.remotes.tracking import Sides, read_sides
+from uwf_git.store.remotes.remotes import Remote, Sides, list_remotes, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, advance_head, archive_head, replace_archive
 from uwf_git.store.threads.local_files import forget_workdir

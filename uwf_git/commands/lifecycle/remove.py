@@ -18,8 +18,7 @@ from uwf_git.commands.worktree.worktrees import (
 from uwf_git.errors import Conflict, Refused, StoreDamaged, name_some
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import Remote, list_remotes
-from uwf_git.store.remotes.tracking import read_sides, track
+from uwf_git.store.remotes.remotes import Remote, list_remotes, read_sides, track
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
     ACTIVE,

@@ -36,8 +36,7 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
     """
     if not store.has_remotes:
         return False
-    from uwf_git.store.remotes.remotes import list_remotes  # noqa: PLC0415 (only for stores with remotes)
-    from uwf_git.store.remotes.tracking import read_sides  # noqa: PLC0415 (see above)
+    from uwf_git.store.remotes.remotes import list_remotes, read_sides  # noqa: PLC0415 (only for stores with remotes)
 
     for remote in list_remotes(store.config):
         try:

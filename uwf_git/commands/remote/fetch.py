@@ -36,16 +36,21 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import Remote, add_remote, choose_remote, remote_url
-from uwf_git.store.remotes.tracking import (
+from uwf_git.store.remotes.remotes import (
+    Remote,
     SharedRefs,
     Sides,
+    add_remote,
+    bad_remote_url,
+    choose_remote,
+    folder_of,
+    parse_remote_url,
     read_shared,
+    remote_url,
     sort_refs,
     track,
     update_tracking,
 )
-from uwf_git.store.remotes.url import bad_remote_url, folder_of, parse_remote_url
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.lock import has_lock_file, lock_thread
 from uwf_git.store.workflows import WORKFLOWS, list_names

@@ -42,16 +42,19 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.mirror import refuse_mirror
-from uwf_git.store.remotes.remotes import CLAIMS, Remote, choose_remote, remote_url
-from uwf_git.store.remotes.tracking import (
+from uwf_git.store.remotes.remotes import (
+    CLAIMS,
+    Remote,
+    RemoteUrl,
     SharedRefs,
+    choose_remote,
     list_unreadable,
     read_shared,
+    remote_url,
     sort_refs,
     track,
 )
 from uwf_git.store.remotes.transport import Access, send_pack
-from uwf_git.store.remotes.url import RemoteUrl
 from uwf_git.store.store import Store, find_git_dir, open_store
 from uwf_git.store.threads.heads import resolve_thread
 

@@ -15,15 +15,17 @@ from uwf_git.store.remotes.incoming import PushReport
 from uwf_git.store.remotes.mirror import list_mirrors, refuse_mirror
 from uwf_git.store.remotes.remotes import (
     Remote,
+    SharedRefs,
     add_remote,
     choose_remote,
+    forget_tracking,
     list_remotes,
+    read_shared,
     remote_url,
     remove_remote_settings,
     repair_remote,
+    shown_url,
 )
-from uwf_git.store.remotes.tracking import SharedRefs, forget_tracking, read_shared
-from uwf_git.store.remotes.url import shown_url
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import find_head, resolve_thread
 from uwf_git.store.threads.history import walk_history

@@ -31,8 +31,7 @@ from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, is_descendant, read
 from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import mapped_bytes, read_receive_limits
-from uwf_git.store.remotes.remotes import Remote
-from uwf_git.store.remotes.tracking import Sides, read_sides
+from uwf_git.store.remotes.remotes import Remote, Sides, read_sides
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, HeadMoved, advance_head, archive_head
 from uwf_git.store.threads.local_files import forget_workdir

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uwf_git.agents.files import BadFileBelow, find_below, read_below
 from uwf_git.agents.reply import AgentReply
-from uwf_git.agents.request import never
 from uwf_git.commands.turn.limits import Spending
 from uwf_git.commands.turn.rules import KeepRules, RetryRules
 from uwf_git.errors import Refused, UwfError, name_some
@@ -47,7 +46,7 @@ class Turn(NamedTuple):
     spending: Spending | None = None
     """The limits that hold for it; None: the thread's own."""
 
-    may_end: Callable[[], bool] = never
+    may_end: Callable[[], bool] = lambda: False
     """Asked some times a second: its agent may be ended if it has left its meta in its file."""
 
     answered: "Played | None" = None

@@ -1,10 +1,13 @@
-"""The evaluator: a tree and data to a value, within the limits of what it may cost."""
+"""The evaluator: a tree and data to a value, within the limits of what it may cost; templates."""
 
+import json
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
 
 from uwf_git.engine.javascript import values
 from uwf_git.engine.javascript.parser import (
@@ -23,16 +26,17 @@ from uwf_git.engine.javascript.parser import (
     Name,
     Node,
     Unary,
+    parse_expression,
+    parse_tokens,
 )
 from uwf_git.engine.javascript.values import (
-    SPACES,
+    SOURCE_BYTES,
     TEXT_UNITS,
     UNDEFINED,
     Budget,
     ExpressionFailed,
     Unanswerable,
     described,
-    divided,
     from_units,
     has_surrogate,
     is_array,
@@ -40,12 +44,11 @@ from uwf_git.engine.javascript.values import (
     is_object,
     is_strictly_equal,
     is_true,
-    remainder,
-    to_double,
+    number_text,
     to_number,
     to_text,
     to_units,
-    type_of,
+    tokenize,
 )
 
 # JSON data as JavaScript reads it: elements, members and keys; and results as JSON data again.
@@ -75,7 +78,7 @@ class Reader:
         if isinstance(raw, float | bool) or raw is None or raw is UNDEFINED:
             return raw
         if isinstance(raw, int):
-            return to_double(raw)
+            return values.to_double(raw)
         if isinstance(raw, list | tuple | Mapping):
             return raw
         raise Unanswerable(f"the data holds a {type(raw).__name__}, which JSON has not")
@@ -135,7 +138,12 @@ class Reader:
     def exported(self, value: Any, level: int = 0) -> Any:
         """Return a copy of *value* as JSON data (UNDEFINED stays), with numbers as doubles."""
         if isinstance(value, str):
-            return self._exported_text(value)
+            if not value.isascii():
+                self.budget.read(len(value))
+                if has_surrogate(value):
+                    self.budget.pair(len(value))
+                value = from_units(value)
+            return value
         if isinstance(value, list | tuple):
             check_level(level)
             self.budget.visit(len(value))
@@ -150,14 +158,6 @@ class Reader:
             self.budget.visit(len(value))
             return {key: self.exported(value[key], level + 1) for key in in_order(value)}
         return value
-
-    def _exported_text(self, text: str) -> str:
-        if text.isascii():
-            return text
-        self.budget.read(len(text))
-        if has_surrogate(text):
-            self.budget.pair(len(text))
-        return from_units(text)
 
 
 def check_level(level: int) -> None:
@@ -194,18 +194,13 @@ _EQUALITY: dict[str, Callable[[Any, Any], bool]] = {
     "==": is_loosely_equal,
     "!=": lambda left, right: not is_loosely_equal(left, right),
 }
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": divided,
-    "%": remainder,
+    "/": values.divided,
+    "%": values.remainder,
 }
 
 
@@ -214,7 +209,7 @@ def apply_unary(budget: Budget, name: str, operand: Any) -> Any:
     if name == "!":
         return not is_true(operand)
     if name == "typeof":
-        return type_of(operand)
+        return values.type_of(operand)
     number = _number(budget, operand)
     return -number if name == "-" else number
 
@@ -287,7 +282,7 @@ def _call_of_text(reader: Reader, target: str, method: str, argument: Any) -> st
     match method:
         case "trim":
             reader.budget.make(len(target))
-            return target.strip(SPACES)
+            return target.strip(values.SPACES)
         case "toLowerCase":
             return _to_case(reader, target, str.lower)
         case "toUpperCase":
@@ -370,9 +365,6 @@ def _join(reader: Reader, target: Any, argument: Any, level: int = 0) -> str:
     return separator.join(pieces)
 
 
-# The evaluator: a tree and data to a value, within the limits of `values.py`.
-
-
 def evaluate(expression: Expression, names: Mapping[str, Any], budget: Budget | None = None) -> Any:
     """Return the value of *expression*: JSON data that shares nothing with *names*, or UNDEFINED.
 
@@ -392,11 +384,11 @@ def evaluate_condition(
     return bool(_run(expression, names, budget, lambda _, value: is_true(value)))
 
 
+_Result = Callable[[Reader, Any], Any]
+
+
 def _run(
-    expression: Expression,
-    names: Mapping[str, Any],
-    budget: Budget | None,
-    result: Callable[[Reader, Any], Any],
+    expression: Expression, names: Mapping[str, Any], budget: Budget | None, result: _Result
 ) -> Any:
     evaluation = _Evaluation(expression.source, names, budget or Budget())
     try:
@@ -417,10 +409,9 @@ class _Evaluation:
         self.reader = Reader(budget)
         self._source = source
         self._names = names
-        self._budget = budget
 
     def value(self, node: Node, scope: _Scope) -> Any:
-        self._budget.evaluate()
+        self.reader.budget.evaluate()
         return _RULES[type(node)](self, node, scope)
 
     def _failed(self, problem: Unanswerable, at: int) -> ExpressionFailed:
@@ -442,7 +433,7 @@ class _Evaluation:
     def unary(self, node: Unary, scope: _Scope) -> Any:
         operand = self.value(node.operand, scope)
         try:
-            return apply_unary(self._budget, node.operator, operand)
+            return apply_unary(self.reader.budget, node.operator, operand)
         except Unanswerable as problem:
             raise self._failed(problem, node.position) from None
 
@@ -451,7 +442,7 @@ class _Evaluation:
         for sign, position, operand in node.rest:
             right = self.value(operand, scope)
             try:
-                left = apply_binary(self._budget, sign, left, right)
+                left = apply_binary(self.reader.budget, sign, left, right)
             except Unanswerable as problem:
                 raise self._failed(problem, position) from None
         return left
@@ -482,7 +473,7 @@ class _Evaluation:
                 texts.append(to_text(value))
             except Unanswerable as problem:
                 raise self._failed(problem, part.position) from None
-        self._budget.make(sum(map(len, texts)))
+        self.reader.budget.make(sum(map(len, texts)))
         return "".join(texts)
 
     def built_in(self, node: BuiltIn, scope: _Scope) -> Any:
@@ -499,7 +490,7 @@ class _Evaluation:
         for link in node.links:
             if link.optional and (value is None or value is UNDEFINED):
                 return UNDEFINED
-            self._budget.evaluate()
+            self.reader.budget.evaluate()
             try:
                 if isinstance(link, Member):
                     value = self.reader.member(value, self.value(link.key, scope))
@@ -518,9 +509,8 @@ class _Evaluation:
         parameters, body = call.argument.parameters, call.argument.body
 
         def function(element: Any, index: float) -> Any:
-            return self.value(
-                body, {**scope, **dict(zip(parameters, (element, index), strict=False))}
-            )
+            given = dict(zip(parameters, (element, index), strict=False))
+            return self.value(body, {**scope, **given})
 
         return function
 
@@ -537,3 +527,173 @@ _RULES: dict[type, Callable[[_Evaluation, Any, _Scope], Any]] = {
     Access: _Evaluation.access,
     BuiltIn: _Evaluation.built_in,
 }
+
+
+# Templates: texts with `${expression}` in them.
+
+_MARK = re.compile(r"\\?\$\{")
+
+
+class Template(NamedTuple):
+    """A checked template: its text, its pieces in order, and the names that these read."""
+
+    source: str
+    parts: tuple[str | Expression, ...]
+    names: frozenset[str]
+
+
+def parse_template(source: str, names: Collection[str] | None = None) -> Template:
+    r"""Return *source* in pieces; `\${` is a literal `${`, and every other `\` is itself."""
+    if len(source) > TEXT_UNITS:
+        raise ExpressionFailed(source, f"it is longer than {TEXT_UNITS} characters", None)
+    parts: list[str | Expression] = []
+    at = size = 0
+    while mark := _MARK.search(source, at):
+        parts.append(source[at : mark.start()])
+        at = mark.end()
+        if mark[0] == "${":
+            tokens, end = tokenize(source, at, in_template=True)
+            size += end - at
+            if size > SOURCE_BYTES:
+                problem = f"its expressions are longer than {SOURCE_BYTES} characters in all"
+                raise ExpressionFailed(source, problem, at)
+            parts.append(parse_tokens(source, tokens, names))
+            at = end + 1
+        else:
+            parts.append("${")
+    parts.append(source[at:])
+    read = [part.names for part in parts if isinstance(part, Expression)]
+    return Template(source, tuple(filter(None, parts)), frozenset().union(*read))
+
+
+def fill_template(
+    template: Template, names: Mapping[str, Any], budget: Budget | None = None
+) -> Any:
+    """Return the template's text; of a single `${expression}` its value, as JSON data.
+
+    Within text, a text goes as it is, null, booleans and numbers as JavaScript prints them, arrays
+    and objects as JSON.stringify does. All expressions together have the limits of a single
+    expression.
+    """
+    budget = budget or Budget()
+    if len(template.parts) == 1 and isinstance(template.parts[0], Expression):
+        return _told(template.parts[0], names, budget, _plain)
+    texts = [
+        part if isinstance(part, str) else _told(part, names, budget, _text)
+        for part in template.parts
+    ]
+    if sum(map(len, texts)) > TEXT_UNITS:
+        problem = f"it makes a text of more than {TEXT_UNITS} characters"
+        raise ExpressionFailed(template.source, problem, None)
+    return "".join(texts)
+
+
+def _told(
+    part: Expression, names: Mapping[str, Any], budget: Budget, form: Callable[[Any, Budget], Any]
+) -> Any:
+    value = evaluate(part, names, budget)
+    try:
+        return form(value, budget)
+    except Unanswerable as problem:
+        raise ExpressionFailed(part.source, str(problem), part.root.position) from None
+
+
+def _plain(value: Any, budget: Budget) -> Any:
+    """Return *value* if it is JSON; -0 is 0 there."""
+    match value:
+        case list():
+            return [_plain(each, budget) for each in value]
+        case dict():
+            return {_whole(key): _plain(each, budget) for key, each in value.items()}
+        case str():
+            return _whole(value)
+        case float() if not math.isfinite(value):
+            raise Unanswerable(f"{number_text(value)} is no JSON")
+    if value is UNDEFINED:
+        raise Unanswerable("it is undefined; `|| 'default'` gives a value")
+    return value or 0 if isinstance(value, float) else value
+
+
+def _text(value: Any, budget: Budget) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(float(value))
+    value = _plain(value, budget)
+    if isinstance(value, str):
+        return value
+    pieces: list[str] = []
+    _write(value, pieces, budget)
+    return "".join(pieces)
+
+
+def _write(value: Any, pieces: list[str], budget: Budget) -> None:
+    match value:
+        case list():
+            _write_all(value, "[]", pieces, budget)
+        case dict():
+            _write_all(value, "{}", pieces, budget)
+        case str():
+            budget.make(len(value))
+            pieces.append(json.dumps(value, ensure_ascii=False))
+        case bool() | None:
+            pieces.append(json.dumps(value))
+        case _:
+            pieces.append(number_text(float(value)))
+
+
+def _write_all(
+    several: list[Any] | dict[str, Any], brackets: str, pieces: list[str], budget: Budget
+) -> None:
+    pieces.append(brackets[0])
+    for number, each in enumerate(several):
+        if number:
+            pieces.append(",")
+        _write(each, pieces, budget)
+        if isinstance(several, dict):
+            pieces.append(":")
+            _write(several[each], pieces, budget)
+    pieces.append(brackets[1])
+
+
+def _whole(text: str) -> str:
+    if has_surrogate(text):
+        raise Unanswerable("it has half of a character (a lone surrogate)")
+    return text
+
+
+# Many expressions asked of the same data, one after the other: what they may cost together.
+#
+# A move of a flow may ask thousands, each within its own limits.
+
+MOST = 10
+"""They may cost as much as so many expressions that use a limit up."""
+
+
+class Together:
+    """Evaluates expressions and templates, each parsed once; their costs are limited together."""
+
+    def __init__(self) -> None:
+        self._left = float(MOST)
+        self._expression, self._template = cache(parse_expression), cache(parse_template)
+
+    def evaluate(self, source: str, names: Mapping[str, Any]) -> Any:
+        with self._budget(source) as budget:
+            return evaluate(self._expression(source, frozenset(names)), names, budget)
+
+    def holds(self, source: str, names: Mapping[str, Any]) -> bool:
+        with self._budget(source) as budget:
+            return evaluate_condition(self._expression(source, frozenset(names)), names, budget)
+
+    def fill(self, source: str, names: Mapping[str, Any]) -> Any:
+        with self._budget(source) as budget:
+            return fill_template(self._template(source, frozenset(names)), names, budget)
+
+    @contextmanager
+    def _budget(self, source: str) -> Iterator[Budget]:
+        if self._left <= 0:
+            problem = "it is one of too many, which took too much work together"
+            raise ExpressionFailed(source, problem, None)
+        budget = Budget()
+        try:
+            yield budget
+        finally:
+            self._left -= budget.spent

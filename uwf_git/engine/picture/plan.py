@@ -440,7 +440,11 @@ def mark_places(
     elif position is not None:
         marks |= _mark_passes(flow, position)
         marks[position.place] = _mark_here(progress, marks.get(position.place))
-    return {place: mark for place, mark in marks.items() if _is_within(place, within)}
+    return {
+        place: mark
+        for place, mark in marks.items()
+        if within is None or f"{place}/".startswith(f"{within}/")
+    }
 
 
 def list_shared_roles(flow: Flow) -> set[str]:
@@ -460,10 +464,6 @@ def mark_split(place: str, ended: int, branches: Sequence[Mapping[str, Mark]]) -
     told = f"{ended} of {len(branches)}"
     here = Mark("now", f"▶ {told} ended", f"has split, and {told} branches have ended")
     return {inner: merge_marks(marks) for inner, marks in found.items()} | {place: here}
-
-
-def _is_within(place: str, within: str | None) -> bool:
-    return within is None or place == within or place.startswith(f"{within}/")
 
 
 def _mark_passes(flow: Flow, position: Position) -> dict[str, Mark]:

@@ -132,6 +132,14 @@ def read_if_there(path: str) -> bytes:
         return b""
 
 
+def list_names(folder: str) -> list[str]:
+    """List what is in *folder*; an empty list if there is no such folder."""
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def remove_file(path: str) -> None:
     try:
         os.unlink(path)

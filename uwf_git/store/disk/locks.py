@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from uwf_git.debug_log import debug
@@ -169,11 +169,8 @@ Holder = dict[str, Any]
 """What a holder writes about itself: pid, start, host, since (ms since 1970), and more."""
 
 
-class HeldFile:
-    __slots__ = ("descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+class HeldFile(NamedTuple):
+    descriptor: int
 
     def write(self, content: Mapping[str, Any]) -> None:
         # One write that is as long as the old content: a reader in between never sees half of it.

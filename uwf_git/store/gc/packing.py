@@ -16,7 +16,7 @@ from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
 from uwf_git.processes import find_boot_time_s, read_process
-from uwf_git.store.disk.durable import read_if_there, remove_file
+from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import Holder, describe_holder, hold_file, is_held, this_process
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.git.program import ProgramFailed, run_program
@@ -194,7 +194,7 @@ def list_stems(folder: str) -> list[str]:
     git puts others beside its own: `.keep`, `.rev`, `.bitmap`, `.mtimes`, `.promisor`.
     """
     endings: dict[str, set[str]] = {}
-    for name in _names(folder):
+    for name in list_names(folder):
         stem, ending = os.path.splitext(name)
         endings.setdefault(stem, set()).add(ending)
     return sorted(stem for stem, found in endings.items() if found == {PACK, INDEX})
@@ -296,12 +296,6 @@ def _count_objects(index_bytes: int) -> int:
     return max(index_bytes - _EMPTY_INDEX_BYTES, 0) // _OBJECT_BYTES
 
 
-def _names(folder: str) -> list[str]:
-    with suppress(FileNotFoundError):
-        return os.listdir(folder)
-    return []
-
-
 # The gc log: why packing in the background failed, shown to the user once.
 #
 # For a day after a failure packing does not start by itself, since it would fail again. Source:
@@ -312,18 +306,12 @@ _MOST_BYTES = 10_000
 
 
 def write_gc_log(store: Store, why: str) -> None:
-    os.makedirs(store.local_path(), exist_ok=True)
-    with open(_path(store), "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(why + "\n")
+    replace_file(_path(store), f"{why}\n".encode(errors="backslashreplace"), durable=False)
 
 
 def take_gc_log(store: Store) -> str | None:
     """Remove and return the recorded failure; None if there is no record."""
-    try:
-        with open(_path(store), "rb") as file:
-            why = file.read(_MOST_BYTES).decode(errors="replace").strip()
-    except FileNotFoundError:
-        return None
+    why = read_if_there(_path(store))[:_MOST_BYTES].decode(errors="replace").strip()
     remove_file(_path(store))
     return why or None
 
@@ -386,12 +374,14 @@ def find_due(store: Store) -> Due:
     if not limits.unpacked:
         return Due(objects=False, refs=False)
     sample = sum(
-        len(name) == _LOOSE_NAME_DIGITS for name in _names(os.path.join(store.path, _SAMPLE))
+        len(name) == _LOOSE_NAME_DIGITS for name in list_names(os.path.join(store.path, _SAMPLE))
     )
     written = count_unpacked(os.path.join(store.path, _PACKS), up_to=limits.unpacked)
     is_full = sample > -(-limits.unpacked // _FOLDERS) or written > limits.unpacked
     objects = is_full or 0 < limits.packs < _count_packs(store)
-    due = Due(objects, refs=len(_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS)
+    due = Due(
+        objects, refs=len(list_names(os.path.join(store.path, "refs", "archive"))) > _MOST_REFS
+    )
     debug("SFZHPMG6", "packing asked for", loose=sample * _FOLDERS, written=written, due=bool(due))
     return due
 
@@ -434,7 +424,7 @@ def _read_count(config: GitConfig, name: str, default: int) -> int:
 
 
 def _count_packs(store: Store) -> int:
-    names = _names(os.path.join(store.path, _PACKS))
+    names = list_names(os.path.join(store.path, _PACKS))
     kept = {name.removesuffix(".keep") for name in names if name.endswith(".keep")}
     packs = (name.removesuffix(".pack") for name in names if name.endswith(".pack"))
     return sum(name not in kept for name in packs)
@@ -492,7 +482,9 @@ def run_git_gc(store: Store, git: str, environ: Mapping[str, str], *, auto: bool
     chosen = {name: value for name, value in _CHOSEN.items() if store.config.get(name) is None}
     has_large = False
     if _BIG_PACK in chosen:
-        large_bytes = _find_large_bytes(store)
+        # Packs of steps are never left alone.
+        own = list_own_packs(os.path.join(store.path, _PACKS))
+        large_bytes = max([_LARGE_BYTES, *(pack.size_bytes + 1 for pack in own)])
         chosen[_BIG_PACK] = str(large_bytes)
         has_large = _has_large_packs(store, large_bytes)
     # git compares no objects that it finds whole in one pack, unless told to; of steps all are.
@@ -524,12 +516,6 @@ def _run(
             hint=f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc` "
             "shows all that git says",
         )
-
-
-def _find_large_bytes(store: Store) -> int:
-    """Return from which size a pack is left alone: packs of steps never are."""
-    own = list_own_packs(os.path.join(store.path, _PACKS))
-    return max([_LARGE_BYTES, *(pack.size_bytes + 1 for pack in own)])
 
 
 def _has_large_packs(store: Store, large_bytes: int) -> bool:

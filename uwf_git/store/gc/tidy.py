@@ -43,6 +43,7 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK, find_pack_problem
 from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_dead_keep, write_pack
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
+from uwf_git.store.refs.strict_refs import check_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import (
@@ -81,7 +82,12 @@ _Peel = Callable[[bytes], bytes | None]
 
 def pack_refs(store: Store) -> int:
     """Move loose refs into packed-refs; return how many."""
-    loose = dict(_list_loose(store.path))
+    loose = {
+        name: value.encode()
+        for name, value in check_loose_refs(store.path)
+        if isinstance(value, str) and not name.startswith(_OF_ONE_TREE)
+        if check_ref_format(Ref(os.fsencode(name)))
+    }
     # Before packed-refs is locked: deleting a ref waits for that lock.
     peel = cache(partial(_peel, store.objects))
     loose = {name: oid for name, oid in loose.items() if _is_there(peel, oid)}
@@ -96,18 +102,6 @@ def pack_refs(store: Store) -> int:
         durable = store.config.get_flag("uwf.fsync", default=True)
         replace_file(path, content, temporary_in=markers(store.path), durable=durable)
     return sum(_remove_loose(store, name, oid) for name, oid in loose.items())
-
-
-def _list_loose(git_dir: str) -> Iterator[tuple[str, bytes]]:
-    for folder, _folders, files in os.walk(os.path.join(git_dir, "refs")):
-        prefix = os.path.relpath(folder, git_dir) + "/"
-        if prefix.startswith(_OF_ONE_TREE):
-            continue
-        for file in files:
-            name = prefix + file
-            oid = _read(git_dir, name) if check_ref_format(Ref(os.fsencode(name))) else None
-            if oid is not None:
-                yield name, oid
 
 
 def _read(git_dir: str, name: str) -> bytes | None:
@@ -381,18 +375,14 @@ def remove_stale_packs(store: Store) -> int:
     """Remove what killed writers of packs left; return how many files that were."""
     objects = os.path.join(store.path, "objects")
     folder = os.path.join(objects, "pack")
-    removed = 0
-    for place, prefix in ((objects, _UNFINISHED_ABOVE), (folder, _UNFINISHED)):
-        for entry in os.scandir(place):
-            if _is_stale(entry, prefix):
-                remove_file(entry.path)
-                removed += 1
     kept = [entry.path for entry in os.scandir(folder) if entry.name.endswith(KEEP)]
-    removed += sum(map(remove_dead_keep, kept))
-    for path in list(_without_index(folder)):
+    removed = sum(map(remove_dead_keep, kept))
+    stale = [entry.path for entry in os.scandir(objects) if _is_stale(entry, _UNFINISHED_ABOVE)]
+    stale += [entry.path for entry in os.scandir(folder) if _is_stale(entry, _UNFINISHED)]
+    stale += _without_index(folder)
+    for path in stale:
         remove_file(path)
-        removed += 1
-    return removed
+    return removed + len(stale)
 
 
 def _without_index(folder: str) -> Iterator[str]:
@@ -443,12 +433,11 @@ _OLD_S = 24 * 3600
 def remove_stale_files(store: Store) -> int:
     """Remove what killed processes left; return how many things that were."""
     removed = break_dead_locks(store.path)
-    for path in _old_temporaries(store):
+    old = list(_old_temporaries(store))
+    for path in old:
         remove_file(path)
-        removed += 1
-    for thread in sorted(_leftover_threads(store)):
-        removed += _remove_thread_files(store, thread)
-    return removed
+    threads = sorted(_leftover_threads(store))
+    return removed + len(old) + sum(_remove_thread_files(store, each) for each in threads)
 
 
 def _old_temporaries(store: Store) -> Iterator[str]:

@@ -242,15 +242,12 @@ def _spell_header(section: str) -> str:
 
 
 def _spell_value(key: str, value: str) -> str:
-    return f'\t{key} = "{_escaped_value(value)}"\n'
+    value = _escaped(value).replace("\n", "\\n").replace("\t", "\\t")
+    return f'\t{key} = "{value}"\n'
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _escaped_value(value: str) -> str:
-    return _escaped(value).replace("\n", "\\n").replace("\t", "\\t")
 
 
 # Sizes as git config spells them: ``512``, ``64k``, ``32m``, ``1g``.
@@ -269,17 +266,6 @@ def parse_size(text: str) -> int | None:
 #
 # Conditional includes (``includeIf``) are not followed: scopes.py asks git about them. A file is
 # changed under git's own lock. Source: git-config(1), "FILES" and "Includes".
-
-__all__ = [
-    "BadConfig",
-    "BadUsage",
-    "GitConfig",
-    "add_config",
-    "normal_name",
-    "read_config_file",
-    "rewrite_config",
-    "set_config",
-]
 
 _DEEPEST_INCLUDE = 10
 _MOST_FILES = 1_000
@@ -301,14 +287,6 @@ class BadConfig(Refused):
             else "find the include.path that names it with `git config --no-includes --list`",
             path=path,
         )
-
-
-def unfit_value(name: str) -> BadUsage:
-    return BadUsage(
-        f"the value of {name} has a NUL, which git config cannot hold",
-        code="unfit-value",
-        setting=name,
-    )
 
 
 class GitConfig(NamedTuple):
@@ -414,7 +392,11 @@ def add_config(path: str, name: str, value: str) -> None:
 
 def _edit(path: str, name: str, value: str, *, keep: bool) -> None:
     if "\0" in value:
-        raise unfit_value(name)
+        raise BadUsage(
+            f"the value of {name} has a NUL, which git config cannot hold",
+            code="unfit-value",
+            setting=name,
+        )
     rewrite_config(path, lambda text: edit_config(text, name, value, keep=keep))
 
 
@@ -432,11 +414,7 @@ def rewrite_config(path: str, change: Callable[[str], str]) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _keep_mode(path, lock)
+        with suppress(FileNotFoundError):
+            os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(lock, path)
         sync_directories([directory])
-
-
-def _keep_mode(path: str, lock: str) -> None:
-    with suppress(FileNotFoundError):
-        os.chmod(lock, stat.S_IMODE(os.stat(path).st_mode))

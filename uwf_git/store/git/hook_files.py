@@ -98,27 +98,6 @@ SHIMS: Mapping[str, str] = {
 """The text of each hook by its name; the files in hooks/ of the source are the same text."""
 
 
-def _foreign_hook(path: str) -> Refused:
-    name = os.path.basename(path)
-    return Refused(
-        f"{path} exists already, and is not uwf's",
-        code="foreign-hook",
-        hint=f"move it away and repeat this; or keep it, and have it run `uwf hook {name}` "
-        "with the standard input that git gives it, and end with its exit status",
-        path=path,
-    )
-
-
-def _hooks_elsewhere(folder: str) -> Refused:
-    return Refused(
-        f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
-        code="hooks-elsewhere",
-        hint="change it: `git config core.hooksPath hooks` in the store; or have "
-        "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
-        path=folder,
-    )
-
-
 def check_hooks(git_dir: str, config: GitConfig) -> None:
     """Check that ``install_hooks`` may write the hooks, and that *config*'s git would run them."""
     own = os.path.join(git_dir, "hooks")
@@ -131,11 +110,24 @@ def check_hooks(git_dir: str, config: GitConfig) -> None:
             path=own,
         )
     if not _runs_own_hooks(git_dir, config):
-        raise _hooks_elsewhere(config.get(HOOKS_PATH) or "")
+        folder = config.get(HOOKS_PATH) or ""
+        raise Refused(
+            f"core.hooksPath makes git run the hooks in {folder}, not those of the store",
+            code="hooks-elsewhere",
+            hint="change it: `git config core.hooksPath hooks` in the store; or have "
+            "the hooks there run `uwf hook pre-receive` and `uwf hook post-receive`",
+            path=folder,
+        )
     for name in SHIMS:
         path = os.path.join(own, name)
         if os.path.lexists(path) and not _is_ours(path):
-            raise _foreign_hook(path)
+            raise Refused(
+                f"{path} exists already, and is not uwf's",
+                code="foreign-hook",
+                hint=f"move it away and repeat this; or keep it, and have it run `uwf hook {name}` "
+                "with the standard input that git gives it, and end with its exit status",
+                path=path,
+            )
 
 
 def install_hooks(git_dir: str, *, python: str) -> list[str]:

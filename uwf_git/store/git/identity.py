@@ -49,10 +49,10 @@ def find_committer(config: GitConfig, environ: Mapping[str, str]) -> Committer:
     """
     name = _find_part("name", config, environ)
     email = _find_part("email", config, environ) or environ.get("EMAIL")
-    account = None if name and email else _find_account(environ)
-    if account is None:
-        return Committer(clean_identity(name or "", email or ""), is_guess=False)
-    identity = clean_identity(name or account.name, email or f"{account.login}@{find_host()}")
+    if name and email:
+        return Committer(clean_identity(name, email), is_guess=False)
+    login, full_name = _find_account(environ)
+    identity = clean_identity(name or full_name, email or f"{login}@{find_host()}")
     return Committer(identity, is_guess=not email)
 
 
@@ -67,12 +67,8 @@ def _find_part(part: str, config: GitConfig, environ: Mapping[str, str]) -> str 
     return _MARKS.sub(" ", found) if found else found
 
 
-class _Account(NamedTuple):
-    login: str
-    name: str
-
-
-def _find_account(environ: Mapping[str, str]) -> _Account:
+def _find_account(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the login name and the full name of the account on this machine."""
     try:
         import pwd  # noqa: PLC0415 (Unix only)
 
@@ -80,11 +76,11 @@ def _find_account(environ: Mapping[str, str]) -> _Account:
     except (ImportError, KeyError):
         # A container may run under a number without an account.
         login = environ.get("USER") or environ.get("LOGNAME") or "unknown"
-        return _Account(login, login)
+        return login, login
     login = entry.pw_name
     # In the full name, & is the login name with a capital letter.
     full = entry.pw_gecos.partition(",")[0].replace("&", login[:1].upper() + login[1:])
-    return _Account(login, full.strip() or login)
+    return login, full.strip() or login
 
 
 @cache

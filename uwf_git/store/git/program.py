@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
@@ -58,19 +58,18 @@ def run_program(
 ) -> Ran:
     """Run *argv* with *given* as its input; kill it after *timeout_s* if that is set."""
     try:
-        ran = subprocess.run(
-            argv,
-            env=dict(environ),
-            input=given,
-            cwd=cwd,
-            capture_output=True,
-            check=False,
-            timeout=timeout_s,
-        )
+        with _starting(argv[0]):
+            ran = subprocess.run(
+                argv,
+                env=dict(environ),
+                input=given,
+                cwd=cwd,
+                capture_output=True,
+                check=False,
+                timeout=timeout_s,
+            )
     except subprocess.TimeoutExpired as error:
         raise ProgramTooSlow(argv[0], timeout_s or 0) from error
-    except (OSError, ValueError) as error:
-        raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
     debug("NB3E9M6J", "program ran", program=argv[0], status=ran.returncode)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
@@ -83,14 +82,13 @@ def run_listener(
     At the timeout its process group is killed. Its streams are files: a process that it leaves in
     the background does not delay the return, and input that it does not read is no error.
     """
-    with (
-        tempfile.TemporaryFile() as stdin,
-        tempfile.TemporaryFile() as stdout,
-        tempfile.TemporaryFile() as stderr,
-    ):
+    with ExitStack() as stack:
+        stdin, stdout, stderr = (
+            stack.enter_context(tempfile.TemporaryFile()) for _stream in range(3)
+        )
         stdin.write(given)
         stdin.seek(0)
-        try:
+        with _starting(argv[0]):
             process = subprocess.Popen(
                 argv,
                 env=dict(environ),
@@ -100,8 +98,6 @@ def run_listener(
                 stderr=stderr,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
         try:
             status = process.wait(timeout_s)
         except BaseException as error:
@@ -123,7 +119,7 @@ def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) ->
     Its directory is /, so it keeps no other directory busy. A shell starts it and ends, so that
     init reaps it, and a long-running caller gets no zombie.
     """
-    try:
+    with _starting(argv[0]):
         subprocess.run(
             ["/bin/sh", "-c", _IN_BACKGROUND, "sh", *argv],
             env=dict(environ),
@@ -134,13 +130,15 @@ def start_background_program(argv: Sequence[str], environ: Mapping[str, str]) ->
             start_new_session=True,
             check=True,
         )
+
+
+@contextmanager
+def _starting(program: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        raise ProgramFailed(argv[0], f"could not be started: {_reason(error)}") from error
-
-
-def _reason(error: OSError | ValueError | subprocess.CalledProcessError) -> str:
-    reason = error.strerror if isinstance(error, OSError) else None
-    return reason or str(error)
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ProgramFailed(program, f"could not be started: {reason or error}") from error
 
 
 # Set a setting in the user's git config, by git: the only write outside a store.

@@ -77,6 +77,8 @@ SELECT (SELECT ifnull(sum(abs(name % 2147483629) + 1), 0) FROM node)
     + (SELECT ifnull(sum(mark), 0) FROM source)
 """
 
+_VERSIONS = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+
 # Errors of the machine or the moment, not of the file (sqlite.org/rescode.html).
 _PASSING = {
     sqlite3.SQLITE_AUTH,
@@ -123,10 +125,10 @@ class IndexFile:
                 path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
             self._execute("PRAGMA synchronous = OFF")
-            if self._versions() == (0, 0):
+            if self._one(_VERSIONS) == (0, 0):
                 # Harmless if another process does the same at the same time.
                 self._connection.executescript(_SCHEMA)
-            if self._versions() != _OURS:
+            if self._one(_VERSIONS) != _OURS:
                 raise sqlite3.DatabaseError("an index of another version, or of another program")
 
     def __del__(self) -> None:
@@ -225,11 +227,6 @@ class IndexFile:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.lstat(self._path).st_mode):
                 raise sqlite3.DatabaseError("not a regular file")
-
-    def _versions(self) -> tuple[Any, Any]:
-        (application,) = self._one("PRAGMA application_id") or (None,)
-        (version,) = self._one("PRAGMA user_version") or (None,)
-        return application, version
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
         with self._guarded():
@@ -406,7 +403,8 @@ class NodeIndex:
         """Index *refs* where they moved; stop and return True as soon as *until* is found."""
         scans: list[Scan] = []
         for ref, tip in refs:
-            if not _is_text(ref):
+            # SQLite takes no lone surrogates.
+            if ref != ref.encode(errors="replace").decode():
                 self._unread.add(ref)
                 continue
             known = file.find_tip(ref)
@@ -460,14 +458,6 @@ class NodeIndex:
         except StoreDamaged:
             return None
         return None if nodes is None else bytes.fromhex(nodes.decode())
-
-
-def _is_text(ref: str) -> bool:
-    try:
-        ref.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _list_commits(store: Store, ref: str, tip: Oid, known: Oid | None) -> Iterator[CommitView]:

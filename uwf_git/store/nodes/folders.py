@@ -25,6 +25,8 @@ TreeEntry: TypeAlias = tuple[bytes, bytes]
 
 Folder: TypeAlias = Mapping[bytes, TreeEntry]
 
+_Change: TypeAlias = tuple[TreeEntry | None, TreeEntry | None]
+
 _ENTRY = re.compile(rb"([1-7][0-7]{4,5}) ([^\0/]+)\0(.{20})", re.DOTALL)
 _ENTRIES = re.compile(rb"(?:[1-7][0-7]{4,5} [^\0/]+\0.{20})*", re.DOTALL)
 # A folder of folders with names of one character: each entry has the same size.
@@ -137,12 +139,7 @@ class NodeFolders:
         return {}
 
     def _compare_folder(
-        self,
-        place: tuple[str, str],
-        key: bytes,
-        change: tuple[TreeEntry | None, TreeEntry | None],
-        *,
-        keep_old: bool,
+        self, place: tuple[str, str], key: bytes, change: _Change, *, keep_old: bool
     ) -> Iterator[NodeFileChange]:
         path, name = place
         before, now = change
@@ -150,9 +147,8 @@ class NodeFolders:
             yield NodeFileChange("odd", path, problem="does not belong there")
             return
         if now is not None and now[0] != RAW_TREE_MODE:
-            yield NodeFileChange(
-                "odd", path, problem=f"is not a folder: its mode is {now[0].decode()}"
-            )
+            problem = f"is not a folder: its mode is {now[0].decode()}"
+            yield NodeFileChange("odd", path, problem=problem)
             return
         old = before[1] if before is not None and before[0] == RAW_TREE_MODE else None
         inner = (path, name + _shown(key))
@@ -180,10 +176,7 @@ class NodeFolders:
 
 
 def _compare_file(
-    place: tuple[str, str],
-    key: bytes,
-    change: tuple[TreeEntry | None, TreeEntry | None],
-    now: Folder,
+    place: tuple[str, str], key: bytes, change: _Change, now: Folder
 ) -> Iterator[NodeFileChange]:
     path, start = place
     match = _LEAF.fullmatch(key)
@@ -202,10 +195,8 @@ def _compare_file(
         if twin in now:
             problem = f"is there a second time, as {twin.decode()}"
             yield NodeFileChange("odd", path, name=name, problem=problem)
-        kind: NodeFileChangeKind = (
-            "added" if before is None or before[0] != RAW_FILE_MODE else "replaced"
-        )
-        yield NodeFileChange(kind, path, after[1], name)
+        is_new = before is None or before[0] != RAW_FILE_MODE
+        yield NodeFileChange("added" if is_new else "replaced", path, after[1], name)
 
 
 def _order(name: bytes, folder: Folder) -> bytes:

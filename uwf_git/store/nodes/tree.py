@@ -319,13 +319,10 @@ def _add_to_leaf(objects: ObjectStore, leaf: _Folder, node: Node, growth: GrownF
         growth.objects.append(blob)
         present = blob.id
     elif node.hash not in growth.blobs:
-        _check_same(decode_node(node.hash, get_blob(objects, present)), node)
+        kept = decode_node(node.hash, get_blob(objects, present))
+        if (kept.type, kept.payload) != (node.type, node.payload):
+            raise node_collision(node.hash)
     growth.blobs[node.hash] = present
-
-
-def _check_same(kept: Node, node: Node) -> None:
-    if (kept.type, kept.payload) != (node.type, node.payload):
-        raise node_collision(node.hash)
 
 
 # Unite the `nodes/` folders of several commits: every node that one of them has.
@@ -386,8 +383,7 @@ def unite_nodes(
     if len(different) <= 1:
         return United(different[0] if different else None, objects, [])
     more = _WithNew(objects)
-    nodes = _unite(more, different, base)
-    return United(nodes, more, list(more.new.values()))
+    return United(_unite(more, different, base), more, list(more.new.values()))
 
 
 def _unite(objects: _WithNew, trees: Sequence[ObjectID], base: ObjectID | None) -> ObjectID:

@@ -126,16 +126,12 @@ def build_message(
     All texts may hold any characters. An empty *who* becomes ``uwf``: git finds no trailers under
     an empty subject.
     """
-    lines = [build_subject(who, said), ""]
+    lines = [f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip(), ""]
     text = build_body(body)
     if text:
         lines += [text, ""]
     lines += [f"{name}: {quote(value, safe=_SAFE, errors='replace')}" for name, value in trailers]
     return ("\n".join(lines) + "\n").encode(errors="replace")
-
-
-def build_subject(who: str, said: str) -> str:
-    return f"{one_line(who) or 'uwf'}: {one_line(said)}"[:LONGEST_SUBJECT].rstrip()
 
 
 def build_body(text: str) -> str:
@@ -369,6 +365,7 @@ def is_descendant(objects: ObjectStore, tip: Oid, ancestor: Oid) -> bool:
 Needed = ObjectID
 """The id of an object that a commit needs, for callers that do not import dulwich."""
 
+_Objects = Container[ObjectID]
 _NO_OBJECTS: frozenset[ObjectID] = frozenset()
 
 
@@ -386,7 +383,7 @@ def list_new_objects(
 
 
 def _walk_commits(
-    objects: ObjectStore, tip: Oid, had: Container[Oid], known: Container[ObjectID]
+    objects: ObjectStore, tip: Oid, had: Container[Oid], known: _Objects
 ) -> Iterator[CommitView]:
     """Yield the commits, each after all of its parents.
 
@@ -418,10 +415,7 @@ def _tree_before(objects: ObjectStore, commit: CommitView) -> ObjectID | None:
 
 
 def _walk_changes(
-    objects: ObjectStore,
-    pair: tuple[ObjectID, ObjectID | None],
-    needed: Container[ObjectID],
-    known: Container[ObjectID],
+    objects: ObjectStore, pair: tuple[ObjectID, ObjectID | None], needed: _Objects, known: _Objects
 ) -> Iterator[ObjectID]:
     """Yield a tree and its entries, except entries that the tree before has at the same path."""
     waiting = [pair]

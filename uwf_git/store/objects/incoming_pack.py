@@ -159,20 +159,20 @@ class LimitedObjects:
         self._check_size(name)
         return self._objects.get_raw(name)
 
-    def _check_size(self, oid: ObjectID) -> None:
-        size = find_size(self._objects, oid)
+    def _check_size(self, name: ObjectID) -> None:
+        size = find_size(self._objects, name)
         if size is None:
             return
         most = most_bytes_of(size.kind, most_blob_bytes=self._most_blob_bytes)
         if size.size_bytes > most:
-            name = oid.decode(errors="replace")
+            oid = name.decode(errors="replace")
             raise StoreDamaged(
-                f"{size.kind} {name} takes {render_size(size.size_bytes)}, and at most "
+                f"{size.kind} {oid} takes {render_size(size.size_bytes)}, and at most "
                 f"{render_size(most)} may be pushed here",
                 code="oversized-object",
                 hint="keep large files elsewhere and name them in the text; the server's owner "
                 "sets the limit for blobs: git config uwf.maxBlobSize",
-                object=name,
+                object=oid,
                 size=size.size_bytes,
             )
 
@@ -277,11 +277,6 @@ class PackLimits(NamedTuple):
         most = [most_bytes_of(kind, most_blob_bytes=self.most_blob_bytes) for kind in kinds]
         if size_bytes > max(most):
             self.check_object(kinds[most.index(max(most))], size_bytes)
-
-    def check_depth(self, deltas: int) -> None:
-        """Raise `Refused` for a delta whose whole object is so many deltas away."""
-        if deltas > LONGEST_INCOMING_CHAIN:
-            raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_INCOMING_CHAIN))
 
     def check_unfolded(self, size_bytes: int, pack_bytes: int, *, again: bool = False) -> None:
         """Raise `Refused` if a pack unfolds to so many bytes; *again*: all that were made."""
@@ -435,11 +430,13 @@ class IncomingPack:
             if not children:
                 continue
             kind, below = self._kinds[base], self._build(base)
-            self._limits.check_depth(self._depths[base] + 1)
+            deltas = self._depths[base] + 1
+            if deltas > LONGEST_INCOMING_CHAIN:
+                raise transfer_too_large(f"a chain of {deltas} deltas", str(LONGEST_INCOMING_CHAIN))
             for number in children:
                 self._limits.check_object(_KINDS[kind], self._sizes[number])
                 self._bases[number], self._kinds[number] = base, kind
-                self._depths[number] = self._depths[base] + 1
+                self._depths[number] = deltas
                 content = self._apply(below, number)
                 head = _object_head(kind, len(content))
                 digest = hashlib.sha1(head, usedforsecurity=False)

@@ -170,7 +170,7 @@ def read_strict_commit(objects: ObjectStore, oid: Oid) -> StrictCommit:
         problem = _find_odd_header(header)
     if problem is None and view.time_s >= END_OF_TIME_S:
         problem = f"has the date {view.time_s}, which git's commit-graph cannot hold"
-    if problem is None and not _is_utf8(view.message):
+    if problem is None and view.message != view.message.decode(errors="replace").encode():
         problem = "has a message that is not UTF-8"
     if problem is None and _MESSAGE.fullmatch(view.message) is None:
         problem = "has a line between subject and trailers that git may read as something else"
@@ -189,14 +189,6 @@ def _find_odd_header(header: bytes) -> str | None:
         return f"has a header that uwf never writes: {name!r}"
     zones = [line.rpartition(b" ")[2] for _who, line in _NAMES.findall(header)]
     return None if set(zones) == {b"+0000"} else "has a date that is not in UTC (+0000)"
-
-
-def _is_utf8(message: bytes) -> bool:
-    try:
-        message.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _person(line: bytes) -> Person:

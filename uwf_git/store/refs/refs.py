@@ -129,11 +129,6 @@ def change_packed_rows(path: str, content: bytes, changes: Mapping[str, Oid | No
     return header + b"".join(lines)
 
 
-def open_packed_refs(path: str) -> "PackedRefs":
-    """Return the packed-refs file at *path*; it is opened only if it has changed since."""
-    return _OPENED.read(path, PackedRefs)
-
-
 def _row_pattern(name: bytes) -> re.Pattern[bytes]:
     oid = rb"([0-9a-fA-F]{40})"
     return re.compile(
@@ -503,7 +498,8 @@ class Refs:
         return Oid(oid.decode())
 
     def _open_packed(self) -> PackedRefs:
-        return open_packed_refs(os.path.join(self._git_dir, PACKED_REFS))
+        # Opened only if it has changed since.
+        return _OPENED.read(os.path.join(self._git_dir, PACKED_REFS), PackedRefs)
 
     def _replace_packed(self, content: bytes) -> None:
         """Replace packed-refs; the caller holds its lock."""

@@ -64,7 +64,8 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
                     yield name, BadRefFile(name, "is no file", "move it out of the store")
                 continue
             try:
-                content = read_loose_content(os.path.join(git_dir, name))
+                with open(os.path.join(git_dir, name), "rb") as opened:
+                    content = opened.read(1000).rstrip()
             except FileNotFoundError:
                 continue  # deleted or packed since
             if _OID.fullmatch(content):
@@ -72,11 +73,6 @@ def check_loose_refs(git_dir: str) -> Iterator[tuple[str, Oid | BadRefFile]]:
             elif _SYMBOLIC.fullmatch(content) is None:
                 hint = f"copy that file away and delete it; `git log {name}` shows what is left"
                 yield name, BadRefFile(name, "does not hold an object id", hint)
-
-
-def read_loose_content(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(1000).rstrip()
 
 
 def check_packed_refs(git_dir: str) -> Iterator[BadRefFile]:

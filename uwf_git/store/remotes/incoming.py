@@ -195,40 +195,25 @@ def _pack_bytes(place: DurableObjects) -> int:
     return own + sum(map(_pack_bytes, place.others))
 
 
+# A path between colons, or quoted as in C.
+_PART = re.compile(r'"((?:[^"\\]|\\.?)*)"?:?|([^:]+):?|:', re.DOTALL)
+_ESCAPE = re.compile(rb"\\(?:([0-3][0-7]{2})|([\x00-\xbf]|[\xc0-\xff][\x80-\xbf]*|))")
+_ESCAPES = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
+
+
 def split_alternates(text: str) -> list[str]:
     """Split a list of object directories as git does: at colons; parts may be quoted as in C."""
-    paths: list[str] = []
-    while text:
-        if text.startswith('"'):
-            path, text = _unquote(text)
-        else:
-            path, _colon, text = text.partition(":")
-        if path:
-            paths.append(path)
-    return paths
+    parts = _PART.findall(text)
+    paths = [
+        os.fsdecode(_ESCAPE.sub(_unescaped, os.fsencode(one))) or other for one, other in parts
+    ]
+    return [path for path in paths if path]
 
 
-def _unquote(text: str) -> tuple[str, str]:
-    """Return the quoted path that *text* begins with, and the rest after its colon."""
-    content, at = bytearray(), 1
-    while at < len(text) and text[at] != '"':
-        if text[at] == "\\":
-            byte, at = _escaped(text, at + 1)
-            content += byte
-        else:
-            content += os.fsencode(text[at])
-            at += 1
-    return os.fsdecode(bytes(content)), text[at + 1 :].removeprefix(":")
-
-
-_ESCAPES = dict(zip('abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
-
-
-def _escaped(text: str, at: int) -> tuple[bytes, int]:
-    octal = text[at : at + 3]
-    if len(octal) == len("377") and set(octal) <= set("01234567") and octal[0] < "4":
-        return bytes([int(octal, 8)]), at + 3
-    return bytes([_ESCAPES[text[at]]]) if text[at : at + 1] in _ESCAPES else b"", at + 1
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    if found[1]:
+        return bytes([int(found[1], 8)])
+    return bytes(_ESCAPES[byte] for byte in found[2] if byte in _ESCAPES)
 
 
 # Incoming objects: what a remote sent, in a folder of its own until it has been checked.

@@ -1,12 +1,15 @@
-"""Remotes as git config has them: ``remote.<name>.*``; and the repair of mirrors."""
+"""Remotes as git config has them: their URLs, what was last seen there, the repair of mirrors."""
 
 import itertools
 import os
 import re
-from collections.abc import Container, Iterator
-from typing import NamedTuple
+from collections.abc import Container, Iterator, Mapping
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from uwf_git.errors import BadUsage, Refused
+from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.workflow_name import check_workflow_name
 from uwf_git.store.git.config import (
     GitConfig,
     edit_config,
@@ -18,12 +21,187 @@ from uwf_git.store.git.config import (
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.objects.objects import has_object
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import list_refs
+from uwf_git.store.refs.refs import list_bad_files, list_refs
 from uwf_git.store.remotes.mirror import moves_threads_back
-from uwf_git.store.remotes.url import RemoteUrl, parse_remote_url, rewrite_url, shown_url
 from uwf_git.store.store import Store, own_change
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.workflows import WORKFLOWS
+
+# Remote URLs: tell paths, `host:path` and URLs apart as git does; rewrite them; hide passwords.
+#
+# Source: git-fetch(1), "GIT URLS"; git-config(1), `url.<base>.insteadOf`.
+
+UrlKind = Literal["path", "git", "ssh", "http"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_OTHER_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
+_KINDS: dict[str, UrlKind] = {
+    "file": "path",
+    "git": "git",
+    "git+ssh": "ssh",
+    "http": "http",
+    "https": "http",
+    "ssh": "ssh",
+    "ssh+git": "ssh",
+}
+_PLAIN = re.compile(r"[^\x00-\x20\x7f]+")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:\\@]+)(?::([0-9]{0,5}))?")
+_HIGHEST_PORT = 65_535
+# What is meant as a URL and would be the path of a host called "https", or a folder.
+_ALMOST_URL = re.compile(
+    rf"(?:{'|'.join(map(re.escape, _KINDS))})(?::|//?[^/]*:[^/]*@)", re.IGNORECASE
+)
+_PASSWORD_IN_PLACE = re.compile(r"[^/:@]+:[^/@]*@[^/:]+[/:]")
+
+
+def bad_remote_url(url: str, problem: str) -> BadUsage:
+    shown = _hide_password(url)
+    return BadUsage(
+        f"{shown if shown.isprintable() and shown else repr(shown)} {problem}",
+        code="bad-remote-url",
+        hint="give a path, host:path, or a URL that begins with https://, ssh://, git:// or "
+        "file://",
+        url=shown,
+    )
+
+
+class RemoteUrl(NamedTuple):
+    kind: UrlKind
+    text: str
+
+    @property
+    def shown(self) -> str:
+        return shown_url(self.text)
+
+
+def parse_remote_url(text: str, *, relative_to: str) -> RemoteUrl:
+    """Parse *text* as a URL, `host:path` or path; a relative path begins at *relative_to*."""
+    if not text:
+        raise bad_remote_url(text, "is empty")
+    found = _SCHEME.match(text)
+    if found is None:
+        return _parse_place(text, relative_to)
+    kind = _KINDS.get(found[1].lower())
+    if kind is None:
+        raise bad_remote_url(text, "is a URL of a kind that uwf does not support")
+    rest = text[found.end() :]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if kind == "path":
+        if authority not in {"", "localhost"}:
+            raise bad_remote_url(text, "names a file on another machine")
+        return RemoteUrl("path", _absolute(unquote(rest[len(authority) :]), relative_to))
+    host = authority.rpartition("@")[2]
+    # ssh would take a host that begins with a dash for an option.
+    if host[:1] in {"", ":"} or host.startswith("-") or not _PLAIN.fullmatch(text):
+        raise bad_remote_url(text, "names no host")
+    if not _is_authority(authority):
+        raise bad_remote_url(text, "has a malformed host or port (in a password, write / as %2F)")
+    scheme = "ssh" if kind == "ssh" else found[1].lower()
+    return RemoteUrl(kind, f"{scheme}://{rest}")
+
+
+def _is_authority(authority: str) -> bool:
+    """Check the host and port: other code would read a malformed authority as another place."""
+    found = _HOST.fullmatch(authority.rpartition("@")[2])
+    if found is None or "\\" in authority or int(found[1] or 1) not in range(1, _HIGHEST_PORT + 1):
+        return False
+    try:
+        urlsplit(f"//{authority}")
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_place(text: str, relative_to: str) -> RemoteUrl:
+    if _OTHER_PROGRAM.match(text):
+        raise bad_remote_url(text, "needs a git remote helper, which uwf does not support")
+    if _ALMOST_URL.match(text):
+        raise bad_remote_url(text, "is no URL: :// is missing")
+    if _PASSWORD_IN_PLACE.match(text):
+        raise bad_remote_url(text, "has a password, which only a URL can have")
+    host, colon, path = text.partition(":")
+    if not colon or "/" in host:
+        return RemoteUrl("path", _absolute(text, relative_to))
+    if not host.rpartition("@")[2] or host.startswith("-") or not path or path.startswith("-"):
+        raise bad_remote_url(text, "names no host and path")
+    return RemoteUrl("ssh", text)
+
+
+def _absolute(path: str, relative_to: str) -> str:
+    if "\0" in path:
+        raise bad_remote_url(path, "is not a path")
+    return os.path.abspath(os.path.join(relative_to, os.path.expanduser(path)))
+
+
+def rewrite_url(text: str, config: GitConfig, *, for_push: bool) -> str:
+    """Return *text* rewritten by `url.<base>.insteadOf`, or for a push `pushInsteadOf`."""
+    names = ("pushinsteadof", "insteadof") if for_push else ("insteadof",)
+    for name in names:
+        longest = max(
+            ((begin, base) for begin, base in _rewrites(config, name) if text.startswith(begin)),
+            key=lambda found: len(found[0]),
+            default=None,
+        )
+        if longest is not None:
+            begin, base = longest
+            return base + text[len(begin) :]
+    return text
+
+
+def _rewrites(config: GitConfig, name: str) -> Iterator[tuple[str, str]]:
+    for setting, values in config.values.items():
+        if setting.startswith("url.") and setting.endswith(f".{name}"):
+            base = setting[len("url.") : -len(name) - 1]
+            yield from ((value, base) for value in values if value)
+
+
+def shown_url(text: str) -> str:
+    """Return *text* without passwords; for http also without the name, which may be a token."""
+    found = _SCHEME.match(text)
+    if found is None:
+        return text
+    authority = _authority_of(text[found.end() :])
+    user, at, host = authority.rpartition("@")
+    rest = text[found.end() + len(authority) :]
+    if _KINDS.get(found[1].lower()) == "ssh" and at:
+        host = f"{user.partition(':')[0]}@{host}"
+    return f"{found[0]}{host}{rest}"
+
+
+def _authority_of(rest: str) -> str:
+    """Return where the host and a password are in what follows the scheme of a URL."""
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    # A password that holds a slash looks like a malformed port.
+    return authority if _is_authority(authority) else rest[: rest.rfind("@") + 1] or authority
+
+
+def _hide_password(text: str) -> str:
+    """Return *text*, which is malformed, without what may be a password."""
+    found = _SCHEME.match(text)
+    begin = found[0] if found else ""
+    user, _at, place = text.removeprefix(begin).rpartition("@")
+    return f"{begin}{user.partition(':')[0]}:…@{place}" if ":" in user else text
+
+
+def without_passwords(words: str, text: str) -> str:
+    """Return *words*, an error text that may quote the URL *text*, without its passwords."""
+    found = _SCHEME.match(text)
+    authority = re.split(r"[/?#]", text[found.end() :], maxsplit=1)[0] if found else ""
+    user, at, _host = authority.rpartition("@")
+    password = user.partition(":")[2]
+    if at:
+        words = words.replace(text, shown_url(text)).replace(f"{user}@", "")
+    for secret in {password, unquote(password)} - {""}:
+        words = words.replace(secret, "…")
+    return words
+
+
+def folder_of(text: str) -> str:
+    """Return the folder name for a clone of *text* as git chooses it: `name.git`."""
+    path = text.rstrip("/").removesuffix("/.git").rstrip("/")
+    name = re.split(r"[/:]", path)[-1].removesuffix(".git")
+    return f"{name}.git" if name and name not in {".", ".."} else ""
+
 
 # Remotes as git config has them: ``remote.<name>.*``.
 #
@@ -46,16 +224,6 @@ _URL = ".url"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
 
-def _remote_exists(name: str, *, free: str) -> Refused:
-    return Refused(
-        f"there is a remote {name} already",
-        code="remote-exists",
-        hint=f"give this one another name: `uwf remote add {free} URL`",
-        remote=name,
-        free=free,
-    )
-
-
 def _no_such_remote(name: str, known: list[str]) -> Refused:
     shown = name[:60] if name.isprintable() and name else repr(name[:60])
     there_are = f"there are {', '.join(known)}" if known else "there is none yet"
@@ -64,17 +232,6 @@ def _no_such_remote(name: str, known: list[str]) -> Refused:
         code="no-such-remote",
         hint=f"{there_are}; `uwf remote add NAME URL` adds one",
         remote=name[:60],
-        known=known,
-    )
-
-
-def _which_remote(known: list[str]) -> Refused:
-    return Refused(
-        f"there are {len(known)} remotes, none of them {_DEFAULT}"
-        if known
-        else "there is no remote yet",
-        code="which-remote",
-        hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
         known=known,
     )
 
@@ -134,9 +291,17 @@ def choose_remote(config: GitConfig, name: str | None) -> Remote:
     candidates = added or remotes
     if len(candidates) == 1:
         return next(iter(candidates.values()))
-    if _DEFAULT not in candidates:
-        raise _which_remote(list(candidates))
-    return candidates[_DEFAULT]
+    if _DEFAULT in candidates:
+        return candidates[_DEFAULT]
+    known = list(candidates)
+    raise Refused(
+        f"there are {len(known)} remotes, none of them {_DEFAULT}"
+        if known
+        else "there is no remote yet",
+        code="which-remote",
+        hint=f"name one of {', '.join(known)}" if known else "`uwf remote add origin URL`",
+        known=known,
+    )
 
 
 def _is_added(config: GitConfig, remote: Remote) -> bool:
@@ -185,7 +350,14 @@ def add_remote(store: Store, name: str, url: str, *, cwd: str) -> Remote:
     path = _config_path(store)
     taken = {setting.rpartition(".")[0] for setting in read_config_file(path).values}
     if f"remote.{name}" in taken:
-        raise _remote_exists(name, free=_find_free_name(taken))
+        free = _find_free_name(taken)
+        raise Refused(
+            f"there is a remote {name} already",
+            code="remote-exists",
+            hint=f"give this one another name: `uwf remote add {free} URL`",
+            remote=name,
+            free=free,
+        )
     with own_change(store):
         rewrite_config(path, change)
     for key, value in settings:
@@ -217,7 +389,7 @@ def _config_path(store: Store) -> str:
     return os.path.join(store.path, "config")
 
 
-# Make a mirror a remote for uwf (what a mirror is: above).
+# Make a mirror a remote for uwf; what a mirror is stands in mirror.py.
 
 _OTHERS = ("heads", "tags")
 
@@ -289,3 +461,135 @@ class RemoteHeads:
             return False
         # A lost commit of the remote is for `git fsck`.
         return all(has_object(self._objects, oid) for oid in (here, there))
+
+
+# Shared refs, and tracking refs: what was last seen at each remote.
+#
+# Shared are the refs of threads, archive and workflows; their tracking refs lie in the same
+# folders below refs/uwf/remotes/<remote>/. A tracking ref moves only from the value that was read
+# before the remote was contacted, so of two concurrent fetches the later answer stays.
+
+_REFS = "refs/"
+
+
+class SharedRefs(NamedTuple):
+    threads: dict[str, Oid]
+    archive: dict[str, Oid]
+    workflows: dict[str, Oid]
+
+    def find(self, kind: str, name: str) -> Oid | None:
+        return self._folder(kind).get(name)
+
+    def rows(self) -> Iterator[tuple[str, str, Oid]]:
+        for kind in SHARED:
+            yield from ((kind, name, oid) for name, oid in self._folder(kind).items())
+
+    def find_tip(self, thread: str) -> Oid | None:
+        """Return the newest commit of a thread, active or archived; None for an unknown thread."""
+        return self.archive.get(thread) or self.threads.get(thread)
+
+    def only(self, threads: Container[str]) -> "SharedRefs":
+        """Return the refs of these threads alone, active or archived."""
+        active, archived = (
+            {name: oid for name, oid in folder.items() if name in threads}
+            for folder in (self.threads, self.archive)
+        )
+        return SharedRefs(active, archived, {})
+
+    def _folder(self, kind: str) -> dict[str, Oid]:
+        return {"threads": self.threads, "archive": self.archive}.get(kind, self.workflows)
+
+
+def read_shared(store: Store, remote: Remote | None = None) -> SharedRefs:
+    prefix = _REFS if remote is None else remote.tracking
+    found: dict[str, Oid] = {}
+    for kind in SHARED:
+        listed = list_refs(store.path, f"{prefix}{kind}/")
+        found.update({f"{_REFS}{kind}/{name}": oid for name, oid in listed.items()})
+    return sort_refs(found)[0]
+
+
+def list_unreadable(store: Store) -> list[str]:
+    """List the shared refs whose loose file holds no object id; `read_shared` leaves them out."""
+    return [
+        ref
+        for kind in SHARED
+        for ref in list_bad_files(store.path, f"{_REFS}{kind}/")
+        if not sort_refs({ref: Oid("")})[1]
+    ]
+
+
+def sort_refs(refs: Mapping[str, Oid]) -> tuple[SharedRefs, list[str]]:
+    """Sort refs by kind; also return those that name neither a thread nor a workflow."""
+    shared, ignored = SharedRefs({}, {}, {}), []
+    for ref, oid in refs.items():
+        if ref.startswith(CLAIMS):
+            continue
+        _refs, kind, name = ref.split("/", 2)
+        is_ours = check_workflow_name(name) is None if kind == "workflows" else is_thread_id(name)
+        if is_ours:
+            getattr(shared, kind)[name] = oid
+        else:
+            ignored.append(ref)
+    return shared, ignored
+
+
+def update_tracking(store: Store, remote: Remote, *, seen: SharedRefs, now: SharedRefs) -> None:
+    places = dict.fromkeys((kind, name) for side in (now, seen) for kind, name, _oid in side.rows())
+    moves = {
+        f"{kind}/{name}": (seen.find(kind, name), now.find(kind, name)) for kind, name in places
+    }
+    # A thread that was archived is never in none of both places.
+    archived = (seen.threads.keys() - now.threads.keys()) & now.archive.keys()
+    track(store, remote, moves, at_once=bool(archived))
+
+
+def track(
+    store: Store,
+    remote: Remote,
+    moves: Mapping[str, tuple[Oid | None, Oid | None]],
+    *,
+    at_once: bool = False,
+) -> None:
+    """Move the tracking ref of each place (such as `threads/<id>`) from one value to another."""
+    changes = {remote.tracking + place: move for place, move in moves.items() if move[0] != move[1]}
+    store.refs.change(changes, at_once=at_once)
+
+
+def forget_tracking(store: Store, remote: Remote) -> None:
+    moves: dict[str, tuple[Oid | None, Oid | None]] = {}
+    for kind in SHARED:
+        listed = list_refs(store.path, f"{remote.tracking}{kind}/")
+        moves.update({f"{kind}/{name}": (oid, None) for name, oid in listed.items()})
+    track(store, remote, moves)
+
+
+# Thread sides: the refs of a thread here, and its tracking refs of a remote.
+
+
+class Sides(NamedTuple):
+    """The refs of a thread on both sides; None for a missing ref."""
+
+    active: Oid | None
+    archived: Oid | None
+    there_active: Oid | None
+    there_archived: Oid | None
+
+    @property
+    def is_in_sync(self) -> bool:
+        """Check without reading a commit that there is nothing to reconcile."""
+        if self.archived is not None:
+            return self.active is None and self.there_archived in {None, self.archived}
+        if self.there_archived is not None:
+            return False
+        return self.there_active in {None, self.active}
+
+
+def read_sides(store: Store, remote: Remote, thread: ThreadId) -> Sides:
+    # Active before archive: a thread archived in between is then seen in both, not in neither.
+    return Sides(
+        store.refs.find(ACTIVE + thread),
+        store.refs.find(ARCHIVE + thread),
+        store.refs.find(f"{remote.tracking}threads/{thread}"),
+        store.refs.find(f"{remote.tracking}archive/{thread}"),
+    )

@@ -48,7 +48,7 @@ from uwf_git.store.remotes.incoming import (
     PushReport,
     read_fetch_limits,
 )
-from uwf_git.store.remotes.remotes import CLAIMS, SHARED
+from uwf_git.store.remotes.remotes import CLAIMS, SHARED, RemoteUrl
 from uwf_git.store.remotes.transport_errors import (
     AtomicUnsupported,
     RemoteFailed,
@@ -56,7 +56,6 @@ from uwf_git.store.remotes.transport_errors import (
     not_smart,
     unauthorized,
 )
-from uwf_git.store.remotes.url import RemoteUrl
 from uwf_git.store.store import Store
 from uwf_git.store.trust import require_trusted
 
@@ -270,7 +269,10 @@ def fetch_pack(access: Access, choose: ChooseWants, incoming: Incoming) -> None:
 
     _connect_and(fetch, access, "pull", meter)
     with _own_errors_unwrapped(), failures(access.url):
-        _unpack(incoming)
+        try:
+            incoming.unpack()
+        except OSError as error:
+            raise _OwnError from error
 
 
 def list_refs_there(access: Access) -> dict[str, Oid]:
@@ -279,13 +281,6 @@ def list_refs_there(access: Access) -> dict[str, Oid]:
         return _shared_refs({ref: oid for ref, oid in found.items() if oid is not None})
 
     return _connect_and(ask, access, "pull")
-
-
-def _unpack(incoming: Incoming) -> None:
-    try:
-        incoming.unpack()
-    except OSError as error:
-        raise _OwnError from error
 
 
 def send_pack(
@@ -396,7 +391,19 @@ def _connect_and(
     meter: Meter | None = None,
 ) -> T:
     """Run *action* on a connection; once more with a credential if HTTP requires one."""
-    run = partial(_run_on_client, action, access, operation, meter or open_meter(access.config))
+    counted = meter or open_meter(access.config)
+
+    def run(credential: Credential | None = None) -> T:
+        debug("RAJMAANE", "remote asked", operation=operation, url=access.url.shown)
+        client, path = _open_client(access, operation, credential)
+        with ExitStack() as stack:
+            stack.callback(client.close)
+            if isinstance(client, TraditionalGitClient):
+                _watch_connections(stack, client, counted)
+            elif isinstance(client, Urllib3HttpGitClient):
+                _watch_responses(stack, client, counted, access.url)
+            return action(client, path)
+
     with _own_errors_unwrapped(), failures(access.url), _socket_timeout(access.silence_s):
         try:
             return run()
@@ -411,24 +418,6 @@ def _connect_and(
             raise unauthorized(access.url, told=True) from error
         report_credential("approve", credential, access.git, access.environ)
         return done
-
-
-def _run_on_client(
-    action: Callable[[GitClient, str], T],
-    access: Access,
-    operation: str,
-    meter: Meter,
-    credential: Credential | None = None,
-) -> T:
-    debug("RAJMAANE", "remote asked", operation=operation, url=access.url.shown)
-    client, path = _open_client(access, operation, credential)
-    with ExitStack() as stack:
-        stack.callback(client.close)
-        if isinstance(client, TraditionalGitClient):
-            _watch_connections(stack, client, meter)
-        elif isinstance(client, Urllib3HttpGitClient):
-            _watch_responses(stack, client, meter, access.url)
-        return action(client, path)
 
 
 def _watch_connections(stack: ExitStack, client: TraditionalGitClient, meter: Meter) -> None:

@@ -22,7 +22,7 @@ from dulwich.errors import (
 from dulwich.pack import UnresolvedDeltas
 
 from uwf_git.errors import StoreFailed
-from uwf_git.store.remotes.url import RemoteUrl, without_passwords
+from uwf_git.store.remotes.remotes import RemoteUrl, without_passwords
 
 _LONGEST = 300
 _TOO_LATE = "it did not answer in time"

@@ -77,11 +77,7 @@ def find_workdir(store: Store, thread: ThreadId) -> str | None:
 
 
 def _read_workdir(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read().removesuffix(b"\n"))
-    except FileNotFoundError:
-        return None
+    return os.fsdecode(read_if_there(path).removesuffix(b"\n")) or None
 
 
 def forget_workdir(store: Store, thread: ThreadId) -> None:

@@ -5,12 +5,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from uwf_git.errors import Conflict
 from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process
-from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.durable import read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import (
     HeldFile,
     Holder,
@@ -61,11 +61,9 @@ def keep_jobs(store: Store, thread: ThreadId, jobs: int) -> None:
 
 def find_jobs(store: Store, thread: ThreadId) -> int | None:
     """Return the ``keep_jobs`` of the last drive of *thread* here; None before the first."""
-    try:
-        with open(_path(store, thread, _JOBS), encoding="ascii") as file:
-            return int(file.read())
-    except (FileNotFoundError, ValueError):
-        return None
+    with suppress(ValueError):
+        return int(read_if_there(_path(store, thread, _JOBS)))
+    return None
 
 
 # Hold a thread, so that one engine at a time works on it.
@@ -118,19 +116,16 @@ def _continue_hint(holder: Holder) -> str:
     )
 
 
-class ThreadLock:
-    __slots__ = ("_file", "_holder")
-
-    def __init__(self, file: HeldFile, holder: Holder) -> None:
-        self._file = file
-        self._holder = holder
+class ThreadLock(NamedTuple):
+    file: HeldFile
+    holder: Holder
 
     def say(self, role: str, agent: str = "") -> None:
         self.write({"role": role, "agent": agent})
 
     def write(self, said: Holder) -> None:
-        self._holder |= said
-        self._file.write(self._holder)
+        self.holder.update(said)
+        self.file.write(self.holder)
 
 
 _HELD = threading.local()

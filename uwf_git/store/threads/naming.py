@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice, takewhile
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import TIME_SYMBOLS, ThreadId, parse_thread_prefix
@@ -43,12 +44,7 @@ def find_newest(store: Store, text: str) -> ThreadId | None:
     named = _NEWEST.fullmatch(text)
     if named is None:
         return None
-    left = int(named[1] or 1)
-    for thread in _walk_newest(store):
-        left -= 1
-        if not left:
-            return thread
-    return None
+    return next(islice(_walk_newest(store), int(named[1] or 1) - 1, None), None)
 
 
 def list_not_begun(store: Store, text: str) -> dict[ThreadId, ThreadId]:
@@ -111,7 +107,5 @@ def _find_task(snapshot: Snapshot) -> str:
 
 
 def _count_alike(one: str, other: str) -> int:
-    for number, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return number
-    return min(len(one), len(other))
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _pair in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -49,11 +49,11 @@ def build_next(
 
 
 def record_start(store: Store, new: NewCommit, signing: Signing) -> Oid:
-    return _record(store, new, signing, parent=None)
+    return write_draft(store, draft_next(store.objects, (), new), new, signing)
 
 
 def record_next(store: Store, parent: Snapshot, new: NewCommit, signing: Signing) -> Oid:
-    return _record(store, new, signing, parent=parent)
+    return write_draft(store, draft_next(store.objects, (parent,), new), new, signing)
 
 
 def draft_next(
@@ -87,11 +87,6 @@ def draft_next(
         message=build_thread_message(new.record, new.words),
         objects=[*united.without(growth.outgrown), *growth.objects, now],
     )
-
-
-def _record(store: Store, new: NewCommit, signing: Signing, *, parent: Snapshot | None) -> Oid:
-    draft = draft_next(store.objects, () if parent is None else (parent,), new)
-    return write_draft(store, draft, new, signing)
 
 
 def write_draft(store: Store, draft: CommitDraft, new: NewCommit, signing: Signing) -> Oid:

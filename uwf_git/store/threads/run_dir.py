@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Literal, NamedTuple, get_args
 
 from uwf_git.model.names import ThreadId, is_thread_id
-from uwf_git.store.disk.durable import remove_file, replace_file
+from uwf_git.store.disk.durable import list_names, read_if_there, remove_file, replace_file
 from uwf_git.store.disk.locks import hold_lock, is_held
 from uwf_git.store.oid import Oid, is_oid
 from uwf_git.store.store import Store
@@ -70,11 +70,9 @@ class RunDir(NamedTuple):
 
     def read(self, note: Note) -> str:
         """Return what was written as *note*; "" if nothing was."""
-        try:
-            with open(f"{self.path}.{note}", encoding="utf-8") as file:
-                return file.read()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return ""
+        with suppress(UnicodeDecodeError):
+            return read_if_there(f"{self.path}.{note}").decode()
+        return ""
 
     def write(self, note: Note, text: str) -> None:
         # A power loss ends the agent too, so this file need not survive one.
@@ -127,24 +125,24 @@ def has_runs(store: Store, thread: ThreadId) -> bool:
 def list_run_dirs(store: Store, thread: ThreadId) -> list[RunDir]:
     """List the run directories of *thread*, one for each turn that is not recorded yet."""
     folder = runs_folder(store, thread)
-    return [RunDir(os.path.join(folder, name)) for name in _list_names(folder) if is_oid(name)]
+    return [RunDir(os.path.join(folder, name)) for name in list_names(folder) if is_oid(name)]
 
 
 def list_check_runs(store: Store, thread: ThreadId) -> list[RunDir]:
     """List the directories of the checks of *thread* that have begun and are not recorded yet."""
     folder = runs_folder(store, thread)
-    folders = (name for name in _list_names(folder) if name.endswith(_CHECKS))
+    folders = (name for name in list_names(folder) if name.endswith(_CHECKS))
     return [each for name in folders for each in _list_checks(os.path.join(folder, name))]
 
 
 def _list_checks(folder: str) -> list[RunDir]:
-    numbers = sorted(int(name) for name in _list_names(folder) if name.isdecimal())
+    numbers = sorted(int(name) for name in list_names(folder) if name.isdecimal())
     return [RunDir(os.path.join(folder, str(number))) for number in numbers]
 
 
 def list_threads_with_runs(store: Store) -> list[ThreadId]:
     """List the threads that have a folder of run directories, oldest first."""
-    names = sorted(_list_names(store.local_path(_RUN)))
+    names = sorted(list_names(store.local_path(_RUN)))
     threads = [ThreadId(name) for name in names if is_thread_id(name)]
     return [thread for thread in threads if has_runs(store, thread)]
 
@@ -152,7 +150,7 @@ def list_threads_with_runs(store: Store) -> list[ThreadId]:
 def is_any_alive(store: Store, thread: ThreadId) -> bool:
     """Return whether an agent, a check, or a daemon left behind, holds a run of *thread*."""
     folder = runs_folder(store, thread)
-    paths = [os.path.join(folder, name) for name in _list_names(folder) if name.endswith(_ALIVE)]
+    paths = [os.path.join(folder, name) for name in list_names(folder) if name.endswith(_ALIVE)]
     paths += [each.alive for each in list_check_runs(store, thread)]
     return any(map(is_held, paths))
 
@@ -210,9 +208,3 @@ def _remove_deep(top: str) -> None:
                 else:
                     os.unlink(entry.path)
         os.rmdir(folder)
-
-
-def _list_names(folder: str) -> list[str]:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return os.listdir(folder)
-    return []
