@@ -602,15 +602,14 @@ class _BranchDrive:
                 outer.steps += stepped.role is not None and stepped.status != "waiting"
                 outer.watcher.on_step(stepped)
 
-        def on_retry(failure: TurnFailed, seconds: float) -> None:
-            with self._one_at_a_time:
-                outer.watcher.on_retry(failure, seconds)
+        def alone(told: Callable[..., None]) -> Callable[..., None]:
+            def tell(*what: Any) -> None:
+                with self._one_at_a_time:
+                    told(*what)
 
-        def on_wait(waiting: Waiting) -> None:
-            with self._one_at_a_time:
-                outer.watcher.on_wait(waiting)
+            return tell
 
-        return Watcher(on_step, on_retry, on_wait)
+        return Watcher(on_step, alone(outer.watcher.on_retry), alone(outer.watcher.on_wait))
 
     def _tell(self, stops: list[_Stop]) -> Driven:
         """Return why the drive ends, by the gravest of the reasons of its branches."""

@@ -42,12 +42,6 @@ class EventOptions(NamedTuple):
     """The texts to mask, besides all that looks like a key."""
 
 
-def read_events(
-    store: Store, commit: Oid, options: EventOptions, *, entered: Container[Oid] = ()
-) -> list[dict[str, Any]]:
-    return EventReader(store, options).read(commit, entered=entered)
-
-
 class _Moment:
     """A commit of a thread, whose state is read once."""
 
@@ -344,7 +338,8 @@ def announce_events(
     left = 0
     try:
         argv = split_command(command)
-        events = [event for commit in moved for event in _read(store, commit, environ)]
+        reader = EventReader(store, EventOptions(secrets=find_secrets(environ)))
+        events = [event for commit in moved for event in reader.read(commit)]
         left = len(events)
         for event in events:
             given = json.dumps(event).encode() + b"\n"
@@ -357,13 +352,8 @@ def announce_events(
                 problems.append(f"{argv[0]} ended with status {ran.status}{detail}")
     except (UwfError, OSError) as error:
         problems.append(str(error))
-    unannounced = left - 1
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
-    rest = f"; {unannounced} more events were not announced" if unannounced > 0 else ""
+    rest = f"; {left - 1} more events were not announced" if left > 1 else ""
     return f"{ON_EVENT}: {problems[0]}{more}{rest}"
-
-
-def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))

@@ -14,7 +14,7 @@ from uwf_git.engine.log_lines import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import ATTEMPT, find_reference
+from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step, first_line
 from uwf_git.model.event_rules import CONTROLS, STEPS
 from uwf_git.model.names import NodeHash
@@ -105,8 +105,7 @@ def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
     if not snapshot.record.depth:
         return None
     payload = snapshot.get_head_node().payload
-    content = find_reference(payload.get("content"))
-    text = "" if content is None else str(snapshot.get_node(content).payload)
+    text = get_text(snapshot, payload.get("content"))
     return {
         "hash": snapshot.record.node,
         "role": payload["role"],

@@ -1,7 +1,7 @@
 """Check a reply's meta against its schema, in a limited fork: a pattern can run for ever."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.commits import SplitRefused, find_container
@@ -15,9 +15,6 @@ from uwf_git.model.thread import find_unfit
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.threads.snapshot import Snapshot, get_role, get_schema
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_TOLD = 5
 
