@@ -192,7 +192,7 @@ def _run_check(
         run = interrupt.run
     except (ProgramMissing, SpawnFailed, WorkdirMissing) as failure:
         return _Checked(b"", 0, {"kind": CHECK, "message": failure.message})
-    log = _without_half_line(run.stderr)
+    log = cut_to_lines(run.stderr, _MAX_LOG_BYTES)
     log = mask_bytes(log, secrets.find_in(log))
     error = _find_error(run, command, log)
     stopped = run_dir.read_stop_reason() if error is not None else None
@@ -227,9 +227,9 @@ def _search_path(turn: Turn) -> str:
     return build_search_path(agent_environ(turn).get("PATH", os.defpath))
 
 
-def _without_half_line(log: bytes) -> bytes:
-    # Half a secret at its beginning could not be masked.
-    return log[log.find(b"\n") + 1 :] if len(log) >= _MAX_LOG_BYTES else log
+def cut_to_lines(log: bytes, most_bytes: int) -> bytes:
+    """Return a log without its first line if that was cut: half a secret could not be masked."""
+    return log[log.find(b"\n") + 1 :] if len(log) >= most_bytes else log
 
 
 def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | None:

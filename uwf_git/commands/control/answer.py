@@ -271,7 +271,7 @@ def _record(
     )
     problem = find_flow_problem(turn, reply)
     if problem is not None:
-        raise AnswerRefused(question, problem.message)
+        raise AnswerRefused(question, problem["message"])
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)

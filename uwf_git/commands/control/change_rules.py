@@ -361,7 +361,9 @@ def _build(
     amended = amended._replace(left=typed.left)
     # To give the command of a fetched thread again is to trust it here: that is a change.
     are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
-    if are_trusted and _changes_nothing(snapshot, new):
+    # The same agent again can end a wait.
+    has_status = new.record.status == snapshot.record.status
+    if are_trusted and has_status and new.present == snapshot.get_present():
         raise _already_so(snapshot.record.thread, typed.left)
     trust_agents(store, change.trusted, workdir)
     return new, amended
@@ -389,12 +391,6 @@ def _bind_typed(
     return bind_typed(
         change.played, request.agents, find_base=find_base, may_run=may_run, keeps=True
     )
-
-
-def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:
-    """Check whether status and state stay; the same agent again can end a wait."""
-    same_status = new.record.status == snapshot.record.status
-    return same_status and new.present == snapshot.get_present()
 
 
 def _rules_now(snapshot: Snapshot) -> RuleChange:

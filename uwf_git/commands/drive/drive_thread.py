@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from uwf_git.agents.command_line import agent_name
 from uwf_git.agents.group import cancellable, wait_for_one
+from uwf_git.agents.request import never
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.background import wait_in_status
 from uwf_git.commands.step.record_turn import TurnFailed, TurnInterrupted
@@ -55,10 +56,6 @@ StoppedBy = Literal[
 Sleep = Callable[[float], None]
 
 
-def _never() -> bool:
-    return False
-
-
 # Steering or ending a thread holds its lock for a moment; this is far longer.
 _MOST_COLLISIONS = 200
 _COLLISION_S = 0.05
@@ -83,7 +80,7 @@ class DriveRequest(NamedTuple):
 
     is_branch: bool = False
 
-    is_over: Callable[[], bool] = _never
+    is_over: Callable[[], bool] = never
     """Of a branch: begin no more steps."""
 
     may_do_nothing: bool = False

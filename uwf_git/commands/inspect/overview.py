@@ -175,15 +175,13 @@ class Overview:
         changes = view["status"] in {RUNNING, DAMAGED} or bool(view["branches"])
         return _Kept(tip, masked, changes)
 
-    def _list_ended(self) -> list[ThreadId]:
-        return sorted(self._tips.ended, reverse=True)
-
     def _add_ended(
         self, store: Store, wanted: Wanted, after: tuple[int, str], shown: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], str | None]:
         rank = GROUPS.index("ended")
         last = _cursor(shown[-1]) if shown else None
-        later = (each for each in self._list_ended() if (rank, _invert(each)) > after)
+        ended = sorted(self._tips.ended, reverse=True)
+        later = (each for each in ended if (rank, _invert(each)) > after)
         for looked, thread in enumerate(later):
             if len(shown) == wanted.most or looked == _MOST_LOOKED_AT:
                 return shown, last

@@ -298,11 +298,12 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
     b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
     states = [dict(tip.get_present().state) for tip in tips]
+    prompts = [tip.get_start().payload["prompt"] for tip in tips]
     return {
         "a": _view_thread(a),
         "b": _view_thread(b),
         "common": _view_common(store, a, b, parted),
-        "prompt": _diff_prompts(a, b),
+        "prompt": diff_texts(*prompts) or None,
         "steps": list(_view_steps(a, b)),
         "state": _view_changes(states[0], states[1]),
     }
@@ -344,11 +345,6 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[s
         "thread": thread,
         "commit": commit,
     }
-
-
-def _diff_prompts(a: _Side, b: _Side) -> str | None:
-    prompts = [side.tip.get_start().payload["prompt"] for side in (a, b)]
-    return diff_texts(prompts[0], prompts[1]) or None
 
 
 def _view_steps(a: _Side, b: _Side) -> Iterator[dict[str, Any]]:

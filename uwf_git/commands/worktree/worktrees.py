@@ -400,7 +400,11 @@ def forget_work(
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)
     origin = found or find_split_origin(store, parent)
-    inner = [] if found is None else [each for each in found.inner if _forget(environ, each)]
+    inner = [
+        each
+        for each in (() if found is None else found.inner)
+        if os.path.isdir(each.repository) and _delete_ref(environ, each.repository, each.ref)
+    ]
     work = None
     if origin is not None and os.path.isdir(origin.repository):
         work = _delete_ref(environ, origin.repository, name_work(thread))
@@ -418,11 +422,6 @@ def forget_chain(
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
     return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
-
-
-def _forget(environ: Mapping[str, str], inner: Inner) -> bool:
-    is_there = os.path.isdir(inner.repository)
-    return is_there and _delete_ref(environ, inner.repository, inner.ref) is not None
 
 
 def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:
