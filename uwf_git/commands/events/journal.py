@@ -13,6 +13,7 @@ from uwf_git.commands.agent_run.runs import find_player, read_begun_turn
 from uwf_git.commands.events.commit_events import (
     EventOptions,
     EventReader,
+    Moment,
     describe_turn,
     read_base,
 )
@@ -62,7 +63,7 @@ def find_open_turn(
         begun = read_begun_turn(run)
         at = None if begun is None else begun.at
         snapshot = read_snapshot(store, base)
-        return describe_turn(snapshot, role=role, agent=agent, started_ms=started_ms, at=at)
+        return describe_turn(Moment(snapshot), role=role, agent=agent, started_ms=started_ms, at=at)
     except StoreDamaged:
         # The turn has not begun yet, or has ended: then its commit has the event.
         return None
@@ -563,7 +564,7 @@ class EventStream:
     def _read_line(self, line: Line) -> Iterator[dict[str, Any]]:
         try:
             if line.word == "enter":
-                turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
+                turn = describe_turn(Moment(read_snapshot(self._store, line.commit)), **line.told)
                 events = self._reader.read_enter(turn)
             elif line.word == "moved":
                 events = self._reader.read(line.commit, entered=self._journal.entered)

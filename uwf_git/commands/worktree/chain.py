@@ -301,23 +301,18 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
             asked = "".join(f"{each['after']} {each['before']}\n" for each in found.values())
             words = ("--stdin", "-r", "--root", "--always", "--numstat", "--no-renames")
             told = chain.git.run("diff-tree", *words, given=asked.encode()).stdout.decode()
-            counts = _count(told)
+            # How many files and lines changed, by the commit that was compared.
+            counts: dict[str, dict[str, int]] = {}
+            for line in told.splitlines():
+                added, *more = line.split("\t")
+                if not more:
+                    now = counts[line] = {"changed": 0, "added": 0, "removed": 0}
+                    continue
+                now["changed"] += 1
+                now["added"] += int(added) if added.isdecimal() else 0
+                now["removed"] += int(more[0]) if more[0].isdecimal() else 0
             return {name: {**each, **counts.get(each["after"], {})} for name, each in found.items()}
     return dict(found)
-
-
-def _count(told: str) -> dict[str, dict[str, int]]:
-    """Return how many files and lines changed, by the commit that `git diff-tree` compared."""
-    counts: dict[str, dict[str, int]] = {}
-    for line in told.splitlines():
-        added, *more = line.split("\t")
-        if not more:
-            now = counts[line] = {"changed": 0, "added": 0, "removed": 0}
-            continue
-        now["changed"] += 1
-        now["added"] += int(added) if added.isdecimal() else 0
-        now["removed"] += int(more[0]) if more[0].isdecimal() else 0
-    return counts
 
 
 def read_most(config: GitConfig) -> int:
