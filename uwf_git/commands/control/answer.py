@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.context import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, wait_for_person
-from uwf_git.commands.turn.active_thread import WrongStatus, read_active
+from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.check_meta import (
     find_flow_problem,
     find_reply_problem,

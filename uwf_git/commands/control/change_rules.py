@@ -9,7 +9,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.bind_roles import (
     Bound,
     bind_roles,
@@ -18,6 +17,7 @@ from uwf_git.commands.turn.bind_roles import (
     find_played,
     read_played,
 )
+from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.turn.next_move import settings_by_role

@@ -26,9 +26,8 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.bind_roles import check_roles
-from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.limits import LimitReached, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.rules import RetryRules

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
 from uwf_git.commands.turn.turn import InputFile, find_output_path, read_input_files
