@@ -206,10 +206,9 @@ def _keep_report(turn: Turn, secrets: Secrets) -> bool:
 def find_kept_report(turn: Turn) -> Report | None:
     """Return what was kept before the agent of *turn* was ended, or None."""
     document = turn.run_dir.read_report()
-    try:
+    with suppress(BadJson):
         return Report(turn.run_dir.read_output_file(), parse_strict_json(document))
-    except BadJson:
-        return None
+    return None
 
 
 def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
@@ -384,11 +383,10 @@ def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
 
 def _read_env(turn: Turn) -> dict[str, str] | None:
     text = turn.run_dir.read_env()
-    try:
+    with suppress(ValueError):
         env = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return env if isinstance(env, dict) else None
+        return env if isinstance(env, dict) else None
+    return None
 
 
 def _run(turn: Turn, listener: Listener) -> AgentRun:

@@ -35,8 +35,8 @@ from uwf_git.store.remotes.remotes import choose_remote
 from uwf_git.store.remotes.tracking import read_shared
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, find_head, resolve_thread
-from uwf_git.store.threads.history import walk_trunks
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, Head, resolve_thread
+from uwf_git.store.threads.history import find_tip, walk_trunks
 from uwf_git.store.threads.snapshot import (
     Snapshot,
     get_role,
@@ -449,8 +449,8 @@ class _Driver:
             return True
         trunk = None
         with self._guarded(thread):
-            head = find_head(self._store, thread)
-            trunk = None if head is None else read_snapshot(self._store, head.commit).get_trunk()
+            tip = find_tip(self._store, thread)
+            trunk = None if tip is None else tip.get_trunk()
         return trunk is not None and self._is_mine(trunk, refs)
 
     def _has_room(self, found: Runnable) -> bool:

@@ -216,7 +216,7 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
 
 def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
     """Return the title of a thread, and what it and its branches have taken so far."""
-    try:
+    with suppress(StoreDamaged):
         snapshot = read_snapshot(store, tip)
         spent = add_branches(store, snapshot, snapshot.get_present())
         return {
@@ -225,8 +225,7 @@ def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
             "costUsd": find_cost(spent.usage),
             "workMs": spent.execution_ms,
         }
-    except StoreDamaged:
-        return dict.fromkeys(("title", "steps", "costUsd", "workMs"))
+    return dict.fromkeys(("title", "steps", "costUsd", "workMs"))
 
 
 def _view_bad(ref: str) -> dict[str, Any]:

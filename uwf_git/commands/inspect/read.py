@@ -23,8 +23,8 @@ from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.history import find_tip, read_trunk, walk_history
 from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 _LONGEST_TITLE = 100
@@ -440,11 +440,10 @@ class _Search:
                 yield {"thread": thread, "status": name_damage(error), "error": error.message}
 
     def _search(self, thread: ThreadId) -> Iterator[dict[str, Any]]:
-        head = find_head(self._store, thread)
-        if head is None:
+        tip = find_tip(self._store, thread)
+        if tip is None:
             # Its ref was removed in the meantime.
             return
-        tip = read_snapshot(self._store, head.commit)
         names = {tip.record.workflow, tip.record.workflow_name}
         if self._request.workflow is not None and self._request.workflow not in names:
             return
@@ -494,10 +493,7 @@ class _Search:
         if node.type != START or "parent" not in node.payload or self._request.workflow:
             # Of one workflow its thread may not be searched.
             return False
-        trunk = tip.get_trunk()
-        head = None if trunk is None else find_head(self._store, trunk)
-        above = tip if head is None else read_snapshot(self._store, head.commit)
-        start = above.get_start()
+        start = (read_trunk(self._store, tip) or tip).get_start()
         return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
 
 

@@ -182,10 +182,9 @@ def check_arrivals(
 
 
 def _has_parent(store: Store, arrival: Arrival) -> bool:
-    try:
+    with suppress(StoreDamaged):
         return _PARENT in read_commit(store.objects, arrival.tip).message
-    except StoreDamaged:
-        return False  # reported by the check
+    return False  # reported by the check
 
 
 ReconcileEvent = Literal["unchanged", "created", "moved", "archived", "diverged", "refused"]

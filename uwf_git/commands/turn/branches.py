@@ -24,11 +24,10 @@ from uwf_git.store.threads.heads import (
     Head,
     ThreadExists,
     create_head,
-    find_head,
     get_head,
     resolve_head,
 )
-from uwf_git.store.threads.history import read_trunk, walk_trunks
+from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
@@ -292,8 +291,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     split = tip.get_present().split
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
-    head = find_head(store, split.children[0].thread)
-    branch = None if head is None else read_snapshot(store, head.commit)
+    branch = find_tip(store, split.children[0].thread)
     if branch is None or branch.record.status != "ready":
         return None
     present = branch.get_present()

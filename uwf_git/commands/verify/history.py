@@ -214,10 +214,9 @@ def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
 
 
 def thread_of(view: CommitView) -> ThreadId | None:
-    try:
+    with suppress(BadMessage):
         return parse_thread_message(view.message).thread
-    except BadMessage:
-        return None
+    return None
 
 
 class KnownHeads:
@@ -252,11 +251,10 @@ def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> 
     def find(thread: ThreadId) -> Oid | None:
         if more is not None and thread in more:
             return more[thread]
-        try:
+        with suppress(StoreDamaged):
             head = find_head(store, thread)
-        except StoreDamaged:
-            return None
-        return None if head is None else head.commit
+            return None if head is None else head.commit
+        return None
 
     return KnownHeads(store.objects, find)
 

@@ -28,10 +28,8 @@ from uwf_git.store.git.fenced import Place, find_common_dir, find_place
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_settings, read_root
+from uwf_git.store.threads.history import find_settings, find_tip, read_root
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
-from uwf_git.store.threads.snapshot import read_snapshot
 
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"
@@ -281,9 +279,8 @@ def find_chain(
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
-        head = find_head(store, thread)
-        root = None if head is None else read_root(store, read_snapshot(store, head.commit))
-        workdir = None if root is None else find_workdir(store, root.record.thread)
+        tip = find_tip(store, thread)
+        workdir = None if tip is None else find_workdir(store, read_root(store, tip).record.thread)
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
