@@ -281,29 +281,25 @@ _MIB = 1024 * 1024
 _Found = list[tuple[str, str]]
 
 
-def _invalid_payload(type_node: Node, problems: list[Problem]) -> Refused:
-    first = problems[0]
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
-    problem = f"{count} at {first.path or 'the top'}: {first.message}"
-    if type_node.is_self_typed:
-        message = f"this is not a JSON Schema: {problem}"
-        hint = "schemas are JSON Schema 2020-12: https://json-schema.org/draft/2020-12"
-    else:
-        message = f"the payload breaks schema {type_node.hash}: {problem}"
-        hint = f"`json-cas schema get {type_node.hash}` shows the schema"
-    return Refused(
-        message,
-        code="invalid-payload",
-        hint=hint,
-        type=type_node.hash,
-        problems=[{"path": each.path, "message": each.message} for each in problems],
-    )
-
-
 def check_payload(type_node: Node, payload: Any) -> None:
     problems = find_problems(type_node, payload)
     if problems:
-        raise _invalid_payload(type_node, problems)
+        first = problems[0]
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
+        problem = f"{count} at {first.path or 'the top'}: {first.message}"
+        if type_node.is_self_typed:
+            message = f"this is not a JSON Schema: {problem}"
+            hint = "schemas are JSON Schema 2020-12: https://json-schema.org/draft/2020-12"
+        else:
+            message = f"the payload breaks schema {type_node.hash}: {problem}"
+            hint = f"`json-cas schema get {type_node.hash}` shows the schema"
+        raise Refused(
+            message,
+            code="invalid-payload",
+            hint=hint,
+            type=type_node.hash,
+            problems=[{"path": each.path, "message": each.message} for each in problems],
+        )
 
 
 def find_problems(type_node: Node, payload: Any) -> list[Problem]:

@@ -103,8 +103,7 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
                 for value in values:
                     add_config(os.path.join(path, "config"), name, value)
         # Settings of this temporary store are not trusted, and it has no place for trust in them.
-        environ = {**request.trusted, **caller.environ}
-        there = caller._replace(cwd=workdir, environ=environ)
+        there = caller._replace(cwd=workdir, environ={**request.trusted, **caller.environ})
         put_workflow(store, there, _WORKFLOW)
         start = StartRequest("agent-check", _PROMPT.format(word=word), (f"tester={command}",))
         start_thread(store, there, start, thread=request.thread)

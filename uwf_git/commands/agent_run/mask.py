@@ -39,8 +39,7 @@ class Secrets(NamedTuple):
     def find_in(self, value: Any) -> tuple[str, ...]:
         if self.others is None:
             return self.known
-        data = b"\0".join(_walk_texts(value))
-        return (*self.known, *find_secrets_in(data, self.others))
+        return (*self.known, *find_secrets_in(b"\0".join(_walk_texts(value)), self.others))
 
 
 def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:

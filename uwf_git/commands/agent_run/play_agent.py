@@ -407,8 +407,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
             if isinstance(found, RunFinished | RunLost):
                 return _read_result(turn)
             if not isinstance(found, RunAlive):
-                kept = () if alive is None else (alive,)
-                request = _request(turn, kept)
+                request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
                 _write_env(turn, request.environment)
                 watch_config(turn.store)

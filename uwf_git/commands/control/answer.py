@@ -121,8 +121,7 @@ def answer_thread(
         fast_forward_from_tracking(store, thread)
         for _ in range(_MOST_TRIES):
             seen = read_active(store, thread)
-            snapshot = seen[1]
-            now = _find_question(store, snapshot, question.agent.payload["command"])
+            now = _find_question(store, seen[1], question.agent.payload["command"])
             if (now.head, now.role, now.at) != (question.head, question.role, question.at):
                 raise HeadMoved(question.thread)
             # Steering takes no lock; if it moved the head, read everything again.
@@ -130,8 +129,7 @@ def answer_thread(
                 if now.is_put:
                     _check_answer(now, answer)
                     return _record(store, caller, seen, question=now, answer=answer)
-                turn = NextTurn(now.role, now.at)
-                wait_for_person(store, caller, seen, turn=turn)
+                wait_for_person(store, caller, seen, turn=NextTurn(now.role, now.at))
     raise HeadMoved(thread)
 
 

@@ -436,8 +436,7 @@ def poke_thread(
             raise ThreadBusy(thread, driver)
         new = _build_poke(store, caller, snapshot, hint)
         workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-        role = snapshot.get_head_node().payload["role"]
-        check_next(thread, workflow, agents, role=role)
+        check_next(thread, workflow, agents, role=snapshot.get_head_node().payload["role"])
         return new
 
     return steer_between_steps(store, caller, text, build)

@@ -345,8 +345,7 @@ class SharedDrive:
             time.sleep(self._share.poll_s)
 
     def _push_once(self) -> None:
-        head = find_head(self._store, self._thread)
-        if head is None or not self._is_ahead():
+        if find_head(self._store, self._thread) is None or not self._is_ahead():
             return
         if self._share.project is not None and os.path.isdir(self._share.project.workdir):
             self._share.project.publish()

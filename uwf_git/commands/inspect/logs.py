@@ -429,8 +429,7 @@ def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
     # Checked before a commit is read: most threads have no run directory.
     if head is None or not has_runs(store, thread):
         return None
-    started_after = read_snapshot(store, head.commit).turn_start
-    run = get_run_dir(store, thread, started_after)
+    run = get_run_dir(store, thread, read_snapshot(store, head.commit).turn_start)
     return run if os.path.exists(run.path) else None
 
 

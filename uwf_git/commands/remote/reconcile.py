@@ -332,8 +332,7 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     """Check that moving the thread loses no agent's work; the caller holds its lock."""
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
-    run = get_run_dir(store, head.thread, snapshot.turn_start)
-    if is_finished(run):
+    if is_finished(get_run_dir(store, head.thread, snapshot.turn_start)):
         raise RunUnrecorded(head.thread)
 
 

@@ -175,8 +175,7 @@ def with_files(turn: Turn, played: Played) -> Played:
 
 def answer_turn(turn: Turn, play: Player) -> Played:
     """Play *turn* by *play*, and check the meta; the checks of its role do not run."""
-    workflow = get_workflow(turn.snapshot, turn.present.workflow)
-    return check_reply(turn, workflow, play(turn))
+    return check_reply(turn, get_workflow(turn.snapshot, turn.present.workflow), play(turn))
 
 
 def without_checks(turn: Turn, played: Played) -> Played:

@@ -116,8 +116,7 @@ def find_agents(environ: Mapping[str, str], *, with_versions: bool) -> list[Foun
 
 def name_agent(text: str) -> str:
     """Return the command that *text* means: ``claude`` is ``uwf-claude``, but ``human`` stays."""
-    words = split_command(text)
-    front = f"uwf-{words[0]}"
+    front = f"uwf-{split_command(text)[0]}"
     if text.strip() == PERSON:
         return PERSON
     if any(agent.command == front for agent in KNOWN):
@@ -319,8 +318,7 @@ def bind_roles(
     """Return the agents of *workflow*'s roles: *typed*, else *default*, else configured."""
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
-    for_all = workflow.default_agent or configured
-    binding = dict.fromkeys(workflow.roles, for_all)
+    binding = dict.fromkeys(workflow.roles, workflow.default_agent or configured)
     binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
     bases = {role: agent for role, agent in binding.items() if agent is not None}
     is_own = bool(default) or not is_set_by_store(store, CONFIG_NAME)

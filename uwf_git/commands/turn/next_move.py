@@ -247,8 +247,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
         at = present.split.at
         return NextMove(find_container(snapshot, at).label, splits=True, at=at)
     try:
-        workflow = get_workflow(snapshot, present.workflow)
-        turn = decide_next(snapshot, present, workflow)
+        turn = decide_next(snapshot, present, get_workflow(snapshot, present.workflow))
         return NextMove(turn.role, splits=turn.splits, at=turn.at)
     except UwfError as problem:
         return NextMove(None, problem)

@@ -403,8 +403,7 @@ def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
     known = dict.fromkeys([*local, *list_names(store), *shipped])
     # A listed file may have a name that no workflow can have.
     known.pop(text, None)
-    near = difflib.get_close_matches(text, known, n=3)
-    return no_such_workflow(text, near)
+    return no_such_workflow(text, difflib.get_close_matches(text, known, n=3))
 
 
 # `uwf workflow list`: the files of the project, then the registered workflows, then the shipped.

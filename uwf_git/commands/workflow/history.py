@@ -322,8 +322,7 @@ def _compare_values(
 
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """List the versions of the workflow *name*, also removals, newest first."""
-    newest = get_newest(store, name)
-    versions, damage = _read(store, newest)
+    versions, damage = _read(store, get_newest(store, name))
     count = len(versions) if limit is None else min(limit, len(versions))
     # One more than the limit: a row compares with the version before it.
     contents = [_read_contents(store, version) for version in versions[: count + 1]]

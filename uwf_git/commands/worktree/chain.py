@@ -168,8 +168,7 @@ class Chain:
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
         """Return the commits of HEAD and of the chain, its newest or *name*, each or None."""
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
-        told = self.git.run("cat-file", "--batch", given=asked).stdout
-        commits = list(_read_batch(told))
+        commits = list(_read_batch(self.git.run("cat-file", "--batch", given=asked).stdout))
         if any(len(name) != _OID_DIGITS for name, _ in filter(None, commits)):
             problem = "has ids of more than 40 digits there, which no step can name"
             raise ProgramFailed("git", problem)
