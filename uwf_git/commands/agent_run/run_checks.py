@@ -161,7 +161,6 @@ def _refused(played: Played, done: _Checked) -> Played:
     reply = played.reply
     if reply is None:
         return played
-    usage = played.left.usage or reply.usage
     return played._replace(
         reply=None,
         error=done.error,
@@ -169,7 +168,7 @@ def _refused(played: Played, done: _Checked) -> Played:
         is_stopped=done.is_stopped,
         stdout=played.stdout or reply.content.encode(errors="replace"),
         # What the answer has cost counts, though it is refused.
-        left=played.left._replace(usage=usage),
+        left=played.left._replace(usage=played.left.usage or reply.usage),
     )
 
 

@@ -221,14 +221,13 @@ def describe_turn(
 ) -> TurnStarted:
     """Describe the turn of *role*, at the place *at* of a flow, that began after *moment*."""
     present, snapshot = moment.present, moment.snapshot
-    node = find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1)
     return TurnStarted(
         started_after=snapshot.commit.oid,
         record=snapshot.record,
         role=role,
         agent=agent,
         started_ms=started_ms,
-        node=node,
+        node=find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1),
         attempt=present.begin_tries(at).attempts + 1,
         at=at,
         passes=list_new_passes(snapshot, present, at),
@@ -242,9 +241,8 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
 
 def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:
     role = present.role
-    visits = present.visits.get(role, 0)
     return find_node(snapshot, present.at) or (
-        None if role == START else EventNode(role, role, visits)
+        None if role == START else EventNode(role, role, present.visits.get(role, 0))
     )
 
 

@@ -105,11 +105,10 @@ def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
     if not snapshot.record.depth:
         return None
     payload = snapshot.get_head_node().payload
-    text = get_text(snapshot, payload.get("content"))
     return {
         "hash": snapshot.record.node,
         "role": payload["role"],
-        "said": describe_step(payload["meta"], text),
+        "said": describe_step(payload["meta"], get_text(snapshot, payload.get("content"))),
     }
 
 

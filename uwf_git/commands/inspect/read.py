@@ -278,11 +278,10 @@ class _Turn(NamedTuple):
         return get_text(self.side.tip, self.node.payload.get("content"))
 
     def view(self) -> dict[str, Any]:
-        payload = self.node.payload
         return {
             "number": self.number,
             "hash": self.node.hash,
-            "agent": self.side.commands.get(payload.get("agent")),
+            "agent": self.side.commands.get(self.node.payload.get("agent")),
             "timestamp": self.node.timestamp,
             "failedAttempts": self.side.failed.get(self.node.hash, 0),
         }

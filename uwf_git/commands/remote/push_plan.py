@@ -383,10 +383,9 @@ def send_units(send: SendUnits, units: Sequence[PushUnit], first: PushReport) ->
     The first push held the single units.
     """
     batches = _Batches(send)
-    together = [unit for unit in units if len(unit.changes) > 1]
     return [
         *batches.settle(single_units(units), first, atomic=False),
-        *batches.send(together, atomic=True),
+        *batches.send([unit for unit in units if len(unit.changes) > 1], atomic=True),
     ]
 
 

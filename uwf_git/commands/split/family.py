@@ -56,10 +56,9 @@ class Branch(NamedTuple):
 def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     """List the branches that the thread at *split* has now; none if it has not split."""
     found = split.get_present().split
-    children = () if found is None else found.children
     return [
         Branch(number, child, find_head(store, child.thread))
-        for number, child in enumerate(children)
+        for number, child in enumerate(() if found is None else found.children)
     ]
 
 

@@ -201,10 +201,6 @@ class TypedAgent(NamedTuple):
     settings: _Payload
     """A JSON merge patch of an AgentConfig payload."""
 
-    @property
-    def is_bare_command(self) -> bool:
-        return self.role is None and "command" in self.settings
-
     def is_for(self, role: str) -> bool:
         return self.role is None or self.role == role
 
@@ -220,7 +216,7 @@ def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[T
     bound = workflow.agent_overrides.get(role)
     if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
         return typed
-    return [each for each in typed if not each.is_bare_command]
+    return [each for each in typed if each.role is not None or "command" not in each.settings]
 
 
 def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:

@@ -186,13 +186,12 @@ def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummar
 
 
 def _position(snapshot: Snapshot, present: ThreadState, head: Node) -> Position:
-    start = snapshot.get_start()
     return Position(
         role=present.role,
         meta={} if head.type == START_NODE else head.payload["meta"],
         depth=present.depth,
         state=present.state,
-        prompt=start.payload["prompt"],
+        prompt=snapshot.get_start().payload["prompt"],
         iteration=present.visits.get(present.role, 0),
         start_time_ms=present.started_at,
     )

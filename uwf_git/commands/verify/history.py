@@ -106,10 +106,9 @@ def find_hub_gap(git_dir: str) -> Finding | None:
     problem = find_unpinned(git_dir)
     if problem is None:
         return None
-    path = shlex.quote(os.path.abspath(git_dir))
     return Finding(
         f"some pushes to the shared store {git_dir} may not be checked: {problem}",
-        f"its owner mends it: `uwf init --shared {path}`",
+        f"its owner mends it: `uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`",
     )
 
 
