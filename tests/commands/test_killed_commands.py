@@ -7,7 +7,7 @@ from store.killing import moments_of
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.cas import bootstrap_store, put_payload
 from uwf_git.commands.control.steer import kill_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import find_head, list_threads
 from uwf_git.store.trust import list_trusted, trust_agents

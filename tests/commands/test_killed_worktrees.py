@@ -19,8 +19,7 @@ from commands.world import World, replied
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.control.steer import kill_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.commands.turn.branches import begin_branch
+from uwf_git.commands.turn.branches import ThreadNotActive, begin_branch
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 

@@ -10,7 +10,7 @@ from seal import START_MS
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting

@@ -15,7 +15,7 @@ from interop.hub import Hub, make_hub
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.remote.fetch import fetch_remote
 from uwf_git.commands.remote.push import push_remote
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
 from uwf_git.errors import Conflict, UwfError

@@ -5,6 +5,7 @@ import json
 from base64 import b64decode
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from uwf_git.agents.limited_fork import DEFAULT, RunLimits, run_limited
@@ -77,10 +78,9 @@ def get_schema(lookup: NodeLookup, name: NodeHash) -> Node:
 def is_schema(lookup: NodeLookup, node: Node) -> bool:
     if node.is_self_typed:
         return True
-    try:
+    with suppress(NoSuchNode):
         return lookup.get_type(node.type).is_self_typed
-    except NoSuchNode:
-        return False
+    return False
 
 
 def hash_payload(
@@ -132,10 +132,9 @@ def find_title(payload: Any) -> str | None:
 
 def find_type_name(lookup: NodeLookup, node: Node) -> str | None:
     """Return the title of the schema of *node*; None without a title, or if it cannot be read."""
-    try:
+    with suppress(NoSuchNode, StoreDamaged):
         return find_title(lookup.get_type(node.type).payload)
-    except (NoSuchNode, StoreDamaged):
-        return None
+    return None
 
 
 def summarize(node: Node) -> str:
@@ -198,11 +197,10 @@ def walk_nodes(store: Store, text: str) -> list[Reached]:
 
 
 def _targets(lookup: NodeLookup, node: Node) -> list[NodeHash]:
-    try:
+    with suppress(StoreDamaged):
         return lookup.list_references(node)
-    except StoreDamaged:
-        # Its type is damaged; that node's own row says so.
-        return [node.type]
+    # Its type is damaged; that node's own row says so.
+    return [node.type]
 
 
 class Reference(NamedTuple):
@@ -266,11 +264,9 @@ def _raw(node: Node) -> bytes | None:
     if node.type == TEXT:
         return node.payload.encode()
     if node.type == BYTES:
-        try:
-            return b64decode(node.payload, validate=True)
-        except (binascii.Error, ValueError):
+        with suppress(binascii.Error, ValueError):
             # The schema says base64, but validators do not decode.
-            return None
+            return b64decode(node.payload, validate=True)
     return None
 
 
@@ -286,29 +282,25 @@ _MIB = 1024 * 1024
 _Found = list[tuple[str, str]]
 
 
-def _invalid_payload(type_node: Node, problems: list[Problem]) -> Refused:
-    first = problems[0]
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
-    problem = f"{count} at {first.path or 'the top'}: {first.message}"
-    if type_node.is_self_typed:
-        message = f"this is not a JSON Schema: {problem}"
-        hint = "schemas are JSON Schema 2020-12: https://json-schema.org/draft/2020-12"
-    else:
-        message = f"the payload breaks schema {type_node.hash}: {problem}"
-        hint = f"`json-cas schema get {type_node.hash}` shows the schema"
-    return Refused(
-        message,
-        code="invalid-payload",
-        hint=hint,
-        type=type_node.hash,
-        problems=[{"path": each.path, "message": each.message} for each in problems],
-    )
-
-
 def check_payload(type_node: Node, payload: Any) -> None:
     problems = find_problems(type_node, payload)
     if problems:
-        raise _invalid_payload(type_node, problems)
+        first = problems[0]
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
+        problem = f"{count} at {first.path or 'the top'}: {first.message}"
+        if type_node.is_self_typed:
+            message = f"this is not a JSON Schema: {problem}"
+            hint = "schemas are JSON Schema 2020-12: https://json-schema.org/draft/2020-12"
+        else:
+            message = f"the payload breaks schema {type_node.hash}: {problem}"
+            hint = f"`json-cas schema get {type_node.hash}` shows the schema"
+        raise Refused(
+            message,
+            code="invalid-payload",
+            hint=hint,
+            type=type_node.hash,
+            problems=[{"path": each.path, "message": each.message} for each in problems],
+        )
 
 
 def find_problems(type_node: Node, payload: Any) -> list[Problem]:
@@ -329,10 +321,9 @@ def find_problems(type_node: Node, payload: Any) -> list[Problem]:
 
 
 def _is_plain(schema: Any, payload: Any) -> bool:
-    try:
+    with suppress(RecursionError):
         return is_plainly_valid(schema, payload)
-    except RecursionError:
-        return False
+    return False
 
 
 def _check_limited(check: Callable[[], _Found], *, size_bytes: int) -> _Found:

@@ -505,11 +505,10 @@ def start_draft(
     """Start the thread that drafts a workflow; nothing runs."""
     if not request.wish.strip():
         raise empty_prompt()
-    agents = () if request.agent is None else (f"{DRAFTER}={request.agent}",)
     start = StartRequest(
         WORKFLOW,
         build_prompt(request.wish),
-        agents,
+        () if request.agent is None else (f"{DRAFTER}={request.agent}",),
         request.default_agent,
         needs_agents=request.needs_agent,
         found=find_shipped_workflow(store, WORKFLOW),

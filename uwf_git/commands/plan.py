@@ -316,10 +316,9 @@ def _check_no_link(workdir: str, folder: str) -> None:
 def _is_plain_file(workdir: str, path: str) -> bool:
     """Check whether *path* is a regular file there, and no link."""
     _check_no_link(workdir, os.path.dirname(path))
-    try:
+    with suppress(OSError):
         return stat.S_ISREG(os.lstat(os.path.join(workdir, path)).st_mode)
-    except OSError:
-        return False
+    return False
 
 
 # Receive the stop notices of the turn at work, while its thread is driven here.

@@ -13,7 +13,7 @@ from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_t
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.commands.workflow.find import WorkflowRemoved

@@ -13,7 +13,7 @@ from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import list_history, show_workflow
 from uwf_git.model.definition.definition import InvalidWorkflow

@@ -10,7 +10,7 @@ from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.names import ThreadId
 

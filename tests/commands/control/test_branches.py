@@ -17,8 +17,7 @@ from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
-from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.model.names import ThreadId

@@ -6,7 +6,7 @@ from commands.world import World, fails
 
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.model.builtin import SIGNAL
 from uwf_git.model.thread import Waiting
 

@@ -8,7 +8,7 @@ from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive

@@ -4,7 +4,7 @@ from commands.world import World, fails, replied
 
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
 from uwf_git.commands.turn.turn import StepFiles
 
 FAR_MS = 4_000_000_000_000

@@ -5,7 +5,7 @@ from commands.world import World, content_player, fails
 from uwf_git.commands.control.steer import pause_thread, retry_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import WrongStatus
+from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config

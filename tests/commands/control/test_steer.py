@@ -12,7 +12,7 @@ from commands.world import World, content_player, fails, replied
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, steer_thread
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId

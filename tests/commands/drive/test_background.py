@@ -15,7 +15,7 @@ from refusing import refuses
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.drive.background import Driver, DriverRequest, start_driver
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.local_files import log_path

@@ -13,7 +13,7 @@ from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, d
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn

@@ -4,7 +4,7 @@ import pytest
 from commands.world import DEMO, World, fails, says
 
 from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
-from uwf_git.commands.events.commit_events import EventOptions, read_events
+from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 
@@ -18,7 +18,7 @@ def thread(world: World) -> ThreadId:
 
 def told(world: World, thread: ThreadId, options: EventOptions = PLAIN) -> list[dict[str, Any]]:
     """Return the events of the newest transition."""
-    return read_events(world.store, world.snapshot(thread).commit.oid, options)
+    return EventReader(world.store, options).read(world.snapshot(thread).commit.oid)
 
 
 def test_step_has_the_events_of_its_turn(world: World, thread: ThreadId) -> None:

@@ -11,7 +11,7 @@ from commands.world import World, content_player, fails
 from uwf_git.agents.request import DEFAULT_GRACE_S
 from uwf_git.commands.step.ending import end_by_kill, finish_kill
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.history import walk_history

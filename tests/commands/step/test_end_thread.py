@@ -11,7 +11,7 @@ from uwf_git.commands.admin.gc import gc_store
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
+from uwf_git.commands.turn.branches import ThreadNotActive, read_active
 from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
 from uwf_git.model.names import ThreadId

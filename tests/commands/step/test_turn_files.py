@@ -9,7 +9,7 @@ from commands.world import World, replied
 
 from uwf_git.commands.after import warn_of_files
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.events.commit_events import EventOptions, read_events
+from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.commands.verify.verify import verify
@@ -102,7 +102,7 @@ def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:
     commit = world.snapshot(thread).commit.oid
     assert f"`uwf thread files {thread} {commit[:12]}`" in str(failed.value.hint)
     assert git("diff", "--name-only", *files_of(world, thread), cwd=world.place) == "half\n"
-    events = read_events(world.store, commit, EventOptions())
+    events = EventReader(world.store, EventOptions()).read(commit)
     [told] = [event["payload"] for event in events if event["type"] == "node:exit"]
     assert told["files"] == "..".join(files_of(world, thread))
 

@@ -4,7 +4,7 @@ import pytest
 from commands.world import World, content_player
 
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotReady
+from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.model.event_folds import Words
 from uwf_git.model.thread import Event, Status, Waiting
 from uwf_git.store.threads.record import NewCommit, record_next

@@ -7,8 +7,7 @@ from refusing import refuses
 
 from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
-from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, begin_branch, share_workdir
 from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 

@@ -10,8 +10,7 @@ from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, po
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.turn.active_thread import WrongStatus
-from uwf_git.commands.turn.branches import find_unfit_end
+from uwf_git.commands.turn.branches import WrongStatus, find_unfit_end
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.errors import Refused
 

@@ -85,16 +85,16 @@ class Setting(NamedTuple):
 
 def get_store_setting(store: Store, name: str) -> Setting:
     """Return the setting *name* (with or without ``uwf.``)."""
-    full = full_name(name)
-    value = store.config.get(full)
+    name = full_name(name)
+    value = store.config.get(name)
     if value is None:
         raise Refused(
-            f"{full} is not set",
+            f"{name} is not set",
             code="not-set",
-            hint=f"set it with `uwf config set {full} VALUE`",
-            setting=full,
+            hint=f"set it with `uwf config set {name} VALUE`",
+            setting=name,
         )
-    return Setting(full, value, SETTINGS[full])
+    return Setting(name, value, SETTINGS[name])
 
 
 def set_setting(store: Store, name: str, value: str, *, cwd: str | None = None) -> Setting:

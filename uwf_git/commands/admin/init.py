@@ -23,8 +23,6 @@ from uwf_git.store.store import (
 # An existing repository keeps all it has, and gets the setting ``uwf.store = true``, by which uwf
 # finds it from the folders below.
 
-_BEGINNINGS = frozenset({"config", "objects", "refs", "uwf"})
-
 
 class Initialized(NamedTuple):
     store: Store
@@ -44,7 +42,10 @@ def init_store(path: str | None, cwd: str, environ: Mapping[str, str]) -> Initia
     if git_dir is None and path:
         git_dir = _find_above(os.path.realpath(target), os.path.realpath(cwd), environ)
     if git_dir is None:
-        if os.path.isdir(target) and _has_other_files(target):
+        # A killed `uwf init` may have left these.
+        left = {"config", "objects", "refs", "uwf"}
+        others = set(os.listdir(target) if os.path.isdir(target) else ()) - left
+        if any(not name.startswith(".tmp_") for name in others):
             raise Refused(
                 f"{target} is not empty, and is no git repository",
                 code="not-empty",
@@ -76,11 +77,6 @@ def _find_above(target: str, cwd: str, environ: Mapping[str, str]) -> str | None
                 check_owner(folder, git_dir, environ)
                 return git_dir
     return None
-
-
-def _has_other_files(path: str) -> bool:
-    """Check whether a folder holds more than a killed `uwf init` may have left."""
-    return any(name not in _BEGINNINGS and name[:5] != ".tmp_" for name in os.listdir(path))
 
 
 # `uwf init --shared`: a bare repository to push to, with group rights, hooks and settings.

@@ -56,19 +56,6 @@ _OF_ADAPTER = re.compile(r"uwf\.([a-z-]+)\.([a-z0-9-]+)")
 _LONGEST_CONTENT = 2_000
 
 
-def _check_failed(command: str, played: Played) -> AgentFailed:
-    error = dict(played.error or {})
-    return AgentFailed(
-        f"{command} took no step: {error.get('message')}",
-        code="check-failed",
-        hint=played.hint or "its log is above; `--help` of its program lists its options",
-        agent=command,
-        kind=error.get("kind"),
-        durationMs=played.duration_ms,
-        output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
-    )
-
-
 class CheckRequest(NamedTuple):
     command: str
     timeout_s: int
@@ -116,8 +103,7 @@ def check_agent(caller: Caller, request: CheckRequest, *, on_stderr: OnOutput) -
                 for value in values:
                     add_config(os.path.join(path, "config"), name, value)
         # Settings of this temporary store are not trusted, and it has no place for trust in them.
-        environ = {**request.trusted, **caller.environ}
-        there = caller._replace(cwd=workdir, environ=environ)
+        there = caller._replace(cwd=workdir, environ={**request.trusted, **caller.environ})
         put_workflow(store, there, _WORKFLOW)
         start = StartRequest("agent-check", _PROMPT.format(word=word), (f"tester={command}",))
         start_thread(store, there, start, thread=request.thread)
@@ -149,10 +135,17 @@ def find_trusted_settings(store: Store, cwd: str) -> dict[str, str]:
 
 def _failure(command: str, played: Played, failed: TurnFailed) -> AgentFailed:
     """Build the error; only the step knows whether a reply fits the schema."""
-    if played.error is None:
-        message = failed.message.partition(": ")[2]
-        played = played._replace(error={"kind": failed.facts.get("kind"), "message": message})
-    return _check_failed(command, played)
+    message = failed.message.partition(": ")[2]
+    error = played.error or {"kind": failed.facts.get("kind"), "message": message}
+    return AgentFailed(
+        f"{command} took no step: {error.get('message')}",
+        code="check-failed",
+        hint=played.hint or "its log is above; `--help` of its program lists its options",
+        agent=command,
+        kind=error.get("kind"),
+        durationMs=played.duration_ms,
+        output=played.stdout[-_LONGEST_CONTENT:].decode(errors="replace"),
+    )
 
 
 def _describe(played: Played, word: str) -> AgentCheck:

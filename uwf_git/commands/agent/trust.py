@@ -91,24 +91,24 @@ def select_agents(store: Store, selection: AgentSelection) -> Agents:
     named = (selection.thread, selection.workflow, selection.setting)
     if sum(each is not None for each in named) + selection.stored > 1:
         raise _no_agent_selected("--thread, --workflow, --setting and --stored exclude each other")
+    command = selection.command
     if selection.setting is not None:
-        return _choose(
-            f"setting {selection.setting}", _of_setting(store, selection.setting), selection.command
-        )
-    if selection.stored:
-        return _choose("this store's config", list_formerly_trusted(store), selection.command)
-    if selection.thread is not None:
-        return _choose(
-            f"thread {selection.thread}", _of_thread(store, selection.thread), selection.command
-        )
-    if selection.workflow is not None:
-        return _choose(
-            f"workflow {selection.workflow}", _of_workflow(store, selection), selection.command
-        )
-    if selection.command is None:
+        place, agents = f"setting {selection.setting}", _of_setting(store, selection.setting)
+    elif selection.stored:
+        place, agents = "this store's config", list_formerly_trusted(store)
+    elif selection.thread is not None:
+        place, agents = f"thread {selection.thread}", _of_thread(store, selection.thread)
+    elif selection.workflow is not None:
+        place, agents = f"workflow {selection.workflow}", _of_workflow(store, selection)
+    elif command is None:
         raise _no_agent_selected("no agent was named")
-    split_command(selection.command)
-    return [{"command": selection.command}]
+    else:
+        split_command(command)
+        return [{"command": command}]
+    chosen = [agent for agent in agents if command in (None, agent["command"])]
+    if not chosen:
+        raise _no_such_agent(place, agents)
+    return chosen
 
 
 def _directory_of(store: Store, selection: AgentSelection) -> str | None:
@@ -162,10 +162,3 @@ def _of_workflow(store: Store, selection: AgentSelection) -> Agents:
         if agent is not None and agent not in found:
             found.append(agent)
     return found
-
-
-def _choose(place: str, agents: Agents, command: str | None) -> Agents:
-    chosen = [agent for agent in agents if command in (None, agent["command"])]
-    if not chosen:
-        raise _no_such_agent(place, agents)
-    return chosen

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from uwf_git.agents.reply import AgentReply
 from uwf_git.agents.request import AgentRun, Listener, OnOutput
-from uwf_git.commands.turn.turn import Played, StepFiles
+from uwf_git.commands.turn.turn import Played
 from uwf_git.engine.masking import (
     SALT_BYTES,
     Fingerprints,
@@ -40,8 +39,7 @@ class Secrets(NamedTuple):
     def find_in(self, value: Any) -> tuple[str, ...]:
         if self.others is None:
             return self.known
-        data = b"\0".join(_walk_texts(value))
-        return (*self.known, *find_secrets_in(data, self.others))
+        return (*self.known, *find_secrets_in(b"\0".join(_walk_texts(value)), self.others))
 
 
 def write_fingerprints(run: RunDir, environ: Mapping[str, str]) -> None:
@@ -79,40 +77,32 @@ def mask_played(played: Played, known: Secrets) -> Played:
     secrets = known.find_in(played)
     if not secrets:
         return played
+    reply, left = played.reply, played.left
+    if reply is not None:
+        texts = ("meta", "content", "usage", "state", "session", "rung")
+        masked = {name: mask_value(getattr(reply, name), secrets) for name in texts}
+        raw = None if reply.raw is None else mask_bytes(reply.raw, secrets)
+        reply = reply._replace(**masked, raw=raw)
+    left = left._replace(
+        prompt=mask(left.prompt, secrets),
+        trace=_mask_fields(left.trace, secrets),
+        usage=mask_value(left.usage and dict(left.usage), secrets),
+    )
     return played._replace(
-        reply=None if played.reply is None else _mask_reply(played.reply, secrets),
-        error=None if played.error is None else _mask_fields(played.error, secrets),
-        hint=None if played.hint is None else mask(played.hint, secrets),
+        reply=reply,
+        error=_mask_fields(played.error, secrets),
+        hint=mask_value(played.hint, secrets),
         stdout=mask_bytes(played.stdout, secrets),
         stderr=mask_bytes(played.stderr, secrets),
-        left=_mask_left(played.left, secrets),
+        left=left,
     )
 
 
-def _mask_reply(reply: AgentReply, secrets: Sequence[str]) -> AgentReply:
-    return reply._replace(
-        meta=mask_value(reply.meta, secrets),
-        content=mask(reply.content, secrets),
-        raw=None if reply.raw is None else mask_bytes(reply.raw, secrets),
-        usage=mask_value(reply.usage, secrets),
-        state=mask_value(reply.state, secrets),
-        session=None if reply.session is None else mask(reply.session, secrets),
-        rung=None if reply.rung is None else mask(reply.rung, secrets),
-    )
-
-
-def _mask_left(left: StepFiles, secrets: Sequence[str]) -> StepFiles:
-    usage: Any = None if left.usage is None else dict(left.usage)
-    return left._replace(
-        prompt=mask(left.prompt, secrets),
-        trace=None if left.trace is None else _mask_fields(left.trace, secrets),
-        usage=mask_value(usage, secrets),
-    )
-
-
-def _mask_fields(fields: Mapping[str, Any], secrets: Sequence[str]) -> dict[str, Any]:
+def _mask_fields(fields: Mapping[str, Any] | None, secrets: Sequence[str]) -> dict[str, Any] | None:
     """Mask the values of a node's fields; their names are the format's, not the agent's."""
-    return {name: mask_value(each, secrets) for name, each in fields.items()}
+    return (
+        fields if fields is None else {name: mask_value(fields[name], secrets) for name in fields}
+    )
 
 
 def _walk_texts(value: Any) -> Iterator[bytes]:

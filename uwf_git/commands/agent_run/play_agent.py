@@ -44,7 +44,6 @@ from uwf_git.agents.run_files import (
     RunAlive,
     RunFinished,
     RunLost,
-    RunState,
     find_run_start_ms,
     read_run_result,
     read_run_state,
@@ -61,6 +60,7 @@ from uwf_git.commands.agent_run.mask import (
 from uwf_git.commands.agent_run.run_checks import (
     NotStarted,
     agent_environ,
+    cut_to_lines,
     find_timeout_s,
     require_programs,
     run_checks,
@@ -205,10 +205,9 @@ def _keep_report(turn: Turn, secrets: Secrets) -> bool:
 def find_kept_report(turn: Turn) -> Report | None:
     """Return what was kept before the agent of *turn* was ended, or None."""
     document = turn.run_dir.read("report")
-    try:
+    with suppress(BadJson):
         return Report(turn.run_dir.read("output"), parse_strict_json(document))
-    except BadJson:
-        return None
+    return None
 
 
 def read_kept(run: AgentRun, turn: Turn, report: Report) -> Played:
@@ -264,9 +263,11 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
     left_s = None if timeout_s is None else timeout_s - _find_age_s(run)
     deadline = None if left_s is None else time.monotonic() + left_s
     for tick in count():
+        state = read_run_state(run.path, alive_is_held=run.is_alive())
         # The search for who holds the lock may go through all processes.
-        look = read_found_state if tick % _LOOK_TICKS == 0 else _read_state
-        if not isinstance(look(run, is_held=run.is_alive()), RunAlive):
+        if isinstance(state, RunAlive) and tick % _LOOK_TICKS == 0:
+            state = read_found_state(run, is_held=True)
+        if not isinstance(state, RunAlive):
             break
         listener.on_tick()
         check_cancelled()
@@ -278,10 +279,6 @@ def _watch(run: RunDir, listener: Listener, timeout_s: float | None) -> RunOutco
             return "timed-out"
         time.sleep(_TICK_S)
     return None
-
-
-def _read_state(run: RunDir, *, is_held: bool) -> RunState:
-    return read_run_state(run.path, alive_is_held=is_held)
 
 
 def _find_age_s(run: RunDir) -> float:
@@ -357,7 +354,7 @@ def play_agent(turn: Turn, listener: Listener) -> Played:
     try:
         with masked_listener(listener, environ) as masked:
             run = _run(turn, with_end(turn, masked, environ))
-        run = run._replace(stderr=_cut_to_lines(run.stderr, _max_log_bytes(turn)))
+        run = run._replace(stderr=cut_to_lines(run.stderr, _max_log_bytes(turn)))
     except (ProgramMissing, SpawnFailed, NotStarted) as error:
         return Played(
             reply=None,
@@ -385,11 +382,10 @@ def _write_env(turn: Turn, environment: Mapping[str, str]) -> None:
 
 def _read_env(turn: Turn) -> dict[str, str] | None:
     text = turn.run_dir.read("env")
-    try:
+    with suppress(ValueError):
         env = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return env if isinstance(env, dict) else None
+        return env if isinstance(env, dict) else None
+    return None
 
 
 def _run(turn: Turn, listener: Listener) -> AgentRun:
@@ -410,8 +406,7 @@ def _run_or_take_up(turn: Turn, listener: Listener) -> AgentRun:
             if isinstance(found, RunFinished | RunLost):
                 return _read_result(turn)
             if not isinstance(found, RunAlive):
-                kept = () if alive is None else (alive,)
-                request = _request(turn, kept)
+                request = _request(turn, () if alive is None else (alive,))
                 prepare_output_file(turn)
                 _write_env(turn, request.environment)
                 watch_config(turn.store)
@@ -432,12 +427,6 @@ def _read_result(turn: Turn) -> AgentRun:
 def _max_log_bytes(turn: Turn) -> int:
     """Return how much of the log is read: what a failed try has always kept, or more."""
     return max(DEFAULT_MAX_LOG_BYTES, turn.keep.log_bytes)
-
-
-def _cut_to_lines(log: bytes, most_bytes: int) -> bytes:
-    """Return a log without its first line if that was cut: half a secret could not be masked."""
-    is_cut = len(log) >= most_bytes
-    return log[log.find(b"\n") + 1 :] if is_cut else log
 
 
 def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:

@@ -161,7 +161,6 @@ def _refused(played: Played, done: _Checked) -> Played:
     reply = played.reply
     if reply is None:
         return played
-    usage = played.left.usage or reply.usage
     return played._replace(
         reply=None,
         error=done.error,
@@ -169,7 +168,7 @@ def _refused(played: Played, done: _Checked) -> Played:
         is_stopped=done.is_stopped,
         stdout=played.stdout or reply.content.encode(errors="replace"),
         # What the answer has cost counts, though it is refused.
-        left=played.left._replace(usage=usage),
+        left=played.left._replace(usage=played.left.usage or reply.usage),
     )
 
 
@@ -192,7 +191,7 @@ def _run_check(
         run = interrupt.run
     except (ProgramMissing, SpawnFailed, WorkdirMissing) as failure:
         return _Checked(b"", 0, {"kind": CHECK, "message": failure.message})
-    log = _without_half_line(run.stderr)
+    log = cut_to_lines(run.stderr, _MAX_LOG_BYTES)
     log = mask_bytes(log, secrets.find_in(log))
     error = _find_error(run, command, log)
     stopped = run_dir.read_stop_reason() if error is not None else None
@@ -227,9 +226,9 @@ def _search_path(turn: Turn) -> str:
     return build_search_path(agent_environ(turn).get("PATH", os.defpath))
 
 
-def _without_half_line(log: bytes) -> bytes:
-    # Half a secret at its beginning could not be masked.
-    return log[log.find(b"\n") + 1 :] if len(log) >= _MAX_LOG_BYTES else log
+def cut_to_lines(log: bytes, most_bytes: int) -> bytes:
+    """Return a log without its first line if that was cut: half a secret could not be masked."""
+    return log[log.find(b"\n") + 1 :] if len(log) >= most_bytes else log
 
 
 def _find_error(run: AgentRun, command: str, log: bytes) -> dict[str, str] | None:

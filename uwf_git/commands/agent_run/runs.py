@@ -363,15 +363,13 @@ def _read_trace(path: str) -> dict[str, Any] | None:
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
-    try:
+    with suppress(BadJson, UnicodeDecodeError):
         value = parse_strict_json(line.decode())
-    except (BadJson, UnicodeDecodeError):
-        return None
-    return value if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else None
+    return None
 
 
 def _read(path: str, *, most_bytes: int = _MOST_BYTES) -> LeftFile:
-    try:
+    with suppress(OSError):
         return read_left_file(path, most_bytes=most_bytes)
-    except OSError:
-        return LeftFile(b"", 0)
+    return LeftFile(b"", 0)

@@ -12,7 +12,7 @@ from uwf_git.commands.inspect.context import find_since
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.record_turn import build_answer, wait_for_person
-from uwf_git.commands.turn.active_thread import WrongStatus, read_active
+from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.check_meta import (
     find_flow_problem,
     find_reply_problem,
@@ -121,8 +121,7 @@ def answer_thread(
         fast_forward_from_tracking(store, thread)
         for _ in range(_MOST_TRIES):
             seen = read_active(store, thread)
-            snapshot = seen[1]
-            now = _find_question(store, snapshot, question.agent.payload["command"])
+            now = _find_question(store, seen[1], question.agent.payload["command"])
             if (now.head, now.role, now.at) != (question.head, question.role, question.at):
                 raise HeadMoved(question.thread)
             # Steering takes no lock; if it moved the head, read everything again.
@@ -130,8 +129,7 @@ def answer_thread(
                 if now.is_put:
                     _check_answer(now, answer)
                     return _record(store, caller, seen, question=now, answer=answer)
-                turn = NextTurn(now.role, now.at)
-                wait_for_person(store, caller, seen, turn=turn)
+                wait_for_person(store, caller, seen, turn=NextTurn(now.role, now.at))
     raise HeadMoved(thread)
 
 
@@ -271,7 +269,7 @@ def _record(
     )
     problem = find_flow_problem(turn, reply)
     if problem is not None:
-        raise AnswerRefused(question, problem.message)
+        raise AnswerRefused(question, problem["message"])
     now = caller.now_ms()
     # Another machine, whose clock is ahead, may have recorded the wait.
     since = min(find_since(store, snapshot), now)

@@ -79,8 +79,7 @@ def _build(
     store: Store, caller: Caller, snapshot: Snapshot, *, request: AppendRequest
 ) -> tuple[NewCommit, Amended]:
     node = snapshot.get_node(snapshot.record.workflow)
-    before = parse_workflow(node)
-    made, nodes, addition = _read(store, caller, snapshot, before, request)
+    made, nodes, addition = _read(store, caller, snapshot, parse_workflow(node), request)
     written = {role: agent.as_payload() for role, agent in addition.agent_overrides.items()}
     roles = addition.roles.values()
     checks = [describe_check(command) for role in roles for command in role.checks]

@@ -9,7 +9,6 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.steer import BuildCommit, build_signalled, record_built, steer_thread
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.commits import read_entry, read_flow
-from uwf_git.commands.turn.active_thread import WrongStatus, read_active
 from uwf_git.commands.turn.bind_roles import (
     Bound,
     bind_roles,
@@ -18,6 +17,7 @@ from uwf_git.commands.turn.bind_roles import (
     find_played,
     read_played,
 )
+from uwf_git.commands.turn.branches import WrongStatus, read_active
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.commands.turn.limits import check_asked
 from uwf_git.commands.turn.next_move import settings_by_role
@@ -361,7 +361,9 @@ def _build(
     amended = amended._replace(left=typed.left)
     # To give the command of a fetched thread again is to trust it here: that is a change.
     are_trusted = all(is_trusted(store, agent, workdir) for agent in change.trusted)
-    if are_trusted and _changes_nothing(snapshot, new):
+    # The same agent again can end a wait.
+    has_status = new.record.status == snapshot.record.status
+    if are_trusted and has_status and new.present == snapshot.get_present():
         raise _already_so(snapshot.record.thread, typed.left)
     trust_agents(store, change.trusted, workdir)
     return new, amended
@@ -389,12 +391,6 @@ def _bind_typed(
     return bind_typed(
         change.played, request.agents, find_base=find_base, may_run=may_run, keeps=True
     )
-
-
-def _changes_nothing(snapshot: Snapshot, new: NewCommit) -> bool:
-    """Check whether status and state stay; the same agent again can end a wait."""
-    same_status = new.record.status == snapshot.record.status
-    return same_status and new.present == snapshot.get_present()
 
 
 def _rules_now(snapshot: Snapshot) -> RuleChange:
@@ -440,8 +436,7 @@ def poke_thread(
             raise ThreadBusy(thread, driver)
         new = _build_poke(store, caller, snapshot, hint)
         workflow = parse_workflow(snapshot.get_node(snapshot.record.workflow))
-        role = snapshot.get_head_node().payload["role"]
-        check_next(thread, workflow, agents, role=role)
+        check_next(thread, workflow, agents, role=snapshot.get_head_node().payload["role"])
         return new
 
     return steer_between_steps(store, caller, text, build)

@@ -10,8 +10,12 @@ from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import walk_descendants
 from uwf_git.commands.step.ending import end_by_kill
 from uwf_git.commands.step.step_thread import sweep_branches
-from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus, read_active
-from uwf_git.commands.turn.branches import resolve_or_begin
+from uwf_git.commands.turn.branches import (
+    ThreadNotActive,
+    WrongStatus,
+    read_active,
+    resolve_or_begin,
+)
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import ThreadResult, build_thread_result
 from uwf_git.engine.flow_state import find_patch_problem, find_state_problem

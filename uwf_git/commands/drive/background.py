@@ -15,8 +15,8 @@ from uwf_git.commands.agent_run.running import is_any_at_work, refuse_inside
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.inspect.list import count_branches
 from uwf_git.commands.split.family import Family
-from uwf_git.commands.turn.active_thread import ThreadNotReady, is_steppable, read_active
 from uwf_git.commands.turn.bind_roles import check_roles
+from uwf_git.commands.turn.branches import ThreadNotReady, is_steppable, read_active
 from uwf_git.debug_log import debug
 from uwf_git.errors import AgentFailed, BadUsage, Conflict, Refused, StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId

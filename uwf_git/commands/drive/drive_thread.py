@@ -25,9 +25,8 @@ from uwf_git.commands.step.step_thread import (
     settle_branches,
     step_thread,
 )
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.bind_roles import check_roles
-from uwf_git.commands.turn.branches import BranchHeld
+from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, ThreadNotReady, read_active
 from uwf_git.commands.turn.limits import LimitReached, find_steps_left
 from uwf_git.commands.turn.next_move import Steered, find_steered
 from uwf_git.commands.turn.rules import RetryRules
@@ -55,10 +54,6 @@ StoppedBy = Literal[
 Sleep = Callable[[float], None]
 
 
-def _never() -> bool:
-    return False
-
-
 # Steering or ending a thread holds its lock for a moment; this is far longer.
 _MOST_COLLISIONS = 200
 _COLLISION_S = 0.05
@@ -83,7 +78,7 @@ class DriveRequest(NamedTuple):
 
     is_branch: bool = False
 
-    is_over: Callable[[], bool] = _never
+    is_over: Callable[[], bool] = lambda: False
     """Of a branch: begin no more steps."""
 
     may_do_nothing: bool = False
@@ -602,15 +597,14 @@ class _BranchDrive:
                 outer.steps += stepped.role is not None and stepped.status != "waiting"
                 outer.watcher.on_step(stepped)
 
-        def on_retry(failure: TurnFailed, seconds: float) -> None:
-            with self._one_at_a_time:
-                outer.watcher.on_retry(failure, seconds)
+        def alone(told: Callable[..., None]) -> Callable[..., None]:
+            def tell(*what: Any) -> None:
+                with self._one_at_a_time:
+                    told(*what)
 
-        def on_wait(waiting: Waiting) -> None:
-            with self._one_at_a_time:
-                outer.watcher.on_wait(waiting)
+            return tell
 
-        return Watcher(on_step, on_retry, on_wait)
+        return Watcher(on_step, alone(outer.watcher.on_retry), alone(outer.watcher.on_wait))
 
     def _tell(self, stops: list[_Stop]) -> Driven:
         """Return why the drive ends, by the gravest of the reasons of its branches."""

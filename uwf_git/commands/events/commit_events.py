@@ -42,13 +42,7 @@ class EventOptions(NamedTuple):
     """The texts to mask, besides all that looks like a key."""
 
 
-def read_events(
-    store: Store, commit: Oid, options: EventOptions, *, entered: Container[Oid] = ()
-) -> list[dict[str, Any]]:
-    return EventReader(store, options).read(commit, entered=entered)
-
-
-class _Moment:
+class Moment:
     """A commit of a thread, whose state is read once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -64,7 +58,7 @@ class EventReader:
 
     def __init__(self, store: Store, options: EventOptions) -> None:
         self._store, self._options = store, options
-        self._recent: dict[Oid, _Moment] = {}
+        self._recent: dict[Oid, Moment] = {}
         self._configs: dict[tuple[object, NodeHash], Mapping[str, Any]] = {}
 
     def read(self, commit: Oid, *, entered: Container[Oid] = ()) -> list[dict[str, Any]]:
@@ -90,7 +84,7 @@ class EventReader:
         told = self._add_state(turn, self._look(Oid(turn.started_after)))
         return [_masked(event, self._options) for event in enter_events(told)]
 
-    def _add_state(self, turn: TurnStarted, base: _Moment) -> TurnStarted:
+    def _add_state(self, turn: TurnStarted, base: Moment) -> TurnStarted:
         """Add the state as *turn* began, if it is wanted: the same while it is played and later."""
         wants = self._wants_state(base.snapshot)
         return turn._replace(state=base.present.state) if wants else turn
@@ -99,9 +93,9 @@ class EventReader:
         config = self._read_config(snapshot)
         return self._options.with_state or bool(config.get("stateSnapshot"))
 
-    def _look(self, commit: Oid) -> _Moment:
+    def _look(self, commit: Oid) -> Moment:
         """Return a commit: of several threads in turn, the next turns began after recent ones."""
-        moment = self._recent.pop(commit, None) or _Moment(read_snapshot(self._store, commit))
+        moment = self._recent.pop(commit, None) or Moment(read_snapshot(self._store, commit))
         self._recent[commit] = moment
         if len(self._recent) > _RECENT:
             del self._recent[next(iter(self._recent))]
@@ -117,7 +111,7 @@ class EventReader:
             self._configs[key] = get_typed(snapshot, name, WORKFLOW).payload.get("config", {})
         return self._configs[key]
 
-    def _read(self, moment: _Moment) -> TransitionFacts:
+    def _read(self, moment: Moment) -> TransitionFacts:
         snapshot, present = moment.snapshot, moment.present
         record = snapshot.record
         head = snapshot.get_head_node()
@@ -141,7 +135,18 @@ class EventReader:
             return _read_branches(self._store, snapshot, happened)
         signal = signal_of(record)
         if signal is not None:
-            return _read_signal(snapshot, happened, signal)
+            node = get_typed(snapshot, signal, SIGNAL)
+            payload = node.payload
+            more = {name: _plain(payload[name]) for name in _SIGNAL_FIELDS if name in payload}
+            if "patch" in payload:
+                # The names alone: the values are state, which only `--state` shows.
+                more["patched"] = sorted(payload["patch"])
+            return happened._replace(
+                time_ms=max(happened.time_ms, snapshot.recorded_ms(node)),
+                reason=payload.get("reason", ""),
+                more=more,
+                has_failed=False,
+            )
         reason = snapshot.body
         if record.event == "kill":
             why = f"killed: {reason}" if reason else "killed"
@@ -173,7 +178,7 @@ class EventReader:
             happened = _add_rejection(happened, node)
         base = self._read_base(snapshot)
         started_ms = node.payload.get("startedAt", happened.time_ms)
-        turn = _describe(
+        turn = describe_turn(
             base, role=record.role, agent=record.agent, started_ms=started_ms, at=record.at
         )
         before = base.snapshot.record
@@ -190,13 +195,13 @@ class EventReader:
         if role is None or not snapshot.commit.parents:
             raise damaged_commit(snapshot.commit.oid, "waits without a role")
         base = self._read_base(snapshot)
-        turn = _describe(
+        turn = describe_turn(
             base, role=role, agent=PERSON, started_ms=happened.time_ms, at=snapshot.record.at
         )
         question = {"question": snapshot.body} if snapshot.body else {}
         return happened._replace(turn=self._add_state(turn, base), more=question)
 
-    def _read_base(self, snapshot: Snapshot) -> _Moment:
+    def _read_base(self, snapshot: Snapshot) -> Moment:
         """Return the commit after which the turn began that *snapshot* ended (not a first one)."""
         before = self._look(snapshot.commit.parents[0])
         oid = before.snapshot.turn_start
@@ -212,24 +217,17 @@ def _add_rejection(happened: TransitionFacts, step: Node) -> TransitionFacts:
 
 
 def describe_turn(
-    snapshot: Snapshot, *, role: str, agent: str | None, started_ms: int, at: str | None = None
+    moment: Moment, *, role: str, agent: str | None, started_ms: int, at: str | None = None
 ) -> TurnStarted:
-    """Describe the turn of *role*, at the place *at* of a flow, that began after *snapshot*."""
-    return _describe(_Moment(snapshot), role=role, agent=agent, started_ms=started_ms, at=at)
-
-
-def _describe(
-    moment: _Moment, *, role: str, agent: str | None, started_ms: int, at: str | None
-) -> TurnStarted:
+    """Describe the turn of *role*, at the place *at* of a flow, that began after *moment*."""
     present, snapshot = moment.present, moment.snapshot
-    node = find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1)
     return TurnStarted(
-        started_after=moment.snapshot.commit.oid,
-        record=moment.snapshot.record,
+        started_after=snapshot.commit.oid,
+        record=snapshot.record,
         role=role,
         agent=agent,
         started_ms=started_ms,
-        node=node,
+        node=find_node(snapshot, at) or EventNode(role, role, present.visits.get(role, 0) + 1),
         attempt=present.begin_tries(at).attempts + 1,
         at=at,
         passes=list_new_passes(snapshot, present, at),
@@ -243,9 +241,8 @@ def _masked(event: dict[str, Any], options: EventOptions) -> dict[str, Any]:
 
 def _position(snapshot: Snapshot, present: ThreadState) -> EventNode | None:
     role = present.role
-    visits = present.visits.get(role, 0)
     return find_node(snapshot, present.at) or (
-        None if role == START else EventNode(role, role, visits)
+        None if role == START else EventNode(role, role, present.visits.get(role, 0))
     )
 
 
@@ -279,23 +276,6 @@ def read_base(store: Store, snapshot: Snapshot) -> Snapshot:
     before = read_snapshot(store, snapshot.commit.parents[0])
     oid = before.turn_start
     return before if oid == before.commit.oid else read_snapshot(store, oid)
-
-
-def _read_signal(
-    snapshot: Snapshot, happened: TransitionFacts, signal: NodeHash
-) -> TransitionFacts:
-    node = get_typed(snapshot, signal, SIGNAL)
-    payload = node.payload
-    more = {name: _plain(payload[name]) for name in _SIGNAL_FIELDS if name in payload}
-    if "patch" in payload:
-        # The names alone: the values are state, which only `--state` shows.
-        more["patched"] = sorted(payload["patch"])
-    return happened._replace(
-        time_ms=max(happened.time_ms, snapshot.recorded_ms(node)),
-        reason=payload.get("reason", ""),
-        more=more,
-        has_failed=False,
-    )
 
 
 def _plain(value: Any) -> Any:
@@ -344,7 +324,8 @@ def announce_events(
     left = 0
     try:
         argv = split_command(command)
-        events = [event for commit in moved for event in _read(store, commit, environ)]
+        reader = EventReader(store, EventOptions(secrets=find_secrets(environ)))
+        events = [event for commit in moved for event in reader.read(commit)]
         left = len(events)
         for event in events:
             given = json.dumps(event).encode() + b"\n"
@@ -357,13 +338,8 @@ def announce_events(
                 problems.append(f"{argv[0]} ended with status {ran.status}{detail}")
     except (UwfError, OSError) as error:
         problems.append(str(error))
-    unannounced = left - 1
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
-    rest = f"; {unannounced} more events were not announced" if unannounced > 0 else ""
+    rest = f"; {left - 1} more events were not announced" if left > 1 else ""
     return f"{ON_EVENT}: {problems[0]}{more}{rest}"
-
-
-def _read(store: Store, commit: Oid, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    return read_events(store, commit, EventOptions(secrets=find_secrets(environ)))

@@ -3,7 +3,7 @@
 import errno
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from uwf_git.commands.agent_run.runs import find_player, read_begun_turn
 from uwf_git.commands.events.commit_events import (
     EventOptions,
     EventReader,
+    Moment,
     describe_turn,
     read_base,
 )
@@ -49,7 +50,7 @@ def find_open_turn(
     """Return the open turn of *thread*, unless it began after a commit in *known*, or None."""
     if not any(run.commit not in known for run in list_run_dirs(store, thread)):
         return None
-    try:
+    with suppress(StoreDamaged):
         head = find_head(store, thread)
         base = None if head is None else read_snapshot(store, head.commit).turn_start
         if base is None or base in known:
@@ -62,10 +63,9 @@ def find_open_turn(
         begun = read_begun_turn(run)
         at = None if begun is None else begun.at
         snapshot = read_snapshot(store, base)
-        return describe_turn(snapshot, role=role, agent=agent, started_ms=started_ms, at=at)
-    except StoreDamaged:
-        # The turn has not begun yet, or has ended: then its commit has the event.
-        return None
+        return describe_turn(Moment(snapshot), role=role, agent=agent, started_ms=started_ms, at=at)
+    # The turn has not begun yet, or has ended: then its commit has the event.
+    return None
 
 
 # The order of transitions: a thread's own, and among threads by commit time, then thread id.
@@ -121,12 +121,10 @@ def list_new(
 
 def _list_behind(store: Store, tip: Oid) -> set[Oid]:
     behind: set[Oid] = set()
-    try:
+    # No ref holds a history that the thread has left; git may have deleted its older commits.
+    with suppress(StoreDamaged):
         for snapshot in walk_history(store, tip):
             behind.add(snapshot.commit.oid)
-    except StoreDamaged:
-        # No ref holds a history that the thread has left; git may have deleted its older commits.
-        return behind
     return behind
 
 
@@ -563,7 +561,7 @@ class EventStream:
     def _read_line(self, line: Line) -> Iterator[dict[str, Any]]:
         try:
             if line.word == "enter":
-                turn = describe_turn(read_snapshot(self._store, line.commit), **line.told)
+                turn = describe_turn(Moment(read_snapshot(self._store, line.commit)), **line.told)
                 events = self._reader.read_enter(turn)
             elif line.word == "moved":
                 events = self._reader.read(line.commit, entered=self._journal.entered)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher
-from uwf_git.commands.fleet.project import Project
-from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive
+from uwf_git.commands.fleet.shared_drive import Project, Share, hold_shared_drive
 from uwf_git.commands.remote.fetch import ORIGIN
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.choose_agent import Choice

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uwf_git.commands.agent_run.runs import BegunTurn, read_begun_turn
 from uwf_git.commands.inspect.step_view import get_text, view_error, view_steps
 from uwf_git.commands.split.family import count_steps_before
-from uwf_git.commands.turn.active_thread import ThreadNotActive
+from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.check_meta import get_output_schema
 from uwf_git.commands.turn.next_move import decide_next, find_turn_place
 from uwf_git.commands.turn.turn import InputFile, find_output_path, read_input_files
@@ -14,7 +14,7 @@ from uwf_git.engine.log_lines import CHECK, find_last_output
 from uwf_git.engine.prompt import build_prompt
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.errors import Refused
-from uwf_git.model.builtin import ATTEMPT, find_reference
+from uwf_git.model.builtin import ATTEMPT
 from uwf_git.model.event_folds import describe_step, first_line
 from uwf_git.model.event_rules import CONTROLS, STEPS
 from uwf_git.model.names import NodeHash
@@ -105,12 +105,10 @@ def _view_newest(snapshot: Snapshot) -> dict[str, Any] | None:
     if not snapshot.record.depth:
         return None
     payload = snapshot.get_head_node().payload
-    content = find_reference(payload.get("content"))
-    text = "" if content is None else str(snapshot.get_node(content).payload)
     return {
         "hash": snapshot.record.node,
         "role": payload["role"],
-        "said": describe_step(payload["meta"], text),
+        "said": describe_step(payload["meta"], get_text(snapshot, payload.get("content"))),
     }
 
 

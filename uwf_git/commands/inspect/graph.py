@@ -209,10 +209,9 @@ def _is_within_flow(snapshot: Snapshot) -> bool:
 
 def _list_places(at: str) -> list[str]:
     """Return the place of a position in a list; [] for any other text."""
-    try:
+    with suppress(NotAPosition):
         return [parse_position(at).place]
-    except NotAPosition:
-        return []
+    return []
 
 
 # Of longer threads a role's steps are not counted by place.
@@ -283,10 +282,9 @@ def _find_position(shown: ShownThread, progress: Progress) -> Position | None:
     at = shown.move.at or present.trying
     if at is None and progress.status != "ready":
         at = present.at
-    try:
+    with suppress(NotAPosition):
         return None if at is None else parse_position(at)
-    except NotAPosition:
-        return None
+    return None
 
 
 def _mark_branches(

@@ -31,7 +31,7 @@ from uwf_git.store.threads.heads import (
     parse_thread_id,
     resolve_thread,
 )
-from uwf_git.store.threads.history import walk_trunks
+from uwf_git.store.threads.history import find_tip, walk_trunks
 from uwf_git.store.threads.lock import find_driver, find_holder
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -233,10 +233,8 @@ def _find_undecided(store: Store, rows: list[dict[str, Any]]) -> Iterator[dict[s
     if any(row["status"] == RUNNING for row in leaves):
         return
     for row in [row for row in leaves if row["status"] == "ready"][:_MOST_ASKED]:
-        head = find_head(store, row["thread"])
-        problem = (
-            None if head is None else find_next_move(read_snapshot(store, head.commit)).problem
-        )
+        tip = find_tip(store, row["thread"])
+        problem = None if tip is None else find_next_move(tip).problem
         if problem is not None:
             yield {"label": row["label"], **_view_problem(row["thread"], "ready", problem)}
 
@@ -470,10 +468,9 @@ def summarize_thread(store: Store, row: dict[str, Any]) -> Summary:
     if "error" in row:
         return Summary(None, row["error"])
     try:
-        head = find_head(store, ThreadId(row["thread"]))
-        if head is None:
+        snapshot = find_tip(store, ThreadId(row["thread"]))
+        if snapshot is None:
             return Summary(None, row["said"])
-        snapshot = read_snapshot(store, head.commit)
         task = first_line(str(snapshot.get_start().payload["prompt"]))
         return Summary(task, _find_last(store, snapshot, row))
     except StoreDamaged as error:

@@ -111,11 +111,10 @@ class GrowingFile:
             yield from self._file.read_new(limit=self._most_bytes)
 
     def _is_replaced(self) -> bool:
-        try:
-            there = os.stat(self.path)
-        except OSError:
-            return False
-        return self._file is None or not os.path.samestat(there, os.fstat(self._file.descriptor))
+        with suppress(OSError):
+            there, file = os.stat(self.path), self._file
+            return file is None or not os.path.samestat(there, os.fstat(file.descriptor))
+        return False
 
 
 # Join pieces of bytes to lines, and mask keys in them.
@@ -430,8 +429,7 @@ def find_run_dir(store: Store, thread: ThreadId) -> RunDir | None:
     # Checked before a commit is read: most threads have no run directory.
     if head is None or not has_runs(store, thread):
         return None
-    started_after = read_snapshot(store, head.commit).turn_start
-    run = get_run_dir(store, thread, started_after)
+    run = get_run_dir(store, thread, read_snapshot(store, head.commit).turn_start)
     return run if os.path.exists(run.path) else None
 
 

@@ -175,15 +175,13 @@ class Overview:
         changes = view["status"] in {RUNNING, DAMAGED} or bool(view["branches"])
         return _Kept(tip, masked, changes)
 
-    def _list_ended(self) -> list[ThreadId]:
-        return sorted(self._tips.ended, reverse=True)
-
     def _add_ended(
         self, store: Store, wanted: Wanted, after: tuple[int, str], shown: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], str | None]:
         rank = GROUPS.index("ended")
         last = _cursor(shown[-1]) if shown else None
-        later = (each for each in self._list_ended() if (rank, _invert(each)) > after)
+        ended = sorted(self._tips.ended, reverse=True)
+        later = (each for each in ended if (rank, _invert(each)) > after)
         for looked, thread in enumerate(later):
             if len(shown) == wanted.most or looked == _MOST_LOOKED_AT:
                 return shown, last
@@ -218,7 +216,7 @@ def _view(store: Store, row: dict[str, Any], tip: Oid, *, is_ended: bool) -> dic
 
 def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
     """Return the title of a thread, and what it and its branches have taken so far."""
-    try:
+    with suppress(StoreDamaged):
         snapshot = read_snapshot(store, tip)
         spent = add_branches(store, snapshot, snapshot.get_present())
         return {
@@ -227,8 +225,7 @@ def _read_account(store: Store, tip: Oid) -> dict[str, Any]:
             "costUsd": find_cost(spent.usage),
             "workMs": spent.execution_ms,
         }
-    except StoreDamaged:
-        return dict.fromkeys(("title", "steps", "costUsd", "workMs"))
+    return dict.fromkeys(("title", "steps", "costUsd", "workMs"))
 
 
 def _view_bad(ref: str) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import Head, find_head, get_head, resolve_thread
-from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.heads import Head, get_head, resolve_thread
+from uwf_git.store.threads.history import find_tip, read_trunk, walk_history
 from uwf_git.store.threads.snapshot import Snapshot, check_type, read_snapshot
 
 _LONGEST_TITLE = 100
@@ -278,11 +278,10 @@ class _Turn(NamedTuple):
         return get_text(self.side.tip, self.node.payload.get("content"))
 
     def view(self) -> dict[str, Any]:
-        payload = self.node.payload
         return {
             "number": self.number,
             "hash": self.node.hash,
-            "agent": self.side.commands.get(payload.get("agent")),
+            "agent": self.side.commands.get(self.node.payload.get("agent")),
             "timestamp": self.node.timestamp,
             "failedAttempts": self.side.failed.get(self.node.hash, 0),
         }
@@ -298,11 +297,12 @@ def diff_threads(store: Store, one: str, other: str) -> dict[str, Any]:
     a = _Side("a", heads[0], tips[0], Commands(tips[0]), parted.one, first, failed[0])
     b = _Side("b", heads[1], tips[1], Commands(tips[1]), parted.other, first, failed[1])
     states = [dict(tip.get_present().state) for tip in tips]
+    prompts = [tip.get_start().payload["prompt"] for tip in tips]
     return {
         "a": _view_thread(a),
         "b": _view_thread(b),
         "common": _view_common(store, a, b, parted),
-        "prompt": _diff_prompts(a, b),
+        "prompt": diff_texts(*prompts) or None,
         "steps": list(_view_steps(a, b)),
         "state": _view_changes(states[0], states[1]),
     }
@@ -344,11 +344,6 @@ def _view_common(store: Store, a: _Side, b: _Side, parted: Divergence) -> dict[s
         "thread": thread,
         "commit": commit,
     }
-
-
-def _diff_prompts(a: _Side, b: _Side) -> str | None:
-    prompts = [side.tip.get_start().payload["prompt"] for side in (a, b)]
-    return diff_texts(prompts[0], prompts[1]) or None
 
 
 def _view_steps(a: _Side, b: _Side) -> Iterator[dict[str, Any]]:
@@ -444,11 +439,10 @@ class _Search:
                 yield {"thread": thread, "status": name_damage(error), "error": error.message}
 
     def _search(self, thread: ThreadId) -> Iterator[dict[str, Any]]:
-        head = find_head(self._store, thread)
-        if head is None:
+        tip = find_tip(self._store, thread)
+        if tip is None:
             # Its ref was removed in the meantime.
             return
-        tip = read_snapshot(self._store, head.commit)
         names = {tip.record.workflow, tip.record.workflow_name}
         if self._request.workflow is not None and self._request.workflow not in names:
             return
@@ -498,10 +492,7 @@ class _Search:
         if node.type != START or "parent" not in node.payload or self._request.workflow:
             # Of one workflow its thread may not be searched.
             return False
-        trunk = tip.get_trunk()
-        head = None if trunk is None else find_head(self._store, trunk)
-        above = tip if head is None else read_snapshot(self._store, head.commit)
-        start = above.get_start()
+        start = (read_trunk(self._store, tip) or tip).get_start()
         return start.hash != node.hash and bool(start.payload["prompt"] == node.payload["prompt"])
 
 

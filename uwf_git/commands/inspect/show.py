@@ -407,8 +407,9 @@ def view_try(store: Store, place: FlowPlace | None, present: ThreadState) -> dic
     """
     if place is None or place.node.verifier is None:
         return None
-    tried = _find_try(place, present)
-    number = present.begin_tries(str(place.at)).failures + 1 if tried is None else tried.number
+    number = present.begin_tries(str(place.at)).failures + 1
+    if present.tried is not None and present.tried.at == str(place.at):
+        number = present.tried.number
     view = {"number": number, "node": place.node.label, "at": str(place.at), "turn": place.role}
     with suppress(UwfError):
         view["of"] = find_work_retries(store.config, place) + 1
@@ -437,11 +438,6 @@ def _find_checked(snapshot: Snapshot, present: ThreadState) -> str:
     role = get_workflow(snapshot, present.workflow).roles.get(work.payload.get("role"))
     checks = () if role is None else get_role(snapshot, role).checks
     return find_outputs(get_text(snapshot, work.payload.get("stderr")), checks) if checks else ""
-
-
-def _find_try(place: FlowPlace, present: ThreadState) -> Any:
-    tried = present.tried
-    return tried if tried is not None and tried.at == str(place.at) else None
 
 
 def _view(snapshot: Snapshot, verdict: Node) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -517,11 +518,9 @@ def _list_changes(snapshot: Snapshot, holder: Snapshot) -> dict[str, Any] | None
 def _repeats_meta(meta: Any, content: str) -> bool:
     if not content.lstrip().startswith("{"):
         return False
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    return said in (meta, {"meta": meta})
+    with suppress(ValueError, RecursionError):
+        return json.loads(content) in (meta, {"meta": meta})
+    return False
 
 
 def _read_author(snapshot: Snapshot) -> str:

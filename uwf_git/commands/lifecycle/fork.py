@@ -56,26 +56,6 @@ def ambiguous_step(thread: ThreadId, text: str, matches: list[Oid]) -> Refused:
     )
 
 
-def _role_never_acted(
-    thread: ThreadId, role: str, *, known: list[str], acted: list[str]
-) -> Refused:
-    if role in known:
-        message = f"role {role} has taken no step in thread {thread}"
-        hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
-    else:
-        message = f"thread {thread} has no role {role[:60]!r}"
-        hint = f"its roles are {', '.join(known)}"
-    return Refused(
-        message,
-        code="role-never-acted",
-        hint=hint,
-        thread=thread,
-        role=role[:60],
-        roles=known,
-        acted=acted,
-    )
-
-
 def find_fork_point(store: Store, head: Head, text: str) -> Snapshot:
     """Return the commit that a step's number or hash, or a commit id, *text*, names."""
     if is_oid(text):
@@ -98,7 +78,21 @@ def find_turn_of(store: Store, head: Head, role: str) -> Snapshot:
     step, acted = _find_step_of(tip, role)
     if step is None:
         known = list(parse_workflow(tip.get_node(tip.get_present().workflow)).roles)
-        raise _role_never_acted(head.thread, role, known=known, acted=acted)
+        if role in known:
+            message = f"role {role} has taken no step in thread {head.thread}"
+            hint = f"steps were taken by {', '.join(acted) or 'no role yet'}"
+        else:
+            message = f"thread {head.thread} has no role {role[:60]!r}"
+            hint = f"its roles are {', '.join(known)}"
+        raise Refused(
+            message,
+            code="role-never-acted",
+            hint=hint,
+            thread=head.thread,
+            role=role[:60],
+            roles=known,
+            acted=acted,
+        )
     is_before = False
     for snapshot in walk_history(store, head.commit, through_forks=True):
         if is_before and snapshot.record.event != "attempt":
@@ -203,8 +197,7 @@ def fork_thread(store: Store, caller: Caller, request: ForkRequest, *, thread: T
     give_workdir(store, thread, existing_directory(workdir, caller.cwd), known=known)
     cause = Cause(thread=thread, note=request.reason)
     new = build_next(read_standing(point), "fork", cause)
-    commit = record_next(store, point, new, caller.signing(store))
-    create_head(store, thread, commit)
+    create_head(store, thread, record_next(store, point, new, caller.signing(store)))
     release(store, head.thread, point.commit.oid)
     record, at = point.record, point.commit.oid
     follows = None

@@ -196,8 +196,7 @@ def _find_parent(store: Store, caller: Caller, named: str | None) -> Snapshot | 
     if named is None and not (is_thread_id(text) and find_head(store, ThreadId(text))):
         # The agent of a thread of another store: its id means nothing in this one.
         return None
-    thread = resolve_thread(store, text)
-    return read_snapshot(store, get_head(store, thread).commit)
+    return read_snapshot(store, get_head(store, resolve_thread(store, text)).commit)
 
 
 # What may be started from a page or a chat, where nobody reads a command before it runs.

@@ -20,7 +20,6 @@ from uwf_git.model.event_folds import count_steps
 from uwf_git.model.text import render_time
 from uwf_git.model.thread import ENDED
 from uwf_git.store.disk.durable import replace_file
-from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head, resolve_thread
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -69,14 +68,10 @@ def read_thread(place: McpPlace, arguments: Mapping[str, Any]) -> str:
         if length > _LONGEST_TEXT:
             cut = "\n\n[… cut here; ask for the last few steps, or for one with read_step]\n"
             return "".join(text)[:_LONGEST_TEXT] + cut
-    if last is None and _count_steps(store, thread) > MOST_EVENTS:
+    tip = read_snapshot(store, get_head(store, resolve_thread(store, thread)).commit)
+    if last is None and tip.record.depth > MOST_EVENTS:
         text.append(f"\n\n[… only the newest {MOST_EVENTS} events; ask for more with last]\n")
     return "".join(text)
-
-
-def _count_steps(store: Store, thread: str) -> int:
-    head = get_head(store, resolve_thread(store, thread))
-    return read_snapshot(store, head.commit).record.depth
 
 
 def read_step(place: McpPlace, arguments: Mapping[str, Any]) -> str:

@@ -273,8 +273,7 @@ def _fetch(
     ):
         from uwf_git.store.remotes.transport import Access, fetch_pack  # noqa: PLC0415 (dulwich's clients cost 70 ms)
 
-        url = remote_url(store, received.remote)
-        access = Access(url, store.config, caller.environ)
+        access = Access(remote_url(store, received.remote), store.config, caller.environ)
         access.check_trusted(store)
         fetch_pack(access, received.choose, incoming)
         judged = received.drop_refused(incoming)
@@ -505,8 +504,7 @@ def clone_store(caller: Caller, url: str, path: str | None) -> Cloned:
 
 
 def _folder(url: str, cwd: str) -> str:
-    parsed = parse_remote_url(url, relative_to=cwd)
-    name = folder_of(parsed.text)
+    name = folder_of(parse_remote_url(url, relative_to=cwd).text)
     if not name:
         raise bad_remote_url(url, "has no name for the clone; give a path as well")
     return name

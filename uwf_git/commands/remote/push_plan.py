@@ -40,12 +40,12 @@ def list_remote_rows(store: Store) -> list[dict[str, Any]]:
     rows = []
     for remote in list_remotes(store.config):
         seen = read_shared(store, remote)
-        row = {"name": remote.name, "url": remote.shown}
-        if remote.push_urls:
-            row["pushUrl"] = ", ".join(map(shown_url, remote.push_urls))
+        push_url = ", ".join(map(shown_url, remote.push_urls))
         rows.append(
             {
-                **row,
+                "name": remote.name,
+                "url": remote.shown,
+                **({"pushUrl": push_url} if push_url else {}),
                 "threads": len(seen.threads.keys() - seen.archive.keys()),
                 "archived": len(seen.archive),
                 "workflows": len(seen.workflows),
@@ -385,10 +385,9 @@ def send_units(send: SendUnits, units: Sequence[PushUnit], first: PushReport) ->
     The first push held the single units.
     """
     batches = _Batches(send)
-    together = [unit for unit in units if len(unit.changes) > 1]
     return [
         *batches.settle(single_units(units), first, atomic=False),
-        *batches.send(together, atomic=True),
+        *batches.send([unit for unit in units if len(unit.changes) > 1], atomic=True),
     ]
 
 

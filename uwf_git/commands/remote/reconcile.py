@@ -182,10 +182,9 @@ def check_arrivals(
 
 
 def _has_parent(store: Store, arrival: Arrival) -> bool:
-    try:
+    with suppress(StoreDamaged):
         return _PARENT in read_commit(store.objects, arrival.tip).message
-    except StoreDamaged:
-        return False  # reported by the check
+    return False  # reported by the check
 
 
 ReconcileEvent = Literal["unchanged", "created", "moved", "archived", "diverged", "refused"]
@@ -333,8 +332,7 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     """Check that moving the thread loses no agent's work; the caller holds its lock."""
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
-    run = get_run_dir(store, head.thread, snapshot.turn_start)
-    if is_finished(run):
+    if is_finished(get_run_dir(store, head.thread, snapshot.turn_start)):
         raise RunUnrecorded(head.thread)
 
 

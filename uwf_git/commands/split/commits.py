@@ -287,9 +287,8 @@ class Derived(NamedTuple):
 def draft_split(tip: Snapshot, plan: SplitPlan) -> Derived:
     at, branches = plan.at, plan.branches
     date_ms = tip.commit.time_s * _MS
-    nesting = tip.get_nesting() + 1
     starts = [
-        _start_node(branch, tip.record.node, nesting=nesting, timestamp=date_ms)
+        _start_node(branch, tip.record.node, nesting=tip.get_nesting() + 1, timestamp=date_ms)
         for branch in branches
     ]
     children = tuple(

@@ -22,7 +22,7 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import Head, find_head
-from uwf_git.store.threads.history import read_trunk, walk_trunks
+from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_at, read_snapshot
 
 STRANGER_HINT = (
@@ -56,10 +56,9 @@ class Branch(NamedTuple):
 def list_branches(store: Store, split: Snapshot) -> list[Branch]:
     """List the branches that the thread at *split* has now; none if it has not split."""
     found = split.get_present().split
-    children = () if found is None else found.children
     return [
         Branch(number, child, find_head(store, child.thread))
-        for number, child in enumerate(children)
+        for number, child in enumerate(() if found is None else found.children)
     ]
 
 
@@ -90,8 +89,7 @@ def name_branch(store: Store, thread: ThreadId) -> str:
     """Return a branch's name for people, with the numbers around it (``1.0 tester``); else ""."""
     numbers: list[str] = []
     label = ""
-    head = find_head(store, thread)
-    at = None if head is None else read_snapshot(store, head.commit)
+    at = find_tip(store, thread)
     while at is not None and (trunk := read_trunk(store, at)) is not None:
         found = trunk.get_present().split
         children = [] if found is None else [child.thread for child in found.children]
@@ -178,26 +176,20 @@ class Family:
         # Checked first, since a store may have many threads, and most are older.
         if read_time_ms(thread) < self._oldest_ms:
             return False
-        try:
-            head = find_head(self._store, thread)
+        with suppress(StoreDamaged):
+            tip = find_tip(self._store, thread)
             # Who is not here may come: only what was read is kept.
-            return head is not None and self._note(read_snapshot(self._store, head.commit))
-        except StoreDamaged:
-            # It names no thread that can be read, but a split may list it.
-            return thread in list_present_descendants(self._store, self.root)
+            return tip is not None and self._note(tip)
+        # It names no thread that can be read, but a split may list it.
+        return thread in list_present_descendants(self._store, self.root)
 
     def _note(self, snapshot: Snapshot) -> bool:
         thread, trunk = snapshot.record.thread, snapshot.get_trunk()
         # Forged threads may be branches of each other.
         self._known.setdefault(thread, False)
         if trunk is not None and trunk not in self._known:
-            head = find_head(self._store, trunk)
             # A fetch may bring a branch before the thread around it: its commits are behind it.
-            self._note(
-                _find_split(self._store, snapshot)
-                if head is None
-                else read_snapshot(self._store, head.commit)
-            )
+            self._note(find_tip(self._store, trunk) or _find_split(self._store, snapshot))
         self._known[thread] = trunk is not None and self._known.get(trunk, False)
         return self._known[thread]
 

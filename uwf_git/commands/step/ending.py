@@ -23,7 +23,7 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.split.family import find_isolation, find_owner
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept, build_turn, record_turn
-from uwf_git.commands.turn.active_thread import ThreadNotActive, read_active
+from uwf_git.commands.turn.branches import ThreadNotActive, read_active
 from uwf_git.commands.turn.check_meta import check_reply
 from uwf_git.commands.turn.choose_agent import Choice, build_agent, choose_agent
 from uwf_git.commands.turn.next_move import find_turn_place
@@ -175,8 +175,7 @@ def with_files(turn: Turn, played: Played) -> Played:
 
 def answer_turn(turn: Turn, play: Player) -> Played:
     """Play *turn* by *play*, and check the meta; the checks of its role do not run."""
-    workflow = get_workflow(turn.snapshot, turn.present.workflow)
-    return check_reply(turn, workflow, play(turn))
+    return check_reply(turn, get_workflow(turn.snapshot, turn.present.workflow), play(turn))
 
 
 def without_checks(turn: Turn, played: Played) -> Played:

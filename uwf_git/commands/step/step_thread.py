@@ -42,22 +42,20 @@ from uwf_git.commands.step.ending import (
     with_files,
 )
 from uwf_git.commands.step.record_turn import TurnInterrupted, record_turn, wait_for_person
-from uwf_git.commands.turn.active_thread import (
-    ThreadNotActive,
-    ThreadNotReady,
-    is_steppable,
-    read_active,
-)
 from uwf_git.commands.turn.bind_roles import check_next, check_roles
 from uwf_git.commands.turn.branches import (
     BranchHeld,
+    ThreadNotActive,
+    ThreadNotReady,
     begin_branch,
     begin_in,
     check_ancestors,
     check_result,
     choose_place,
     find_source,
+    is_steppable,
     plan_join,
+    read_active,
     share_workdir,
 )
 from uwf_git.commands.turn.choose_agent import Choice, choose_agent, choose_checks, is_person

@@ -116,8 +116,7 @@ def find_agents(environ: Mapping[str, str], *, with_versions: bool) -> list[Foun
 
 def name_agent(text: str) -> str:
     """Return the command that *text* means: ``claude`` is ``uwf-claude``, but ``human`` stays."""
-    words = split_command(text)
-    front = f"uwf-{words[0]}"
+    front = f"uwf-{split_command(text)[0]}"
     if text.strip() == PERSON:
         return PERSON
     if any(agent.command == front for agent in KNOWN):
@@ -202,10 +201,6 @@ class TypedAgent(NamedTuple):
     settings: _Payload
     """A JSON merge patch of an AgentConfig payload."""
 
-    @property
-    def is_bare_command(self) -> bool:
-        return self.role is None and "command" in self.settings
-
     def is_for(self, role: str) -> bool:
         return self.role is None or self.role == role
 
@@ -221,7 +216,7 @@ def leave_kept(workflow: Workflow, role: str, typed: list[TypedAgent]) -> list[T
     bound = workflow.agent_overrides.get(role)
     if bound is None or agent_name(bound["command"]) not in KEPT_PROGRAMS:
         return typed
-    return [each for each in typed if not each.is_bare_command]
+    return [each for each in typed if each.role is not None or "command" not in each.settings]
 
 
 def check_next(thread: ThreadId, workflow: Workflow, texts: Iterable[str], *, role: str) -> None:
@@ -319,8 +314,7 @@ def bind_roles(
     """Return the agents of *workflow*'s roles: *typed*, else *default*, else configured."""
     command = default or store.config.get(CONFIG_NAME)
     configured = {"command": command} if command else None
-    for_all = workflow.default_agent or configured
-    binding = dict.fromkeys(workflow.roles, for_all)
+    binding = dict.fromkeys(workflow.roles, workflow.default_agent or configured)
     binding |= {role: agent for role, agent in workflow.agent_overrides.items() if role in binding}
     bases = {role: agent for role, agent in binding.items() if agent is not None}
     is_own = bool(default) or not is_set_by_store(store, CONFIG_NAME)

@@ -1,4 +1,4 @@
-"""Branches at a turn: whether they may go on, where they work, whether they can be joined."""
+"""Active threads and branches at a turn: may they go on, where do they work, can they be joined."""
 
 import os
 from collections.abc import Sequence
@@ -8,13 +8,15 @@ from uwf_git.commands.caller import Caller
 from uwf_git.commands.split.commits import Ending, ReadSplit, find_split, plan_ending, read_split
 from uwf_git.commands.split.family import find_ends, find_owner
 from uwf_git.commands.turn.check_meta import find_role_problem
-from uwf_git.commands.turn.next_move import decide_next
+from uwf_git.commands.turn.next_move import NextMove, advise, decide_next, find_steered
 from uwf_git.commands.turn.turn import choose_workdir, existing_directory, workdir_unknown
 from uwf_git.debug_log import debug
 from uwf_git.engine.flow_state import find_state_problem
 from uwf_git.errors import Refused, StoreDamaged, UwfError
+from uwf_git.model.event_folds import first_line
 from uwf_git.model.names import ThreadId
-from uwf_git.model.thread import ENDED
+from uwf_git.model.text import render_time
+from uwf_git.model.thread import ENDED, Status, ThreadState
 from uwf_git.model.workflow import END
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import (
@@ -22,14 +24,99 @@ from uwf_git.store.threads.heads import (
     Head,
     ThreadExists,
     create_head,
-    find_head,
     get_head,
     resolve_head,
 )
-from uwf_git.store.threads.history import read_trunk, walk_trunks
+from uwf_git.store.threads.history import find_tip, read_trunk, walk_trunks
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 from uwf_git.store.threads.lock import is_being_stopped
 from uwf_git.store.threads.snapshot import Snapshot, get_workflow, read_snapshot
+
+# An active thread, and the errors if it cannot be stepped or steered.
+
+
+class ThreadNotActive(Refused):
+    code = "thread-not-active"
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} is not active: it was archived as {record.status} "
+            f"at {record.node}",
+            hint=f"start a new one with `uwf thread start {record.workflow_name} -p …`, or go on "
+            f"from a step of it with `uwf thread fork {record.thread} --at STEP`",
+            thread=record.thread,
+            status=record.status,
+            head=record.node,
+        )
+
+
+class ThreadNotReady(Refused):
+    """The thread's status does not allow a step."""
+
+    code = "thread-not-ready"
+
+    def __init__(self, store: Store, snapshot: Snapshot) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} {_account(store, snapshot)}",
+            hint=advise(store, snapshot, NextMove()).text,
+            thread=record.thread,
+            status=record.status,
+        )
+
+
+class WrongStatus(Refused):
+    """The command does not fit the thread's status."""
+
+    code = "wrong-status"
+
+    def __init__(self, snapshot: Snapshot, problem: str, hint: str) -> None:
+        record = snapshot.record
+        super().__init__(
+            f"thread {record.thread} {problem}",
+            hint=hint.format(thread=record.thread),
+            thread=record.thread,
+            status=record.status,
+        )
+
+
+def _account(store: Store, snapshot: Snapshot) -> str:
+    status: Status = snapshot.record.status
+    present = snapshot.get_present()
+    waiting = present.waiting
+    steered = find_steered(store, snapshot)
+    if steered is not None:
+        reason = f": {first_line(steered.reason)}" if steered.reason else ""
+        return f"is {status}, by {steered.by}{reason}"
+    if status == "failed":
+        often = f", after {present.failures} failed attempts" if present.failures > 1 else ""
+        return f"has failed{often}"
+    if status == "waiting" and waiting is not None and waiting.until is not None:
+        return f"waits until {render_time(waiting.until)}: the agent of {waiting.role} hit a limit"
+    if status == "waiting" and waiting is not None:
+        return f"waits for a person, who plays {waiting.role}"
+    return f"is {status}, not ready"
+
+
+def is_steppable(snapshot: Snapshot, present: ThreadState, *, now_ms: int, is_driven: bool) -> bool:
+    """Check whether a step can be taken: ready, a limit is over, or failed and stepped by hand."""
+    if snapshot.record.status == "failed":
+        return not is_driven
+    if snapshot.record.status == "waiting" and present.waiting is not None:
+        until = present.waiting.until
+        return until is not None and until <= now_ms
+    return snapshot.record.status == "ready"
+
+
+def read_active(store: Store, text: str) -> tuple[Head, Snapshot]:
+    """Return head and snapshot of the active thread that *text* names; a branch may begin here."""
+    head = resolve_or_begin(store, text)
+    snapshot = read_snapshot(store, head.commit)
+    if head.archived:
+        raise ThreadNotActive(snapshot)
+    return head, snapshot
+
 
 # The threads above a branch: whether they let it go on.
 
@@ -204,8 +291,7 @@ def find_unfit_end(store: Store, tip: Snapshot) -> Refused | None:
     split = tip.get_present().split
     if split is None or get_workflow(tip, tip.get_present().workflow).flow is not None:
         return None
-    head = find_head(store, split.children[0].thread)
-    branch = None if head is None else read_snapshot(store, head.commit)
+    branch = find_tip(store, split.children[0].thread)
     if branch is None or branch.record.status != "ready":
         return None
     present = branch.get_present()

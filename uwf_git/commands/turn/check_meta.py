@@ -1,7 +1,7 @@
 """Check a reply's meta against its schema, in a limited fork: a pattern can run for ever."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from uwf_git.agents.reply import AgentReply
 from uwf_git.commands.split.commits import SplitRefused, find_container
@@ -15,9 +15,6 @@ from uwf_git.model.thread import find_unfit
 from uwf_git.model.workflow import Workflow
 from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES, encode_compact
 from uwf_git.store.threads.snapshot import Snapshot, get_role, get_schema
-
-if TYPE_CHECKING:
-    pass
 
 _MOST_TOLD = 5
 
@@ -61,32 +58,26 @@ def check_reply(turn: Turn, workflow: Workflow, played: Played) -> Played:
 
 
 def check_state(turn: Turn, played: Played) -> Played:
-    found = None if played.reply is None else find_flow_problem(turn, played.reply)
-    if found is None or played.reply is None:
+    error = None if played.reply is None else find_flow_problem(turn, played.reply)
+    if error is None or played.reply is None:
         return played
-    return _fail(played, played.reply, {"kind": found.kind, "message": found.message})
+    return _fail(played, played.reply, error)
 
 
-class FlowProblem(NamedTuple):
-    """Why a flow cannot go on with a reply."""
-
-    kind: str
-    message: str
-
-
-def find_flow_problem(turn: Turn, reply: AgentReply) -> FlowProblem | None:
-    """Return why the state after *reply* cannot be stored, or its verdict be read; or None."""
+def find_flow_problem(turn: Turn, reply: AgentReply) -> dict[str, str] | None:
+    """Return the error if the state after *reply* cannot be stored, or its verdict be read."""
     if turn.place is None:
         return None
     step = {"meta": reply.meta, "state": reply.state}
     state = turn.place.fold(turn.present.state, step, reply.content)
     problem = flow_state.find_state_problem(state)
     if problem is not None:
-        return FlowProblem("state", problem)
+        return {"kind": "state", "message": problem}
     try:
         turn.place.judge(reply.meta)
     except UwfError as error:
-        return FlowProblem("verdict", f"its verdict cannot be told: {error.message}")
+        message = f"its verdict cannot be told: {error.message}"
+        return {"kind": "verdict", "message": message}
     return None
 
 

@@ -151,8 +151,7 @@ class FlowPlace(NamedTuple):
 
 def find_place(snapshot: Snapshot, at: str) -> FlowPlace | None:
     """Return the agent at the place *at*; None in a graph, or if the flow has no agent there."""
-    workflow = get_workflow(snapshot, snapshot.record.workflow)
-    flow = read_flow(snapshot, workflow)
+    flow = read_flow(snapshot, get_workflow(snapshot, snapshot.record.workflow))
     try:
         position = parse_position(at)
     except NotAPosition:

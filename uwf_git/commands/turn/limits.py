@@ -1,7 +1,7 @@
 """Limits of a thread: chosen at the start, and what was spent of them with its branches."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from uwf_git.commands.split.family import list_branches
 from uwf_git.errors import Refused
@@ -12,9 +12,6 @@ from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import read_root
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
-
-if TYPE_CHECKING:
-    pass
 
 # Limits of a thread: choose them at the start, and refuse a step beyond them.
 #

@@ -188,13 +188,12 @@ def _build_history(length: int, known: list[StepSummary]) -> LazyList[StepSummar
 
 
 def _position(snapshot: Snapshot, present: ThreadState, head: Node) -> Position:
-    start = snapshot.get_start()
     return Position(
         role=present.role,
         meta={} if head.type == START_NODE else head.payload["meta"],
         depth=present.depth,
         state=present.state,
-        prompt=start.payload["prompt"],
+        prompt=snapshot.get_start().payload["prompt"],
         iteration=present.visits.get(present.role, 0),
         start_time_ms=present.started_at,
     )
@@ -247,8 +246,7 @@ def find_next_move(snapshot: Snapshot) -> NextMove:
         at = present.split.at
         return NextMove(find_container(snapshot, at).label, splits=True, at=at)
     try:
-        workflow = get_workflow(snapshot, present.workflow)
-        turn = decide_next(snapshot, present, workflow)
+        turn = decide_next(snapshot, present, get_workflow(snapshot, present.workflow))
         return NextMove(turn.role, splits=turn.splits, at=turn.at)
     except UwfError as problem:
         return NextMove(None, problem)

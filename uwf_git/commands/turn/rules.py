@@ -65,9 +65,7 @@ def _read(config: GitConfig, name: str, default: float) -> float:
     text = config.get(name)
     if not text:
         return default
-    plain = text.replace(".", "", 1)
-    if name == RETRIES:
-        plain = text
+    plain = text if name == RETRIES else text.replace(".", "", 1)
     if not (plain.isascii() and plain.isdecimal() and len(plain) <= _MOST_DIGITS):
         kind = "a whole number" if name == RETRIES else "a number"
         raise Refused(

@@ -204,17 +204,6 @@ def workdir_unknown(thread: ThreadId) -> Refused:
     )
 
 
-def not_a_directory(path: str) -> Refused:
-    """Tell that the work directory is missing or not a directory."""
-    problem = "is not a directory" if os.path.lexists(path) else "is not there"
-    return Refused(
-        f"the work directory {path} {problem}",
-        code="not-a-directory",
-        hint="make it, or name another with --workdir PATH",
-        path=path,
-    )
-
-
 def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | None) -> str:
     """Return the directory in which the agents of *thread* run; remember *named*."""
     known = find_workdir(store, thread)
@@ -228,11 +217,17 @@ def choose_workdir(store: Store, thread: ThreadId, cwd: str, *, named: str | Non
 
 
 def existing_directory(path: str, cwd: str) -> str:
-    """Return *path* as an absolute path, or raise ``NotADirectory``."""
-    absolute = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))
-    if not os.path.isdir(absolute):
-        raise not_a_directory(absolute)
-    return absolute
+    """Return *path* as an absolute path; it must be a directory."""
+    path = os.path.abspath(os.path.join(cwd, os.path.expanduser(path)))
+    if not os.path.isdir(path):
+        problem = "is not a directory" if os.path.lexists(path) else "is not there"
+        raise Refused(
+            f"the work directory {path} {problem}",
+            code="not-a-directory",
+            hint="make it, or name another with --workdir PATH",
+            path=path,
+        )
+    return path
 
 
 # Files of a turn: those that it is given, and those that its role names.

@@ -106,10 +106,9 @@ def find_hub_gap(git_dir: str) -> Finding | None:
     problem = find_unpinned(git_dir)
     if problem is None:
         return None
-    path = shlex.quote(os.path.abspath(git_dir))
     return Finding(
         f"some pushes to the shared store {git_dir} may not be checked: {problem}",
-        f"its owner mends it: `uwf init --shared {path}`",
+        f"its owner mends it: `uwf init --shared {shlex.quote(os.path.abspath(git_dir))}`",
     )
 
 
@@ -214,10 +213,9 @@ def find_old_format(objects: ObjectStore, ref: str, tip: Oid) -> Finding | None:
 
 
 def thread_of(view: CommitView) -> ThreadId | None:
-    try:
+    with suppress(BadMessage):
         return parse_thread_message(view.message).thread
-    except BadMessage:
-        return None
+    return None
 
 
 class KnownHeads:
@@ -252,11 +250,10 @@ def heads_of_store(store: Store, more: Mapping[ThreadId, Oid] | None = None) -> 
     def find(thread: ThreadId) -> Oid | None:
         if more is not None and thread in more:
             return more[thread]
-        try:
+        with suppress(StoreDamaged):
             head = find_head(store, thread)
-        except StoreDamaged:
-            return None
-        return None if head is None else head.commit
+            return None if head is None else head.commit
+        return None
 
     return KnownHeads(store.objects, find)
 

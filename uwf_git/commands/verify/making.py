@@ -397,9 +397,9 @@ class Making(NamedTuple):
     def find_schema(self, workflow: NodeHash, role: str) -> Node | None:
         target = find_reference(self._get_payload(workflow).get("roles", {}).get(role))
         # A role that a whole workflow plays may have no schema of its own.
-        schema = None if target is None else self._get_payload(target).get("outputSchema")
-        name = find_reference(schema)
-        return None if name is None else self.trees.nodes.get_shared(self.site, name)
+        return (
+            None if target is None else self._find_part(self._get_payload(target), "outputSchema")
+        )
 
     def _get_payload(self, name: NodeHash) -> Mapping[str, Any]:
         payload = self.trees.nodes.get_shared(self.site, name).payload
@@ -411,7 +411,7 @@ class Making(NamedTuple):
             node = self.trees.nodes.get_shared(self.site, workflow)
             if node.type != WORKFLOW:
                 raise NotAWorkflow(node, "workflow")
-            flow, graph = (self._find_part(node, each) for each in ("flow", "moderator"))
+            flow, graph = (self._find_part(node.payload, each) for each in ("flow", "moderator"))
             rules[workflow] = Rules(
                 node.payload,
                 None if flow is None else parse_flow_node(flow),
@@ -428,8 +428,8 @@ class Making(NamedTuple):
             entries[self.start] = None if entry is None else parse_position(entry)
         return rules[workflow], entries[self.start]
 
-    def _find_part(self, workflow: Node, field: str) -> Node | None:
-        name = find_reference(workflow.payload.get(field))
+    def _find_part(self, payload: Mapping[str, Any], field: str) -> Node | None:
+        name = find_reference(payload.get(field))
         return None if name is None else self.trees.nodes.get_shared(self.site, name)
 
 

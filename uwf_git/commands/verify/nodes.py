@@ -457,17 +457,11 @@ def _dangling(site: Location, name: NodeHash, target: str) -> Finding:
 
 
 def _wanted_types(node: Node) -> dict[NodeHash, NodeHash]:
-    wanted: dict[NodeHash, NodeHash] = {}
-    for field, kind in _FIELDS.get(node.type, {}).items():
-        target = find_reference(node.payload.get(field))
-        if target is not None:
-            wanted[target] = kind
-    for field, kind in _FIELDS_OF_MANY.get(node.type, {}).items():
-        for value in node.payload.get(field, {}).values():
-            target = find_reference(value)
-            if target is not None:
-                wanted[target] = kind
-    return wanted
+    fields = [(node.payload.get(name), kind) for name, kind in _FIELDS.get(node.type, {}).items()]
+    for name, kind in _FIELDS_OF_MANY.get(node.type, {}).items():
+        fields += [(value, kind) for value in node.payload.get(name, {}).values()]
+    found = ((find_reference(value), kind) for value, kind in fields)
+    return {target: kind for target, kind in found if target is not None}
 
 
 def _size(schema: object, payload: object) -> int:

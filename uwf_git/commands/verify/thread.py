@@ -76,10 +76,6 @@ class Point(NamedTuple):
     def view(self) -> CommitView:
         return self.commit.view
 
-    @property
-    def is_start(self) -> bool:
-        return self.record is not None and self.record.event == "start"
-
     def snapshot(self, objects: ObjectStore) -> Snapshot | None:
         return None if self.record is None else Snapshot(objects, self.view, self.record)
 
@@ -135,7 +131,8 @@ class CommitChecks:
         added: list[NodeHash] = []
         if site.nodes:
             nodes = None if before is None else before.files.get(NODES)
-            is_young = before is not None and before.is_start
+            last = None if before is None else before.record
+            is_young = last is not None and last.event == "start"
             yield from self._trees.check_nodes(site, nodes, added, keep_before=is_young)
         if record is None or made is None:
             return None

@@ -61,8 +61,7 @@ def find_targets(store: Store, texts: list[str]) -> list[Target]:
     """Return all refs, or those that *texts* name: a full ref, a workflow, or a thread's refs."""
     if not texts:
         return list(_all(store))
-    targets = [target for text in texts for target in _meant(store, text)]
-    return list(dict.fromkeys(targets))
+    return list(dict.fromkeys(target for text in texts for target in _meant(store, text)))
 
 
 def _all(store: Store) -> Iterator[Target]:

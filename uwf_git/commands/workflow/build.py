@@ -386,10 +386,9 @@ def _is_same(store: Store, seen: Version, workflow: Node, files: SourceFiles) ->
 
 def _first_written(store: Store, seen: Version, node: Node) -> Node:
     """Return the node as the version before has it, so that equal content keeps its first blob."""
-    try:
+    with suppress(MissingNode):
         return get_version_node(store, seen, node.hash)
-    except MissingNode:
-        return node
+    return node
 
 
 # `uwf workflow graph`: what the picture of a workflow shows.

@@ -290,12 +290,11 @@ def find_shipped_workflow(store: Store, name: str) -> FoundWorkflow:
 
 def find_shadowed(store: Store, name: str) -> NodeHash | None:
     """Return the registered workflow that a file of the project named *name* hides."""
-    try:
+    # A damaged registered workflow is not the workflow that was named.
+    with suppress(StoreDamaged):
         version = find_version(store, name) if name in list_names(store) else None
-    except StoreDamaged:
-        # A damaged registered workflow is not the workflow that was named.
-        return None
-    return None if version is None or version.is_removed else version.workflow
+        return None if version is None or version.is_removed else version.workflow
+    return None
 
 
 def find_used(store: Store, cwd: str | None, *users: str) -> "FindUsed":
@@ -404,8 +403,7 @@ def _no_such(store: Store, text: str, cwd: str | None) -> Refused:
     known = dict.fromkeys([*local, *list_names(store), *shipped])
     # A listed file may have a name that no workflow can have.
     known.pop(text, None)
-    near = difflib.get_close_matches(text, known, n=3)
-    return no_such_workflow(text, near)
+    return no_such_workflow(text, difflib.get_close_matches(text, known, n=3))
 
 
 # `uwf workflow list`: the files of the project, then the registered workflows, then the shipped.

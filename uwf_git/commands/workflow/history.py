@@ -197,8 +197,8 @@ def rollback_workflow(
             workflow=seen.name,
         )
     # All of the version is read before its name points at it again.
-    closure = list(walk_closure([old.workflow], lambda name: get_version_node(store, old, name)))
-    parse_workflow(closure[0])
+    root, *_ = _closure(store, old)
+    parse_workflow(root)
     read_sources(store.objects, old.commit)
     version = restore_version(store, seen, old, reason=reason, signing=caller.signing(store))
     return RolledBack(
@@ -260,7 +260,9 @@ class Contents(NamedTuple):
 
 def compare_versions(old: Contents, new: Contents) -> list[WorkflowChange]:
     found = [*_compare_parts(_parts(old.described), _parts(new.described))]
-    found += _compare_files(old.source.included, new.source.included)
+    sides = old.source.included, new.source.included
+    for path in sorted({*sides[0], *sides[1]}):
+        found += _compare_values(f"file {path}", sides, path)
     if not found and old.source.workflow != new.source.workflow:
         # Only comments, layout or the order of keys differ: the nodes are the same.
         found.append(WorkflowChange("changed", f"file {SOURCE_FILE}"))
@@ -318,15 +320,9 @@ def _compare_values(
         yield WorkflowChange("changed", path)
 
 
-def _compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[WorkflowChange]:
-    for path in sorted({*old, *new}):
-        yield from _compare_values(f"file {path}", (old, new), path)
-
-
 def list_history(store: Store, name: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """List the versions of the workflow *name*, also removals, newest first."""
-    newest = get_newest(store, name)
-    versions, damage = _read(store, newest)
+    versions, damage = _read(store, get_newest(store, name))
     count = len(versions) if limit is None else min(limit, len(versions))
     # One more than the limit: a row compares with the version before it.
     contents = [_read_contents(store, version) for version in versions[: count + 1]]

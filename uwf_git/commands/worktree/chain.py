@@ -28,10 +28,8 @@ from uwf_git.store.git.fenced import Place, find_common_dir, find_place
 from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.oid import is_oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import find_head
-from uwf_git.store.threads.history import find_settings, read_root
+from uwf_git.store.threads.history import find_settings, find_tip, read_root
 from uwf_git.store.threads.local_files import files_index, files_size, find_workdir
-from uwf_git.store.threads.snapshot import read_snapshot
 
 RECORD_FILES = "uwf.recordFiles"
 MAX_FILES = "uwf.maxRecordedFiles"
@@ -170,8 +168,7 @@ class Chain:
     def read_tips(self, name: str | None = None) -> tuple[Tip | None, Tip | None]:
         """Return the commits of HEAD and of the chain, its newest or *name*, each or None."""
         asked = f"HEAD^{{commit}}\n{name or self.ref}^{{commit}}\n".encode()
-        told = self.git.run("cat-file", "--batch", given=asked).stdout
-        commits = list(_read_batch(told))
+        commits = list(_read_batch(self.git.run("cat-file", "--batch", given=asked).stdout))
         if any(len(name) != _OID_DIGITS for name, _ in filter(None, commits)):
             problem = "has ids of more than 40 digits there, which no step can name"
             raise ProgramFailed("git", problem)
@@ -281,9 +278,8 @@ def find_chain(
     """
     workdir = find_workdir(store, thread)
     if is_reading and not os.path.isdir(workdir or ""):
-        head = find_head(store, thread)
-        root = None if head is None else read_root(store, read_snapshot(store, head.commit))
-        workdir = None if root is None else find_workdir(store, root.record.thread)
+        tip = find_tip(store, thread)
+        workdir = None if tip is None else find_workdir(store, read_root(store, tip).record.thread)
     if workdir is None or not is_in_repository(workdir):
         return None
     place = find_place(environ, workdir, find_settings(store, thread))
@@ -301,23 +297,18 @@ def view_ranges(store: Store, thread: ThreadId, ranges: Iterable[str]) -> dict[s
             asked = "".join(f"{each['after']} {each['before']}\n" for each in found.values())
             words = ("--stdin", "-r", "--root", "--always", "--numstat", "--no-renames")
             told = chain.git.run("diff-tree", *words, given=asked.encode()).stdout.decode()
-            counts = _count(told)
+            # How many files and lines changed, by the commit that was compared.
+            counts: dict[str, dict[str, int]] = {}
+            for line in told.splitlines():
+                added, *more = line.split("\t")
+                if not more:
+                    now = counts[line] = {"changed": 0, "added": 0, "removed": 0}
+                    continue
+                now["changed"] += 1
+                now["added"] += int(added) if added.isdecimal() else 0
+                now["removed"] += int(more[0]) if more[0].isdecimal() else 0
             return {name: {**each, **counts.get(each["after"], {})} for name, each in found.items()}
     return dict(found)
-
-
-def _count(told: str) -> dict[str, dict[str, int]]:
-    """Return how many files and lines changed, by the commit that `git diff-tree` compared."""
-    counts: dict[str, dict[str, int]] = {}
-    for line in told.splitlines():
-        added, *more = line.split("\t")
-        if not more:
-            now = counts[line] = {"changed": 0, "added": 0, "removed": 0}
-            continue
-        now["changed"] += 1
-        now["added"] += int(added) if added.isdecimal() else 0
-        now["removed"] += int(more[0]) if more[0].isdecimal() else 0
-    return counts
 
 
 def read_most(config: GitConfig) -> int:

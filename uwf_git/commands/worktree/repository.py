@@ -156,8 +156,7 @@ def add_worktree(repository: str, path: str, *, name: str, head: str) -> str:
     for folder in (own, path):
         os.makedirs(folder, exist_ok=True)
     named = os.path.join(path, ".git")
-    texts = {"HEAD": head, "commondir": "../..", "gitdir": named}
-    for file, text in texts.items():
+    for file, text in {"HEAD": head, "commondir": "../..", "gitdir": named}.items():
         replace_file(os.path.join(own, file), os.fsencode(text) + b"\n", durable=False)
     replace_file(named, b"gitdir: " + os.fsencode(own) + b"\n", durable=False)
     share_sparseness(repository, own)
@@ -228,8 +227,7 @@ def _list_ends(worktree: Worktree, state: State) -> list[str]:
     git = state.git
     known = ["--not", "--remotes", *filter(None, [find_commit(git, state.known)])]
     if _goes(worktree, find_common_dir(git.place.git_dir)):
-        stashed = git.ask("stash", "list", "--format=%H").split()
-        asked = ["--all", *stashed, *known]
+        asked = ["--all", *git.ask("stash", "list", "--format=%H").split(), *known]
     elif state.head is not None:
         # Of a worktree within the worktree the branches stay.
         asked = [state.head, *known, "--branches", "--tags"]

@@ -3,8 +3,8 @@
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from uwf_git.commands.split.commits import name_work
@@ -103,11 +103,9 @@ def make_worktree(
         return made
 
 
-@contextmanager
-def lock_worktrees(store: Store) -> Iterator[None]:
+def lock_worktrees(store: Store) -> AbstractContextManager[object]:
     """Be the only process that makes or removes worktrees of this store."""
-    with hold_lock(store.local_path("locks", "worktrees"), wait=True):
-        yield
+    return hold_lock(store.local_path("locks", "worktrees"), wait=True)
 
 
 def _find_parent(owner: Snapshot) -> ThreadId:
@@ -158,15 +156,11 @@ def _add(store: Store, environ: Mapping[str, str], worktree: Worktree) -> str:
 
 def find_head_of(environ: Mapping[str, str], worktree: Worktree) -> str | None:
     """Return the newest commit in the worktree, or of its work; None if git knows neither."""
+    places = [(worktree.repository, name_work(worktree.thread))]
     if worktree.git_dir and os.path.isdir(worktree.git_dir):
-        places = [(worktree.git_dir, "HEAD"), (worktree.repository, name_work(worktree.thread))]
-    else:
-        places = [(worktree.repository, name_work(worktree.thread))]
-    for git_dir, name in places:
-        ran = git_of(environ, git_dir).run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if not ran.status:
-            return ran.stdout.decode().strip()
-    return None
+        places.insert(0, (worktree.git_dir, "HEAD"))
+    found = (find_commit(git_of(environ, git_dir), name) for git_dir, name in places)
+    return next((each for each in found if each is not None), None)
 
 
 # Keep what the agents of a branch that ends left, on its chain of files; remove its worktree.
@@ -406,7 +400,11 @@ def forget_work(
     # A branch in which nothing ran has no worktree, but a ref.
     found = find_worktree(store, parent, thread)
     origin = found or find_split_origin(store, parent)
-    inner = [] if found is None else [each for each in found.inner if _forget(environ, each)]
+    inner = [
+        each
+        for each in (() if found is None else found.inner)
+        if os.path.isdir(each.repository) and _delete_ref(environ, each.repository, each.ref)
+    ]
     work = None
     if origin is not None and os.path.isdir(origin.repository):
         work = _delete_ref(environ, origin.repository, name_work(thread))
@@ -424,11 +422,6 @@ def forget_chain(
         return None
     chain = find_chain(store, thread, environ, is_reading=True)
     return None if chain is None else _delete_ref(environ, chain.git.place.git_dir, chain.ref)
-
-
-def _forget(environ: Mapping[str, str], inner: Inner) -> bool:
-    is_there = os.path.isdir(inner.repository)
-    return is_there and _delete_ref(environ, inner.repository, inner.ref) is not None
 
 
 def _delete_ref(environ: Mapping[str, str], repository: str, ref: str) -> ForgottenWork | None:

@@ -42,10 +42,14 @@ def walk_history(store: Store, tip: Oid, *, through_forks: bool = False) -> Iter
 # The threads of which a branch is one, as far as they are in this store.
 
 
+def find_tip(store: Store, thread: ThreadId) -> Snapshot | None:
+    head = find_head(store, thread)
+    return None if head is None else read_snapshot(store, head.commit)
+
+
 def read_trunk(store: Store, snapshot: Snapshot) -> Snapshot | None:
     trunk = snapshot.get_trunk()
-    head = None if trunk is None else find_head(store, trunk)
-    return None if head is None else read_snapshot(store, head.commit)
+    return None if trunk is None else find_tip(store, trunk)
 
 
 def walk_trunks(store: Store, snapshot: Snapshot) -> Iterator[Snapshot]:
@@ -65,9 +69,9 @@ def find_settings(store: Store, thread: ThreadId) -> "Kept":
     """Return the settings of git that the project had when the outermost thread began."""
     from uwf_git.store.git.fenced import read_settings  # noqa: PLC0415 (few threads start git)
 
-    head = find_head(store, thread)
-    if head is not None:
-        thread = read_root(store, read_snapshot(store, head.commit)).record.thread
+    tip = find_tip(store, thread)
+    if tip is not None:
+        thread = read_root(store, tip).record.thread
     return read_settings(settings_file(store, thread))
 
 
