@@ -138,6 +138,7 @@ ADAPTER = CommandAdapter(
     name="aider",
     build=build,
     read=read,
+    resumes=False,
     environ=("AIDER_*", *PROVIDER_VARIABLES),
     install="pipx install aider-chat (Python below 3.13)",
     login="the key of the model's provider, as OPENAI_API_KEY",

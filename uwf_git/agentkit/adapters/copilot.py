@@ -159,7 +159,6 @@ ADAPTER = CommandAdapter(
     read=read,
     tell=_tell,
     takes_mcp=True,
-    resumes=True,
     environ=_ENVIRON,
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",

@@ -191,7 +191,6 @@ ADAPTER = CommandAdapter(
     tell=_tell,
     schema_way="a recipe's response",
     takes_mcp=True,
-    resumes=True,
     environ=_ENVIRON,
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",

@@ -124,7 +124,6 @@ ADAPTER = CommandAdapter(
     name="hermes",
     build=build,
     read=read,
-    resumes=True,
     environ=_ENVIRON,
     install="pipx install hermes-agent",
     login="hermes setup, or the key of its provider in the environment",

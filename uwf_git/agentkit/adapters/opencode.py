@@ -163,7 +163,6 @@ ADAPTER = CommandAdapter(
     read=read,
     tell=lambda record: _trace([record], None),
     takes_mcp=True,
-    resumes=True,
     environ=("OPENCODE_*", *PROVIDER_VARIABLES),
     install="npm install -g opencode-ai",
     login="opencode auth login, or the key of its provider in the environment",

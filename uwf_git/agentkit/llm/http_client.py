@@ -381,7 +381,8 @@ def post_with_retries(
         wait_s = retries.first_wait_s * 2 ** (tries - 1) * _jitter()
         try:
             reply = post(request, deadline)
-            if not _is_temporary(reply):
+            # An empty account is a 429 too; waiting does not help there.
+            if reply.status not in _RETRIED or b"insufficient_quota" in reply.body:
                 return reply
             problem = f"{where} answers {reply.status}"
             is_limited = reply.status == _TOO_MANY
@@ -399,11 +400,6 @@ def post_with_retries(
         say(f"{problem}; trying again in {wait_s:.1f} s (try {tries + 1} of {retries.most_tries})")
         retries.sleep(wait_s)
     raise AssertionError("the last try returns or raises")
-
-
-def _is_temporary(reply: HttpReply) -> bool:
-    # An empty account is a 429 too; waiting does not help there.
-    return reply.status in _RETRIED and b"insufficient_quota" not in reply.body
 
 
 def _jitter() -> float:

@@ -81,7 +81,8 @@ class Input(NamedTuple):
         """Read all of it."""
         try:
             if self.path == "-":
-                content = _read_stdin(limit_bytes + 1)
+                # Python sets it to None if the stream was closed at start.
+                content = b"" if sys.stdin is None else sys.stdin.buffer.read(limit_bytes + 1)
             else:
                 with open(self.path, "rb") as file:
                     content = file.read(limit_bytes + 1)
@@ -208,11 +209,6 @@ def text_argument(text: str, name: str) -> str:
     except UnicodeEncodeError as error:
         raise not_text(name, offset=len(os.fsencode(text[: error.start]))) from None
     return text
-
-
-def _read_stdin(most_bytes: int) -> bytes:
-    # Python sets it to None if the stream was closed at start.
-    return b"" if sys.stdin is None else sys.stdin.buffer.read(most_bytes)
 
 
 # The options for agents and for the limits of a thread.

@@ -94,12 +94,11 @@ def diff_command(session: Session, a: str, b: str) -> None:
 
 def _coloured(text: str, screen: Screen) -> Painted:
     lines = visible_block(text).split("\n")
-    return Painted("\n".join(screen.paint(line, _find_style(line)) for line in lines))
-
-
-def _find_style(line: str) -> Style | None:
-    mark = line.removeprefix(_INDENT)[:1]
-    return _STYLES.get(mark) if line.startswith(_INDENT) else None
+    styles = [
+        _STYLES.get(line[len(_INDENT) :][:1]) if line.startswith(_INDENT) else None
+        for line in lines
+    ]
+    return Painted("\n".join(map(screen.paint, lines, styles)))
 
 
 def _text(document: dict[str, Any]) -> str:

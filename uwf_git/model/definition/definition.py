@@ -233,15 +233,8 @@ class AgentSpec(NamedTuple):
 
     def as_payload(self) -> dict[str, Any]:
         """Return the AgentConfig payload: only what is set, so that equal agents have one name."""
-        fields = {
-            "command": self.command,
-            "protocol": self.protocol,
-            "timeout": self.timeout,
-            "retries": self.retries,
-            "backoff": self.backoff,
-            "env": None if self.env is None else dict(self.env),
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+        fields = {name: value for name, value in self._asdict().items() if value is not None}
+        return fields if self.env is None else {**fields, "env": dict(self.env)}
 
 
 class RoleDefinition(NamedTuple):
