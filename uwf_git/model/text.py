@@ -44,6 +44,19 @@ def one_line(message: str) -> str:
     return visible_line(re.sub(_BREAKS, " ", message.strip()))
 
 
+def cut(text: str, most: int) -> str:
+    """Return *text*, with an ellipsis at its end if it had more than *most* characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut_middle(text: str, head: int, tail: int) -> str:
+    """Return *text* with at most *head* characters of its beginning and *tail* of its end."""
+    left_out = len(text) - head - tail
+    if left_out <= 0:
+        return text
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+
+
 def _spell(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
