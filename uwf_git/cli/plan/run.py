@@ -456,8 +456,21 @@ class PlanDriver:
                 hint=f"`uwf thread read {self._thread}` shows what was done",
                 thread=self._thread,
             )
-        if self.state.phase != "completed":
-            raise _plans_wait(self.state, self._thread)
+        if self.state.phase == "completed":
+            return
+        why = "they are paused" if self.state.is_paused else "for the end of an agent's limit"
+        hint = "`uwf plan resume` goes on"
+        if self.state.until_ms is not None:
+            hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
+        if self.state.is_stuck:
+            why = f"all tries failed: {self.state.error}"
+            hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
+        elif self.state.phase == "waiting_human":
+            why = "for the answer of a person"
+            hint = f"`uwf thread answer {self._thread}`, then `uwf plan resume`"
+        raise AgentFailed(
+            f"the plans wait: {why}", code="plans-wait", hint=hint, thread=self._thread
+        )
 
     def _drive_elsewhere(self, port: int | None) -> None:
         def name_driver(_thread: ThreadId) -> Sequence[str]:
@@ -474,20 +487,6 @@ class PlanDriver:
             "next: `uwf plan status` tells where the plans stand; "
             f"`uwf thread wait {self._thread}` waits until they stop"
         )
-
-
-def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
-    why = "they are paused" if state.is_paused else "for the end of an agent's limit"
-    hint = "`uwf plan resume` goes on"
-    if state.until_ms is not None:
-        hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
-    if state.is_stuck:
-        why = f"all tries failed: {state.error}"
-        hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
-    elif state.phase == "waiting_human":
-        why = "for the answer of a person"
-        hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
-    return AgentFailed(f"the plans wait: {why}", code="plans-wait", hint=hint, thread=thread)
 
 
 # What a person is told, and at a terminal asked, when the tries of a phase are used up.

@@ -38,9 +38,10 @@ class InvalidWorkflow(Refused):
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
-        place, of = first.path or "the top", "" if first.file is None else f" of {first.file}"
+        place = first.path or "the top"
         super().__init__(
-            f"the workflow has {count} on line {first.line}{of} ({place}): {first.message}",
+            f"the workflow has {count} on line {first.line}"
+            f"{'' if first.file is None else f' of {first.file}'} ({place}): {first.message}",
             problems=[problem.as_document() for problem in problems],
         )
         self.problems = tuple(problems)
