@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.errors import BadUsage
+from uwf_git.model.text import parse_float
 
 if TYPE_CHECKING:
     from uwf_git.store.git.config import GitConfig
@@ -133,11 +134,8 @@ def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
     text = settings.get(key)
     if not text:
         return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
+    seconds = parse_float(text)
+    if not seconds:
         raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
     return seconds
 

@@ -1,5 +1,6 @@
 """Text for people: characters made visible, times and durations."""
 
+import math
 import re
 from datetime import UTC, datetime
 
@@ -71,6 +72,15 @@ UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 """Units of time that people type after a number, in seconds."""
 
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
+
+
+def parse_float(text: str) -> float | None:
+    """Return the number that *text* is, if it is finite and not below 0; else None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def parse_duration_ms(text: str) -> int | None:
