@@ -62,7 +62,6 @@ NARROW_DOORS = (
     "distributed",
     "jsonschema",
     "starlette",
-    "ulid",
     "urllib3",
     "uvicorn",
     "wcwidth",

@@ -29,6 +29,7 @@ from uwf_git.agentkit.step_files import open_trace, write_failure, write_prompt
 from uwf_git.agents.reply import on_one_line
 from uwf_git.engine.prompt import build_prompt as assemble_prompt
 from uwf_git.errors import UwfError
+from uwf_git.model.text import cut_middle
 
 AgentFunction = Callable[[AgentContext], str | AgentResult]
 
@@ -136,12 +137,9 @@ def _print_outcome(produce: Callable[[], AgentResult], stdout: IO[bytes]) -> Non
     except (NoMeta, AskFailed) as failure:
         partial = failure.partial.text if isinstance(failure, AskFailed) and failure.partial else ""
         text = failure.text if isinstance(failure, NoMeta) else partial
-        left_out = len(text) - 2 * _LONGEST_HALF
-        if left_out > 0:
-            # The engine would record too much output as the failure, instead of the reason.
-            note = f"\n[… {left_out:,} characters left out …]\n"
-            text = text[:_LONGEST_HALF] + note + text[-_LONGEST_HALF:]
-        stdout.write(text.encode(errors="replace"))
+        # The engine would record too much output as the failure, instead of the reason.
+        shown = cut_middle(text, _LONGEST_HALF, _LONGEST_HALF)
+        stdout.write(shown.encode(errors="replace"))
         stdout.flush()
         raise
     print_result(result, stdout)

@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from uwf_git.errors import BadUsage
+from uwf_git.model.text import parse_float
 
 if TYPE_CHECKING:
     from uwf_git.store.git.config import GitConfig
@@ -46,10 +47,7 @@ def load_settings(
     """Return the settings of *adapter* for *role*; *words* are those of its command line."""
     # Part of the store, which is imported only when a context is loaded.
     from uwf_git.store.git.config import read_config_file  # noqa: PLC0415
-    from uwf_git.store.git.scopes import (  # noqa: PLC0415 (as above)
-        add_user_config,
-        read_user_config,
-    )
+    from uwf_git.store.git.scopes import add_user_config, read_user_config  # noqa: PLC0415 (as above)
 
     git_dir = environ.get("UWF_REPO")
     user = config = read_user_config(environ)
@@ -136,11 +134,8 @@ def parse_seconds(settings: Mapping[str, str], key: str) -> float | None:
     text = settings.get(key)
     if not text:
         return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
+    seconds = parse_float(text)
+    if not seconds:
         raise BadUsage(f"{key} is {text!r:.100}, not a number of seconds", hint=f"{key}=600")
     return seconds
 

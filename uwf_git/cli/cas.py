@@ -128,16 +128,10 @@ def get_command(session: Session, node: str) -> None:
     searched.
     """
     found, type_name = get_node(session.open_store(), node)
-    document = {
-        "hash": found.hash,
-        "type": found.type,
-        "payload": found.payload,
-        "timestamp": found.timestamp,
-    }
     name = "" if type_name is None else f" ({type_name})"
     written = render_time(found.timestamp) if found.timestamp else "never: it is built in"
     head = f"node: {found.hash}\ntype: {found.type}{name}\nwritten: {written}\n\n"
-    emit(session, document, text=lambda _document: head + payload_text(found.payload))
+    emit(session, found._asdict(), text=lambda _document: head + payload_text(found.payload))
 
 
 @verb("json-cas cat 8FWKR3TN5V1QA", "json-cas cat 8FWKR3TN5V1QA > reply.md")

@@ -19,7 +19,12 @@ _MOST_BYTES = 64 * 1024 * 1024
 def program() -> NoReturn:
     """Run `uwf mcp` as the whole process."""
     environ = dict(os.environ)
-    leave(run_guarded(lambda: _main(read_session(environ)), environ=environ, as_json=lambda: False))
+
+    def serve() -> int:
+        serve_agent(read_session(environ))
+        return 0
+
+    leave(run_guarded(serve, environ=environ, as_json=lambda: False))
 
 
 def serve_agent(session: Session, *, thread: str | None = None, role: str | None = None) -> None:
@@ -60,11 +65,6 @@ def _tell_terminal(session: Session) -> None:
         from uwf_git.cli.output.screen import note  # noqa: PLC0415 (agents are no terminals)
 
         note("this is a server for agents, which send it JSON; Ctrl-D ends it")
-
-
-def _main(session: Session) -> int:
-    serve_agent(session)
-    return 0
 
 
 def _serve(server: McpServer, lines: IO[bytes]) -> None:

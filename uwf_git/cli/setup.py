@@ -11,21 +11,11 @@ from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.session.settings import Session, write_stderr
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.commands.turn.bind_roles import FoundAgent, find_agents, name_agent
+from uwf_git.commands.turn.bind_roles import find_agents, name_agent
 from uwf_git.commands.turn.next_move import CONFIG_NAME
 from uwf_git.errors import BadUsage, Refused
 from uwf_git.store.git.program import set_user_config
 from uwf_git.store.store import NotAStore
-
-
-def _cannot_ask(found: list[FoundAgent]) -> BadUsage:
-    commands = [each.agent.command for each in found]
-    return BadUsage(
-        "there is no terminal to ask at",
-        code="nobody-to-ask",
-        hint=f"choose one: `uwf setup --agent {commands[0]}`; there are {', '.join(commands)}",
-        agents=commands,
-    )
 
 
 @verb(
@@ -74,7 +64,13 @@ def _choose(session: Session) -> str:
             "`uwf setup --agent CMD`",
         )
     if not session.can_ask:
-        raise _cannot_ask(found)
+        commands = [each.agent.command for each in found]
+        raise BadUsage(
+            "there is no terminal to ask at",
+            code="nobody-to-ask",
+            hint=f"choose one: `uwf setup --agent {commands[0]}`; there are {', '.join(commands)}",
+            agents=commands,
+        )
     for number, each in enumerate(found, 1):
         note(f"{number}  {each.agent.command:<14} {each.agent.about} ({each.path})")
     while True:

@@ -12,8 +12,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, is_typeddict
 
 from uwf_git.errors import BadUsage
 
-_NUL = "\0"
-
 Class = TypeVar("Class", bound=type)
 
 
@@ -77,7 +75,9 @@ def _check(what: str, taken: Signature, args: tuple[Any, ...], others: Mapping[s
 def find_problem(value: object, hint: Any) -> str | None:
     """Return why *value* is not of the type *hint*, in one line; None if it is."""
     choices = get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
-    if any(get_origin(each) is os.PathLike for each in choices) and _has_nul(value):
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    is_path = any(get_origin(each) is os.PathLike for each in choices)
+    if is_path and isinstance(text, str) and "\0" in text:
         return "no path holds a NUL"
     problems = [_find_problem(value, choice) for choice in choices]
     if None in problems:
@@ -85,11 +85,6 @@ def find_problem(value: object, hint: Any) -> str | None:
     # Only a container's own problem says more than the type of the value.
     inner = next((each for each in problems if each), None)
     return inner or f"it is of type {type(value).__name__}, not {_describe(choices)}"
-
-
-def _has_nul(value: object) -> bool:
-    text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    return isinstance(text, str) and _NUL in text
 
 
 def _find_problem(value: object, hint: Any) -> str | None:

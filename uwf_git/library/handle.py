@@ -4,7 +4,7 @@ A handle holds the task's id alone: each call reads the store, and several Pytho
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -271,8 +271,7 @@ class TaskHandle:
         Raises:
             Refused: the task is paused already, or has ended.
         """
-        with self._place.writing() as store:
-            pause_thread(store, self._place.caller, self.task_id, reason=reason)
+        self._steer(pause_thread, reason=reason)
 
     def interrupt(self, reason: str) -> None:
         """Pause now: end the running agent, and keep its output.
@@ -283,8 +282,7 @@ class TaskHandle:
             Refused: the task is paused already and nothing runs, or has ended.
             Conflict: the process that works on it does not end.
         """
-        with self._place.writing() as store:
-            pause_thread(store, self._place.caller, self.task_id, reason=reason, now=True)
+        self._steer(pause_thread, reason=reason, now=True)
 
     def resume(self, reason: str = "") -> None:
         """Let a paused task continue; this runs nothing.
@@ -292,8 +290,7 @@ class TaskHandle:
         Raises:
             Refused: the task is not paused.
         """
-        with self._place.writing() as store:
-            resume_thread(store, self._place.caller, self.task_id, reason=reason)
+        self._steer(resume_thread, reason=reason)
 
     def cancel(self, reason: str = "") -> None:
         """End the task for good, and the agent that runs; the history stays.
@@ -302,8 +299,7 @@ class TaskHandle:
             Refused: the task has ended.
             Conflict: the process that works on it does not end.
         """
-        with self._place.writing() as store:
-            kill_thread(store, self._place.caller, self.task_id, reason=reason)
+        self._steer(kill_thread, reason=reason)
 
     def retry(self, hint: str = "") -> None:
         """Let a failed task try again with all its retries; *hint* goes into the prompt.
@@ -313,8 +309,7 @@ class TaskHandle:
         Raises:
             Refused: nothing has failed.
         """
-        with self._place.writing() as store:
-            retry_thread(store, self._place.caller, self.task_id, hint=hint)
+        self._steer(retry_thread, hint=hint)
 
     def poke(self, hint: str = "") -> None:
         """Take the newest step back, so that its role takes it again; *hint* goes into the prompt.
@@ -323,8 +318,7 @@ class TaskHandle:
             Refused: there is no step to take back, or branches took it.
             Conflict: a process works on the task.
         """
-        with self._place.writing() as store:
-            poke_thread(store, self._place.caller, self.task_id, hint=hint)
+        self._steer(poke_thread, hint=hint)
 
     def answer(
         self,
@@ -375,8 +369,7 @@ class TaskHandle:
         Raises:
             BadUsage: the patch is empty, or no object.
         """
-        with self._place.writing() as store:
-            patch_thread(store, self._place.caller, self.task_id, patch, reason=reason)
+        self._steer(patch_thread, patch, reason=reason)
 
     def amend(
         self,
@@ -445,6 +438,10 @@ class TaskHandle:
                 store, self._place.caller, self.task_id, str(step), is_before=before
             )
         return build_task_files(restored)
+
+    def _steer(self, change: Callable[..., object], *words: Any, **more: Any) -> None:
+        with self._place.writing() as store:
+            change(store, self._place.caller, self.task_id, *words, **more)
 
     @contextmanager
     def _stepping(

@@ -553,18 +553,18 @@ def walk_events(
     thread = None if task_id is None else resolve_thread(store, task_id)
     request = EventsRequest(thread, begin, from_now=follow and begin is None)
     options = EventOptions(with_state=with_state, secrets=find_secrets(place.environ))
-    stream = EventStream(store, request, options, _pass_over)
+
+    def pass_over(damage: StoreDamaged) -> None:
+        # A query of the task raises the error.
+        debug("8NKHKKX6", "events of a damaged thread", problem=damage.message)
+
+    stream = EventStream(store, request, options, pass_over)
     while True:
         for event in stream.read():
             yield _build_event(event)
         if not follow or stream.is_over:
             return
         time.sleep(_PAUSE_S)
-
-
-def _pass_over(damage: StoreDamaged) -> None:
-    """Leave out a task that cannot be read; a query of it raises the error."""
-    debug("8NKHKKX6", "events of a damaged thread", problem=damage.message)
 
 
 def _build_event(event: dict[str, Any]) -> TaskEvent:

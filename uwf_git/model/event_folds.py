@@ -15,6 +15,7 @@ from uwf_git.model.builtin import START, find_reference, reference
 from uwf_git.model.limits import LIMITS, render_limit
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, build_node
+from uwf_git.model.text import cut
 from uwf_git.model.thread import (
     Event,
     Split,
@@ -552,7 +553,7 @@ def describe_step(meta: Any, content: str) -> str:
     line = first_line(content)
     if line and not line.startswith(_NOT_PROSE):
         return line
-    return _shortened(render_meta(meta))
+    return cut(render_meta(meta), _LONGEST)
 
 
 def needs_text(event: Event, payload: Mapping[str, Any]) -> bool:
@@ -573,7 +574,7 @@ def first_line(text: str) -> str:
     for line in text[:_MOST_READ].splitlines():
         told = line.strip(_SPACES).lstrip("# ")
         if told:
-            return _shortened(told)
+            return cut(told, _LONGEST)
     return ""
 
 
@@ -587,10 +588,6 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return re.sub(_UNPRINTABLE, " ", text)
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def count_attempts(number: int) -> str:

@@ -6,7 +6,7 @@ ever: check foreign values under limits (agents/limited_fork.py).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -76,7 +76,8 @@ def _name_type(error: ValidationError) -> Problem | None:
 def check_value(schema: Any, value: Any) -> list[Problem]:
     """Return where *value* breaks *schema*, or what is wrong with *schema*; [] if it is valid."""
     try:
-        return _problems(_Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value))
+        errors = _Validator(schema, registry=_NOTHING_REMOTE).iter_errors(value)
+        return [_problem(error) for error in islice(errors, _MOST_PROBLEMS)]
     except Unresolvable as error:
         return [Problem("", f"the schema has a $ref that leads nowhere: {error.ref}")]
     except RecursionError:
@@ -134,15 +135,6 @@ def _is_another(choice: ValidationError, found: list[ValidationError]) -> bool:
 
 def _escape(part: object) -> str:
     return str(part).replace("~", "~0").replace("/", "~1")
-
-
-def _problems(errors: Iterable[ValidationError]) -> list[Problem]:
-    found: list[Problem] = []
-    for error in errors:
-        if len(found) == _MOST_PROBLEMS:
-            break
-        found.append(_problem(error))
-    return found
 
 
 def _problem(error: ValidationError) -> Problem:

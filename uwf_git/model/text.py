@@ -1,5 +1,6 @@
 """Text for people: characters made visible, times and durations."""
 
+import math
 import re
 from datetime import UTC, datetime
 
@@ -44,6 +45,19 @@ def one_line(message: str) -> str:
     return visible_line(re.sub(_BREAKS, " ", message.strip()))
 
 
+def cut(text: str, most: int) -> str:
+    """Return *text*, with an ellipsis at its end if it had more than *most* characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut_middle(text: str, head: int, tail: int) -> str:
+    """Return *text* with at most *head* characters of its beginning and *tail* of its end."""
+    left_out = len(text) - head - tail
+    if left_out <= 0:
+        return text
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+
+
 def _spell(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
@@ -58,6 +72,15 @@ UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 """Units of time that people type after a number, in seconds."""
 
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([smhdw]?)")
+
+
+def parse_float(text: str) -> float | None:
+    """Return the number that *text* is, if it is finite and not below 0; else None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def parse_duration_ms(text: str) -> int | None:

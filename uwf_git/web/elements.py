@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from uwf_git.engine.picture.draw import STYLE_SHEET
-from uwf_git.model.text import one_line, visible_block, visible_line
+from uwf_git.model.text import cut, one_line, visible_block, visible_line
 
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">'
@@ -24,9 +24,7 @@ def escape(text: str) -> str:
 
 def line(text: str, *, most: int = _LONGEST_LINE) -> str:
     """Return *text* on one line, cut if it is long, apart from the direction of what is around."""
-    shown = one_line(text)
-    shown = shown if len(shown) <= most else shown[: most - 1] + "…"
-    return f"<bdi>{escape(shown)}</bdi>"
+    return f"<bdi>{escape(cut(one_line(text), most))}</bdi>"
 
 
 def escape_line(text: str) -> str:

@@ -41,13 +41,14 @@ from uwf_git.web.entries import (
 def render_report(report: ThreadReport) -> str:
     """Return the HTML of *report*; equal reports give equal bytes."""
     document = report.document
+    no_state = document.get("state") is None or document["state"].get("value") == {}
     sections = (
         ("now", "How it stands", _render_present(document)),
         ("task", "Task", render_excerpt(document.get("prompt"), top=3)),
         ("picture", "Picture", _render_picture(report)),
         ("steps", "Steps", render_steps(document)),
         ("story", "Step by step", render_entries(document["entries"])),
-        ("state", "State of the thread", _render_state(document)),
+        ("state", "State of the thread", "" if no_state else render_value(document["state"])),
         ("check", "Check it yourself", render_check(document)),
     )
     body = "".join(
@@ -179,11 +180,6 @@ def _render_picture(report: ThreadReport) -> str:
     drawing = lay_out(make_plan(report.picture))
     picture = render_svg(drawing, stands_alone=False)
     return f"{WIDE.format('Picture')}{picture}</div>\n"
-
-
-def _render_state(document: dict[str, Any]) -> str:
-    state = document.get("state")
-    return "" if state is None or state.get("value") == {} else render_value(state)
 
 
 _HEADS = ("Step", "Role", "Agent", "Started", "Time", "Tokens", "USD")

@@ -11,8 +11,6 @@ from refusing import refuses
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
-    input_too_large,
-    input_unreadable,
     no_prompt,
     not_text,
     read_prompt,
@@ -189,7 +187,7 @@ def test_word_that_is_no_text_is_refused_with_the_place() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [input_unreadable("a", "b"), input_too_large("a", 1), not_text("a", offset=1), no_prompt("a")],
+    [not_text("a", offset=1), no_prompt("a")],
 )
 def test_every_refusal_has_a_hint(error: UwfError) -> None:
     assert error.hint

@@ -99,10 +99,6 @@ def test_table_leaves_columns_out_before_it_cuts_names_of_nodes() -> None:
     assert render_text(rows, width=10).split() == ["A", "8FWKR3TN5V1QA"]
 
 
-def test_cells_may_be_shown_in_the_words_of_the_command() -> None:
-    assert render_table([{"a": 1}, {}], cell=lambda value: f"<{value}>") == ["A", "<1>", "<None>"]
-
-
 def test_too_deep_value_is_one_line_of_json() -> None:
     deep: Any = "x"
     for _ in range(400):

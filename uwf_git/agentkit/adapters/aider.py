@@ -8,6 +8,7 @@ where every line is marked. It has no sessions, so an answer cannot be corrected
 import os
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import (
@@ -15,13 +16,12 @@ from uwf_git.agentkit.extraction.adapter import (
     AdapterQuestion,
     AskFailed,
     build_usage,
+    read_left,
 )
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
 from uwf_git.agentkit.programs.playing import PROVIDER_VARIABLES, adapter_main, option, write_file
 from uwf_git.agentkit.settings import choose_permission, split_args
-from uwf_git.agents.files import read_left_file
-from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\
 Play roles with aider, in the thread's work directory. It edits files without asking, commits
@@ -101,21 +101,12 @@ def _is_in_repository(workdir: str) -> bool:
 
 def _read_responses(folder: str) -> Iterator[str]:
     """Yield the responses in the log; an empty text for a call that failed."""
-    try:
-        path = os.path.join(folder, _LOG_FILE)
-        left = read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES)
-        lines = left.content.decode(errors="replace").replace("\r\n", "\n").split("\n")
-    except OSError:
-        return
+    log = (read_left(folder, _LOG_FILE) or b"").decode(errors="replace")
+    lines = log.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
         if line.startswith(_RESPONSE):
-            yield "\n".join(_said_after(lines, number + 1))
-
-
-def _said_after(lines: list[str], number: int) -> Iterator[str]:
-    while number < len(lines) and lines[number].startswith(_SAID):
-        yield lines[number].removeprefix(_SAID).removeprefix(" ")
-        number += 1
+            said = takewhile(lambda each: each.startswith(_SAID), lines[number + 1 :])
+            yield "\n".join(each.removeprefix(_SAID).removeprefix(" ") for each in said)
 
 
 def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:
@@ -147,6 +138,7 @@ ADAPTER = CommandAdapter(
     name="aider",
     build=build,
     read=read,
+    resumes=False,
     environ=("AIDER_*", *PROVIDER_VARIABLES),
     install="pipx install aider-chat (Python below 3.13)",
     login="the key of the model's provider, as OPENAI_API_KEY",

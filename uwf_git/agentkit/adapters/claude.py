@@ -190,7 +190,6 @@ ADAPTER = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="StructuredOutput"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    resumes=True,
     environ=_VARIABLES,
     install="npm install -g @anthropic-ai/claude-code, then `claude` once to log in",
     login=_LOGIN,

@@ -39,6 +39,8 @@ def _split(command: str) -> tuple[str, ...]:
         raise BadUsage(error.message, hint=error.hint) from error
 
 
-ADAPTER = CommandAdapter(name="cli", build=build, read=read_output, environ=PROVIDER_VARIABLES)
+ADAPTER = CommandAdapter(
+    name="cli", build=build, read=read_output, resumes=False, environ=PROVIDER_VARIABLES
+)
 
 main = adapter_main(ADAPTER, about=_ABOUT, keys=_KEYS, word="command")

@@ -152,7 +152,6 @@ ADAPTER = CommandAdapter(
     tell=lambda record: _read_trace([record]),
     schema_way="its own --output-schema",
     takes_mcp=True,
-    resumes=True,
     environ=("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"),
     install="npm install -g @openai/codex, then `codex login`",
     login="`codex login`",

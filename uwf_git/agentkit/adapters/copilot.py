@@ -93,7 +93,7 @@ def _text(record: dict[str, Any]) -> str:
 
 def _read_usage(folder: str) -> dict[str, Any]:
     """Read the usage of its whole session so far."""
-    told = read_last(os.path.join(folder, _USAGE_FILE))
+    told = read_last(folder, _USAGE_FILE)
     models = [each for each in (find(told, dict, "modelMetrics") or {}).values() if each]
     if not models:
         return {}
@@ -126,15 +126,14 @@ def _trace(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 or find(record, str, "data", "error", "message"),
                 ok=find(record, bool, "data", "success") is True,
             )
-        elif kind == "assistant.message" and _text(record) and not _is_final(record):
-            yield {"type": "message", "text": _text(record)}
+        elif kind == "assistant.message" and _text(record):
+            # Its answer asks for no tools.
+            asked = find(record, list, "data", "toolRequests")
+            if asked or not _is_said(record):
+                yield {"type": "message", "text": _text(record)}
         elif kind == "model.call_failure":
             status = find(record, int, "data", "statusCode")
             yield {"type": "warning", "message": f"a call of the model failed: HTTP {status}"}
-
-
-def _is_final(record: dict[str, Any]) -> bool:
-    return _is_said(record) and not find(record, list, "data", "toolRequests")
 
 
 def _tell(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -160,7 +159,6 @@ ADAPTER = CommandAdapter(
     read=read,
     tell=_tell,
     takes_mcp=True,
-    resumes=True,
     environ=_ENVIRON,
     install="npm install -g @github/copilot",
     login="copilot login, or GH_TOKEN, or COPILOT_PROVIDER_API_KEY for an endpoint of your own",

@@ -128,7 +128,6 @@ ADAPTER = CommandAdapter(
     build=build,
     read=read,
     tell=_tell,
-    resumes=True,
     environ=("CURSOR_API_KEY", "CURSOR_CONFIG_DIR", "CURSOR_API_ENDPOINT"),
     install="curl https://cursor.com/install -fsS | bash",
     login="cursor-agent login, or CURSOR_API_KEY",

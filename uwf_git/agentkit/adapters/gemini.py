@@ -142,7 +142,6 @@ ADAPTER = CommandAdapter(
     build=build,
     read=read,
     tell=_tell,
-    resumes=True,
     environ=(
         "GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_*",
         "GOOGLE_VERTEX_*", "GOOGLE_APPLICATION_CREDENTIALS",

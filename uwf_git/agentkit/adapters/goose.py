@@ -23,6 +23,7 @@ from uwf_git.agentkit.extraction.adapter import (
     find,
     find_last,
     parse_last,
+    read_left,
     read_usage,
     tool_event,
 )
@@ -40,8 +41,6 @@ from uwf_git.agentkit.programs.playing import (
 )
 from uwf_git.agentkit.settings import split_args
 from uwf_git.agentkit.step_files import extend_prompt
-from uwf_git.agents.files import read_left_file
-from uwf_git.agents.nested import DEFAULT_MAX_OUTPUT_BYTES
 
 _ABOUT = """\
 Play roles with goose (`goose run`), in the thread's work directory. Written from its
@@ -91,9 +90,10 @@ def read(ended: EndedProgram) -> Report:
     """Read its events; ``complete`` is the verdict, and an ``error`` before it counts."""
     records, question = ended.read_records(), ended.question
     complete = find_last(records, "complete")
+    session = read_left(ended.folder, _SESSION_FILE)
     answer = AdapterAnswer(
         text=_said_last(records),
-        session=_read(ended.folder, _SESSION_FILE),
+        session=None if session is None else session.decode(errors="replace"),
         usage=read_usage(
             complete,
             inputTokens="input_tokens",
@@ -129,15 +129,6 @@ def _build_recipe(schema: dict[str, Any], prompt: str) -> str:
     }
     text = json.dumps(recipe, ensure_ascii=False)
     return _TEXT.sub(lambda found: found[0].replace("{", "\\u007b"), text)
-
-
-def _read(folder: str, name: str) -> str | None:
-    try:
-        path = os.path.join(folder, name)
-        left = read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES)
-        return left.content.decode(errors="replace")
-    except OSError:
-        return None
 
 
 def _contents(records: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -200,7 +191,6 @@ ADAPTER = CommandAdapter(
     tell=_tell,
     schema_way="a recipe's response",
     takes_mcp=True,
-    resumes=True,
     environ=_ENVIRON,
     install="see https://goose-docs.ai; the PyPI package goose-ai is something else",
     login="goose configure, or the key of its provider in the environment",

@@ -85,7 +85,7 @@ def read(ended: EndedProgram) -> Report:
 
 
 def _read_once(ended: EndedProgram) -> Report:
-    told = find(read_last(os.path.join(ended.folder, _USAGE_FILE)), dict)
+    told = find(read_last(ended.folder, _USAGE_FILE), dict)
     text = ended.run.stdout.decode(errors="replace")
     usage = read_usage(
         told,
@@ -124,7 +124,6 @@ ADAPTER = CommandAdapter(
     name="hermes",
     build=build,
     read=read,
-    resumes=True,
     environ=_ENVIRON,
     install="pipx install hermes-agent",
     login="hermes setup, or the key of its provider in the environment",

@@ -7,7 +7,7 @@ person ends the run, one by a rule does not.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from uwf_git.agentkit.extraction.adapter import (
@@ -60,7 +60,10 @@ def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
     argv += option("--session", question.session)
     environ = {"OPENCODE_DISABLE_AUTOUPDATE": "true", **_build_config(question)}
     if permission == "workdir" and not question.environ.get(_RULES):
-        environ[_RULES] = _build_rules(question.environ)
+        temporary = question.environ.get("TMPDIR") or "/tmp"  # noqa: S108 (nothing is written there by us)
+        # Of two rules that match, the later one counts.
+        elsewhere = {"*": "deny", os.path.join(temporary, "*"): "allow"}
+        environ[_RULES] = json.dumps({"external_directory": elsewhere})
     given = question.prompt.encode(errors="replace")
     return ProgramCall((*argv, *split_args(settings)), given, environ)
 
@@ -87,7 +90,8 @@ def read(ended: EndedProgram) -> Report:
         words = find(error, str, "data", "message") or find(error, str, "name") or ""
         return Report(answer, error=words, status=find(error, int, "data", "statusCode"))
     reason = find(end, str, "part", "reason")
-    refused = [event for event in answer.trace if _is_refusal(event)]
+    tools = [event for event in answer.trace if event["type"] == "tool"]
+    refused = [event for event in tools if "rejected permission" in str(event["output"])]
     if reason != "stop" and refused and not ended.run.exit_code:
         message = f"opencode stopped because the tool {refused[-1]['name']} was refused"
         hint = "allow it in opencode's configuration, or set permission=auto"
@@ -116,13 +120,6 @@ def _build_config(question: AdapterQuestion) -> dict[str, str]:
         # The user's own; opencode reports what is wrong with it.
         return {}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
-
-
-def _build_rules(environ: Mapping[str, str]) -> str:
-    """Deny other directories; of two rules that match, the later one counts."""
-    temporary = environ.get("TMPDIR") or "/tmp"  # noqa: S108 (nothing is written there by us)
-    elsewhere = {"*": "deny", os.path.join(temporary, "*"): "allow"}
-    return json.dumps({"external_directory": elsewhere})
 
 
 def _read_usage(steps: list[dict[str, Any]]) -> dict[str, Any]:
@@ -160,17 +157,12 @@ def _trace(records: list[dict[str, Any]], last: str | None) -> Iterator[dict[str
             yield {"type": "message", "text": find(record, str, "part", "text")}
 
 
-def _is_refusal(event: Mapping[str, Any]) -> bool:
-    return event["type"] == "tool" and "rejected permission" in str(event["output"])
-
-
 ADAPTER = CommandAdapter(
     name="opencode",
     build=build,
     read=read,
     tell=lambda record: _trace([record], None),
     takes_mcp=True,
-    resumes=True,
     environ=("OPENCODE_*", *PROVIDER_VARIABLES),
     install="npm install -g opencode-ai",
     login="opencode auth login, or the key of its provider in the environment",

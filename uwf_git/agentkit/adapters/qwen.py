@@ -142,7 +142,6 @@ ADAPTER = CommandAdapter(
     tell=lambda record: read_trace([record], None, without="structured_output"),
     schema_way="its own --json-schema",
     takes_mcp=True,
-    resumes=True,
     environ=_ENVIRON,
     install="npm install -g @qwen-code/qwen-code (it needs Node 22)",
     login="run qwen and use its /auth, or set OPENAI_API_KEY",

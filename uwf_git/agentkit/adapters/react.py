@@ -75,7 +75,9 @@ class ReactAdapter:
     def ask(self, question: AdapterQuestion) -> AdapterAnswer:
         """Run the loop; in a conversation that goes on, only ask for the answer again."""
         settings = _with_llm(question)
-        model = self._model(settings, question.environ)
+        environ = question.environ
+        endpoint = read_endpoint(settings, environ, section="uwf.react")
+        model = self._models.setdefault(endpoint, Model(endpoint, environ, self.retries))
         session, messages = self._conversations.begin(question.prompt, question.session)
         loop = _build_loop(question, settings, model, messages)
         extend_prompt(question.step_dir, question.prompt, f"{question.prompt}\n{loop.system}\n")
@@ -83,10 +85,6 @@ class ReactAdapter:
         ended = loop.run() if question.session is None else loop.answer_now()
         self._conversations.keep(session, ended.messages)
         return replace(ended.answer, session=session)
-
-    def _model(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Model:
-        endpoint = read_endpoint(settings, environ, section="uwf.react")
-        return self._models.setdefault(endpoint, Model(endpoint, environ, self.retries))
 
 
 def _with_llm(question: AdapterQuestion) -> dict[str, str]:

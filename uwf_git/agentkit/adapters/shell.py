@@ -24,6 +24,7 @@ from uwf_git.agents.files import read_left_file
 from uwf_git.agents.reply import BadJson, parse_strict_json
 from uwf_git.agents.tool import ToolRequest, ToolRun, run_tool
 from uwf_git.errors import AgentFailed, BadUsage
+from uwf_git.model.text import parse_float
 
 _LONGEST_META = 1024 * 1024
 
@@ -129,11 +130,8 @@ def read_meta(file: Path) -> dict[str, Any]:
 
 
 def _parse_timeout(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
+    seconds = parse_float(text)
+    if not seconds:
         raise BadUsage(
             f"--timeout takes a number of seconds, not {text!r}",
             hint="for ten minutes: uwf-shell --timeout 600 'make test'",

@@ -5,6 +5,7 @@ never because of an exit status alone.
 """
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,12 +167,17 @@ def parse_last(output: bytes) -> Any:
     return found
 
 
-def read_last(path: str) -> Any:
-    """Return the last JSON object or array in the file at *path*; None without such a file."""
+def read_left(*path: str) -> bytes | None:
+    """Return what a program has left in the file at *path*; None without such a file."""
     try:
-        return parse_last(read_left_file(path, most_bytes=DEFAULT_MAX_OUTPUT_BYTES).content)
+        return read_left_file(os.path.join(*path), most_bytes=DEFAULT_MAX_OUTPUT_BYTES).content
     except OSError:
         return None
+
+
+def read_last(*path: str) -> Any:
+    """Return the last JSON object or array in the file at *path*; None without such a file."""
+    return parse_last(read_left(*path) or b"")
 
 
 def find(record: Any, kind: type[JsonT], *path: str) -> JsonT | None:

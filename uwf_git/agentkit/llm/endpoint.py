@@ -11,6 +11,7 @@ from uwf_git.agentkit.extraction.ladder import Extractor
 from uwf_git.agentkit.settings import load_settings, parse_seconds, plain_key
 from uwf_git.engine.turn_context import ExtractContext
 from uwf_git.errors import BadUsage
+from uwf_git.model.text import parse_float
 
 Api = Literal["openai", "anthropic"]
 
@@ -128,11 +129,8 @@ def _read_key(value: str, name: str) -> str | None:
 def _read_temperature(text: str, section: str) -> float | None:
     if not text:
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= _HOTTEST:
+    value = parse_float(text)
+    if value is None or value > _HOTTEST:
         name = f"{section}.temperature"
         raise BadUsage(f"{name} is {text!r:.100}, not a number from 0 to 2", hint=f"{name}=0.2")
     return value

@@ -24,6 +24,7 @@ from uwf_git.agentkit.llm.messages import (
     read_object,
 )
 from uwf_git.engine.prompt import SchemaWords, literal
+from uwf_git.model.text import cut_middle
 from uwf_git.model.thread import add_usage
 
 # Ask a model for an object, by the strictest way that its endpoint supports.
@@ -147,7 +148,7 @@ _SYSTEM = (
 )
 
 # The important parts of an answer are its beginning and its end.
-_LONGEST_TEXT = 200_000
+_LONGEST_HALF = 100_000
 
 _SHORTEST_WORDS = re.compile(r"\w")
 _NO_LETTERS = re.compile(r"[\W_]+")
@@ -211,15 +212,8 @@ def _build_prompt(text: str, schema: Any, prompt: str) -> str:
     parts = [f"# The fields of `meta`\n\n{fields}"]
     if prompt.strip():
         parts.append(f"# How to find them\n\n{prompt.strip()}")
-    return "\n\n".join([*parts, f"# The text\n\n{_mark(_cut(text))}"]) + "\n"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _LONGEST_TEXT:
-        return text
-    half = _LONGEST_TEXT // 2
-    left_out = len(text) - 2 * half
-    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
+    shown = cut_middle(text, _LONGEST_HALF, _LONGEST_HALF)
+    return "\n\n".join([*parts, f"# The text\n\n{_mark(shown)}"]) + "\n"
 
 
 def _mark(text: str) -> str:

@@ -5,7 +5,6 @@ request but the host.
 """
 
 import http.client
-import math
 import os
 import re
 import socket
@@ -26,6 +25,7 @@ import urllib3.connection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError
 
 from uwf_git.errors import AgentFailed, BadUsage
+from uwf_git.model.text import parse_float
 
 HttpTrouble = Literal["unreachable", "unknown-host", "untrusted", "timed-out", "broken", "too-much"]
 
@@ -381,7 +381,8 @@ def post_with_retries(
         wait_s = retries.first_wait_s * 2 ** (tries - 1) * _jitter()
         try:
             reply = post(request, deadline)
-            if not _is_temporary(reply):
+            # An empty account is a 429 too; waiting does not help there.
+            if reply.status not in _RETRIED or b"insufficient_quota" in reply.body:
                 return reply
             problem = f"{where} answers {reply.status}"
             is_limited = reply.status == _TOO_MANY
@@ -399,11 +400,6 @@ def post_with_retries(
         say(f"{problem}; trying again in {wait_s:.1f} s (try {tries + 1} of {retries.most_tries})")
         retries.sleep(wait_s)
     raise AssertionError("the last try returns or raises")
-
-
-def _is_temporary(reply: HttpReply) -> bool:
-    # An empty account is a 429 too; waiting does not help there.
-    return reply.status in _RETRIED and b"insufficient_quota" not in reply.body
 
 
 def _jitter() -> float:
@@ -438,7 +434,7 @@ def find_wait_s(
     If it *is_limited*, until a used-up quota is full again.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        wait_s = _number(headers.get(name, ""))
+        wait_s = parse_float(headers.get(name, ""))
         if wait_s is not None:
             return wait_s * unit
     date = _http_date(headers.get("retry-after", ""))
@@ -452,7 +448,7 @@ def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | No
     waits = [_duration(headers[name]) for name in _used_up(_DURATIONS, headers)]
     moments = [_moment(headers[name]) for name in _used_up(_MOMENTS, headers)]
     waits += [None if moment is None else moment - now_s for moment in moments]
-    epoch = _number(headers.get(_EPOCH, ""))
+    epoch = parse_float(headers.get(_EPOCH, ""))
     if epoch is not None:
         seconds = epoch / 1000 if epoch >= _MS_FROM else epoch
         waits.append(seconds if seconds < _A_YEAR_S else seconds - now_s)
@@ -465,19 +461,11 @@ def _used_up(quotas: Mapping[str, str], headers: Mapping[str, str]) -> list[str]
     return [name for name in quotas if name in used and name in headers]
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
-
-
 def _duration(text: str) -> float | None:
     """Read ``6m0.5s``."""
     parts = re.findall(_PART, text)
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        return _number(text)
+        return parse_float(text)
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 

@@ -73,7 +73,7 @@ class CommandAdapter(NamedTuple):
 
     takes_mcp: bool = False
 
-    resumes: bool = False
+    resumes: bool = True
     tell: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] | None = None
     """Read from one of its records what the live log shows; None: it prints a text."""
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AskFailed, tool_event
 from uwf_git.agentkit.extraction.ladder import (
     RoleAnswer,
     WantedObject,
@@ -142,7 +142,8 @@ class Loop:
         wanted = None if self.schema is None else build_wanted_object(self.schema)
         tools = (*self.toolbox.tools, *(() if wanted is None else (_submit_tool(wanted),)))
         for _ in range(self.limits.turns):
-            if self._has_spent() or self.repeats.is_stuck:
+            spent = self.usage.get("inputTokens", 0) + self.usage.get("outputTokens", 0)
+            if spent >= self.limits.tokens or self.repeats.is_stuck:
                 break
             reply = self._ask(ModelRequest(self.messages, self.system, tools))
             self.messages = (*self.messages, reply.said)
@@ -182,7 +183,9 @@ class Loop:
             # With a partial answer, the answer was too long, not the conversation.
             if failure.kind != "too-long" or failure.partial is not None or shorter is None:
                 raise
-            self._note({"type": "warning", "message": f"{failure.message}; older results left out"})
+            self.trace.append(
+                {"type": "warning", "message": f"{failure.message}; older results left out"}
+            )
             self.messages = shorter
             reply = self.model.ask(
                 request._replace(messages=self.messages), timeout_s=self._left_s()
@@ -205,25 +208,17 @@ class Loop:
             result = self.toolbox.run(call)
             is_change = self.toolbox.changes(call) and not result.is_error
             self.repeats.add(call, result.text, changed=is_change)
-        self._note(
-            {
-                "type": "tool",
-                "name": call.name,
-                "input": call.arguments,
-                "output": result.text,
-                "ok": not result.is_error,
-                "durationMs": round((time.monotonic() - started) * 1000),
-            }
-        )
+        took_ms = round((time.monotonic() - started) * 1000)
+        event = tool_event(call.name, call.arguments, result.text, ok=not result.is_error)
+        self.trace.append({**event, "durationMs": took_ms})
         return result, None if answer is None else self._structured(answer)
 
     def _submit(self, call: ToolCall, wanted: WantedObject) -> tuple[ToolResult, RoleAnswer | None]:
         value = None if call.arguments is None else restore(call.arguments, wanted.schema)
         schema = self.schema if self.schema is not None else True
         found = read_answer(value, schema)
-        if found is None:
-            problem = "an object with `content` and `meta` is needed"
-        else:
+        problem = "an object with `content` and `meta` is needed"
+        if found is not None:
             problem = find_misfit(found.meta, schema)
         if problem:
             return ToolResult(call.id, f"not accepted: {problem}", is_error=True), None
@@ -238,16 +233,9 @@ class Loop:
     def _account(self, reply: ModelReply, usage: Any) -> None:
         self.usage = add_usage(self.usage, dict(usage))
         self.said = reply.said.text or self.said
-        self._note({"type": "turn", "model": reply.model, "usage": dict(reply.usage)})
+        self.trace.append({"type": "turn", "model": reply.model, "usage": dict(reply.usage)})
         if reply.said.text and reply.said.calls:
-            self._note({"type": "message", "text": reply.said.text})
-
-    def _note(self, event: dict[str, Any]) -> None:
-        self.trace.append(event)
-
-    def _has_spent(self) -> bool:
-        spent = self.usage.get("inputTokens", 0) + self.usage.get("outputTokens", 0)
-        return bool(spent >= self.limits.tokens)
+            self.trace.append({"type": "message", "text": reply.said.text})
 
     def _left_s(self) -> float:
         left_s = self.limits.deadline - time.monotonic()

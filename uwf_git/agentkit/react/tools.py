@@ -21,6 +21,7 @@ from uwf_git.agentkit.llm.messages import ModelTool, ToolCall, ToolResult
 from uwf_git.agents.nested import NestedRequest, NestedRun, run_nested
 from uwf_git.engine.turn_context import AgentContext
 from uwf_git.errors import Refused, UwfError
+from uwf_git.model.text import cut_middle
 
 # The work folder: the part of the file system that the file tools reach.
 #
@@ -435,11 +436,8 @@ def run_shell(folder: WorkFolder, arguments: ToolArguments, around: Surroundings
 
 def _cut(output: bytes) -> str:
     """Keep the beginning and the end, where builds report errors."""
-    text = output.decode(errors="replace")
-    if len(text) > LONGEST_OUTPUT:
-        head, tail = LONGEST_OUTPUT // 3, LONGEST_OUTPUT * 2 // 3
-        left_out = len(text) - head - tail
-        text = f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"
+    whole = output.decode(errors="replace")
+    text = cut_middle(whole, LONGEST_OUTPUT // 3, LONGEST_OUTPUT * 2 // 3)
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 

@@ -19,7 +19,8 @@ def run_guarded(
 ) -> int:
     """Call *work*, which returns the exit status of the process, and report what it raises."""
     hold_standard_streams()
-    _let_documents_nest()
+    # Reading and printing nested nodes takes frames per level.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
     try:
         return work()
     except ReaderGone:
@@ -31,8 +32,3 @@ def run_guarded(
         failure = describe_failure(error, environ)
         tell(failure, as_json=as_json(), environ=environ)
         return failure.exit_status
-
-
-def _let_documents_nest() -> None:
-    """Raise the recursion limit: reading and printing nested nodes takes frames per level."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))

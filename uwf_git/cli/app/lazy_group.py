@@ -457,14 +457,14 @@ class LazyGroup(click.Group):
             for name, entry in self.table.items()
             if isinstance(entry, LazyGroup) and given in entry.table
         ]
-        path = ctx.command_path
-        nearest = find_meant(path, given) or [f"{path} {name}" for name in nested + near]
+        group = ctx.command_path
+        nearest = find_meant(group, given) or [f"{group} {name}" for name in nested + near]
         meant = " or ".join(f"`{name}`" for name in nearest)
+        there = f"`{group} --help` lists what there is"
         raise BadUsage(
-            f"{path} has no command {given[:60]!r}",
+            f"{group} has no command {given[:60]!r}",
             code="no-such-command",
-            hint=(f"did you mean {meant}? " if nearest else "")
-            + f"`{path} --help` lists what there is",
+            hint=f"did you mean {meant}? {there}" if nearest else there,
             given=given[:60],
             nearest=list(nearest),
         )
@@ -480,10 +480,10 @@ def _need_command() -> None:
         if isinstance(ctx.obj, Session) and ctx.obj.is_screen:
             write_stdout(ctx.get_help() + "\n")
             ctx.exit(BadUsage.exit_status)
-        names = ctx.command.list_commands(ctx)
+        group, names = ctx.command_path, ctx.command.list_commands(ctx)
         raise BadUsage(
-            f"{ctx.command_path} needs a command",
+            f"{group} needs a command",
             code="no-command-given",
-            hint=f"one of {', '.join(names)}; `{ctx.command_path} --help` says what they do",
+            hint=f"one of {', '.join(names)}; `{group} --help` says what they do",
             choices=names,
         )

@@ -25,27 +25,6 @@ MAX_INPUT_BYTES = 16 * 1024 * 1024
 _STDIN = "standard input"
 
 
-def input_unreadable(name: str, reason: str) -> Refused:
-    """Say that a file named on the command line cannot be read."""
-    return Refused(
-        f"{name} cannot be read: {reason}",
-        code="input-unreadable",
-        hint="name a file, or `-` for standard input",
-        path=name,
-    )
-
-
-def input_too_large(name: str, limit_bytes: int) -> Refused:
-    """Say that a file named on the command line is too large."""
-    return Refused(
-        f"{name} is larger than {limit_bytes} bytes",
-        code="input-too-large",
-        hint="give less; large files are better named in the text than put into it",
-        path=name,
-        limit=limit_bytes,
-    )
-
-
 def not_text(name: str, *, offset: int) -> Refused:
     """Say that the text is not UTF-8."""
     return Refused(
@@ -81,16 +60,28 @@ class Input(NamedTuple):
         """Read all of it."""
         try:
             if self.path == "-":
-                content = _read_stdin(limit_bytes + 1)
+                # Python sets it to None if the stream was closed at start.
+                content = b"" if sys.stdin is None else sys.stdin.buffer.read(limit_bytes + 1)
             else:
                 with open(self.path, "rb") as file:
                     content = file.read(limit_bytes + 1)
         except (OSError, ValueError) as error:
             # ValueError: the path holds a NUL.
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise input_unreadable(self.name, reason or str(error)) from error
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise Refused(
+                f"{self.name} cannot be read: {reason}",
+                code="input-unreadable",
+                hint="name a file, or `-` for standard input",
+                path=self.name,
+            ) from error
         if len(content) > limit_bytes:
-            raise input_too_large(self.name, limit_bytes)
+            raise Refused(
+                f"{self.name} is larger than {limit_bytes} bytes",
+                code="input-too-large",
+                hint="give less; large files are better named in the text than put into it",
+                path=self.name,
+                limit=limit_bytes,
+            )
         return content
 
     def read_text(self, *, limit_bytes: int = MAX_INPUT_BYTES) -> str:
@@ -208,11 +199,6 @@ def text_argument(text: str, name: str) -> str:
     except UnicodeEncodeError as error:
         raise not_text(name, offset=len(os.fsencode(text[: error.start]))) from None
     return text
-
-
-def _read_stdin(most_bytes: int) -> bytes:
-    # Python sets it to None if the stream was closed at start.
-    return b"" if sys.stdin is None else sys.stdin.buffer.read(most_bytes)
 
 
 # The options for agents and for the limits of a thread.

@@ -15,6 +15,7 @@ from uwf_git.cli.app.lazy_group import (
     write_options,
 )
 from uwf_git.cli.session.settings import Session
+from uwf_git.model.text import cut
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -37,25 +38,10 @@ _STATUSES = {
     "retry": frozenset({"failed"}),
     "rm": _ENDED,
 }
-_LOOKING = frozenset(
-    {
-        "context",
-        "diff",
-        "events",
-        "files",
-        "fork",
-        "graph",
-        "logs",
-        "push",
-        "read",
-        "report",
-        "restore",
-        "show",
-        "take",
-        "verify",
-        "wait",
-    }
-)
+_LOOKING = {
+    "context", "diff", "events", "files", "fork", "graph", "logs", "push", "read", "report",
+    "restore", "show", "take", "verify", "wait",
+}  # fmt: skip
 
 
 def complete_names(parameters: Iterable[click.Parameter]) -> None:
@@ -75,8 +61,7 @@ def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
 def _meaning(text: str) -> str:
     """Return one short line: it may be an agent's, and goes to a terminal."""
     seen = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST_MEANING])
-    line = " ".join(seen.split())
-    return line if len(line) <= _LONGEST_MEANING else line[: _LONGEST_MEANING - 1] + "…"
+    return cut(" ".join(seen.split()), _LONGEST_MEANING)
 
 
 def _threads(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":

@@ -260,9 +260,9 @@ def emit(
 
 def without_none(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return *document* without those of *names* that are None; without names, of all."""
-    is_left_out = names.__contains__ if names else document.__contains__
+    optional = names or document
     return {
-        name: each for name, each in document.items() if each is not None or not is_left_out(name)
+        name: each for name, each in document.items() if each is not None or name not in optional
     }
 
 

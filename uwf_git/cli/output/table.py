@@ -241,19 +241,10 @@ def render_text(document: Any, *, width: int | None = None) -> str:
     return "".join(f"{line}\n" for line in _block(document, width, 0))
 
 
-def render_table(
-    rows: list[dict[str, Any]],
-    *,
-    width: int | None = None,
-    cell: Callable[[Any], str] | None = None,
-) -> list[str]:
-    """Format *rows* as the lines of an aligned table; a key that a row lacks is `-`.
-
-    *cell* formats a value instead of the default.
-    """
-    show = cell or _show_value
+def render_table(rows: list[dict[str, Any]], *, width: int | None = None) -> list[str]:
+    """Format *rows* as the lines of an aligned table; a key that a row lacks is `-`."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [{key: show(row.get(key)) for key in keys} for row in rows]
+    cells = [{key: _show_value(row.get(key)) for key in keys} for row in rows]
     columns = [_column(key, rank, [row[key] for row in cells]) for rank, key in enumerate(keys)]
     screen = Screen(width, is_utf8=width is None or stdout_is_utf8())
     return render_columns(cells, columns, screen)

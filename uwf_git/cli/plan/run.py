@@ -5,11 +5,11 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument
+from uwf_git.cli.app.parameters import INPUT, Input, no_prompt, text_argument, with_options
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import emit, note
 from uwf_git.cli.plan.directory import directory_option, find_directory, open_project
@@ -63,29 +63,41 @@ _HOW = DriveOptions(None, trust=False, wait=False, stream=True, background=False
 _NOWHERE = {"address": None, "port": None}
 _STOPPED = "stopped"
 
-port_option = click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="P",
-    help=f"Where AI tools tell that they have stopped.  [default: {DEFAULTS.port}, or a free one]",
-)
 
-background_option = click.option(
-    "--background", is_flag=True, help="Return at once; see `uwf plan status`."
-)
+class PlanHow(NamedTuple):
+    """The options that both verbs have."""
 
-wait_option = click.option(
-    "--wait", is_flag=True, help="Sleep until a usage limit is over, as `uwf thread run` does."
-)
+    port: int | None
+    background: bool
+    wait: bool
+    agent: str | None
+    verifier: str | None
+    ai: str | None
 
-agent_option = click.option("--agent", metavar="CMD", help="Who plans and works, such as claude.")
 
-verifier_option = click.option(
-    "--verifier", metavar="CMD", help="Who verifies, if not the agent does."
-)
+def _read_how(given: dict[str, Any]) -> None:
+    how = PlanHow(**{name: given.pop(name) for name in PlanHow._fields})
+    if how.agent is not None and how.ai is not None:
+        raise _two_agents("--agent and --ai")
+    given["how"] = how
 
-ai_option = click.option(
-    "--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT."
+
+how_options = with_options(
+    _read_how,
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="P",
+        help="Where AI tools tell that they have stopped.  "
+        f"[default: {DEFAULTS.port}, or a free one]",
+    ),
+    click.option("--background", is_flag=True, help="Return at once; see `uwf plan status`."),
+    click.option(
+        "--wait", is_flag=True, help="Sleep until a usage limit is over, as `uwf thread run` does."
+    ),
+    click.option("--agent", metavar="CMD", help="Who plans and works, such as claude."),
+    click.option("--verifier", metavar="CMD", help="Who verifies, if not the agent does."),
+    click.option("--ai", metavar="CMD", help="In place of --agent: called as CMD -p PROMPT."),
 )
 
 
@@ -110,13 +122,8 @@ ai_option = click.option(
     is_flag=True,
     help="Carry out the plan files that lie there; no planner.",
 )
-@port_option
-@background_option
-@wait_option
-@agent_option
-@verifier_option
-@ai_option
-def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+@how_options
+def run_command(
     session: Session,
     *,
     task: str | None,
@@ -124,12 +131,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     directory: str | None,
     max_retries: int | None,
     has_plans: bool,
-    port: int | None,
-    background: bool,
-    wait: bool,
-    agent: str | None,
-    verifier: str | None,
-    ai: str | None,
+    how: PlanHow,
 ) -> None:
     """Split a task into plan files, carry them out in order, and have each phase verified.
 
@@ -139,7 +141,6 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     (`uwf config list`) count where an option is not given.
     """
     prompt = None if has_plans and task is None and file is None else _read_task(task, file)
-    _require_one(agent, ai)
     workdir = find_directory(session, directory)
     session = session._replace(cwd=workdir)
     store = session.open_store(create=True)
@@ -147,7 +148,7 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
     request = StartRequest(
         WORKFLOW,
         f"Carry out the plans in {settings.plan_dir}." if prompt is None else prompt,
-        _name_agents(agent, verifier, ai, settings),
+        _name_agents(how, settings),
         session.agent,
         workdir,
         needs_agents=True,
@@ -157,13 +158,13 @@ def run_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
             **_find_state(settings),
         },
     )
-    with listening(settings, port, elsewhere=background) as watch:
+    with listening(settings, how.port, elsewhere=how.background) as watch:
         with hold_plans(store):
             prepare_plans(store, workdir, settings, has_plans=has_plans)
             started = begin_thread(session, store, request)
         note(f"thread {started.thread}")
-        driver = PlanDriver(session, store, workdir, started.thread, settings, waits=wait)
-        driver.drive(watch, port=port, background=background)
+        driver = PlanDriver(session, store, workdir, started.thread, settings, waits=how.wait)
+        driver.drive(watch, port=how.port, background=how.background)
 
 
 def _find_state(settings: PlanSettings) -> dict[str, Any]:
@@ -185,25 +186,19 @@ def _read_task(task: str | None, file: Input | None) -> str:
     return prompt.rstrip("\r\n")
 
 
-def _name_agents(
-    agent: str | None, verifier: str | None, ai: str | None, settings: PlanSettings
-) -> tuple[str, ...]:
+def _name_agents(how: PlanHow, settings: PlanSettings) -> tuple[str, ...]:
+    agent, ai = how.agent, how.ai
     if agent is None and ai is None:
         agent, ai = settings.agent, settings.ai
         if agent is not None and ai is not None:
             raise _two_agents("uwf.plan.agent and uwf.plan.ai")
-    verifier = settings.verifier if verifier is None else verifier
+    verifier = settings.verifier if how.verifier is None else how.verifier
     if ai is not None:
         agent = shlex.join(["uwf-cli", f"{text_argument(ai, '--ai')} -p {{prompt}}"])
     named = [] if agent is None else [_name(agent, "--agent")]
     if verifier is not None:
         named += [f"{role}={_name(verifier, '--verifier')}" for role in (PLAN_VERIFIER, VERIFIER)]
     return tuple(named)
-
-
-def _require_one(agent: str | None, ai: str | None) -> None:
-    if agent is not None and ai is not None:
-        raise _two_agents("--agent and --ai")
 
 
 def _two_agents(names: str) -> BadUsage:
@@ -229,25 +224,15 @@ def _name(agent: str, option: str) -> str:
 @click.option(
     "--max-retries", type=click.IntRange(min=1), metavar="N", help="The tries in all from now on."
 )
-@port_option
-@background_option
-@wait_option
-@agent_option
-@verifier_option
-@ai_option
-def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it)
+@how_options
+def resume_command(
     session: Session,
     *,
     directory: str | None,
     choice: bool | None,
     message: str,
     max_retries: int | None,
-    port: int | None,
-    background: bool,
-    wait: bool,
-    agent: str | None,
-    verifier: str | None,
-    ai: str | None,
+    how: PlanHow,
 ) -> None:
     """Go on with the plans of a directory, after a crash, a pause, a limit or used-up tries.
 
@@ -256,14 +241,13 @@ def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it
     is told. Who plays is changed from now on; whoever works keeps the verifier, if it is another.
     """
     hint = text_argument(message, "the message")
-    _require_one(agent, ai)
     workdir = find_directory(session, directory)
     store, settings = open_project(session, workdir)
     found = find_plan_thread(store, workdir, settings)
     if store is None or found is None:
         raise _nothing_to_resume(workdir)
     thread = found.record.thread
-    driver = PlanDriver(session, store, workdir, thread, settings, waits=wait)
+    driver = PlanDriver(session, store, workdir, thread, settings, waits=how.wait)
     # Also of a thread that has ended: its last driver may have been killed before it told so.
     driver.update()
     if found.record.status in ENDED:
@@ -274,22 +258,20 @@ def resume_command(  # noqa: PLR0913 (one parameter an option, as click wants it
         return
     require_no_driver(store, thread)
     # Before anything is changed: the port may be taken.
-    with listening(settings, port, elsewhere=background) as watch:
+    with listening(settings, how.port, elsewhere=how.background) as watch:
         if max_retries is not None:
             driver.steer(patch_thread, {"maxRetries": max_retries})
             # It is asked for so that they go on.
             choice = choice or max_retries > driver.state.tries or None
-        driver.change_agents(_name_new_agents(found, agent, verifier, ai))
+        driver.change_agents(_name_new_agents(found, how))
         if _make_ready(driver, hint, choice=choice):
-            driver.drive(watch, port=port, background=background)
+            driver.drive(watch, port=how.port, background=how.background)
         else:
             driver.tell_end()
 
 
-def _name_new_agents(
-    found: Snapshot, agent: str | None, verifier: str | None, ai: str | None
-) -> tuple[str, ...]:
-    named = _name_agents(agent, verifier, ai, DEFAULTS)
+def _name_new_agents(found: Snapshot, how: PlanHow) -> tuple[str, ...]:
+    named = _name_agents(how, DEFAULTS)
     binding = found.get_present().binding
     players = [get_typed(found, binding[role], AGENT_CONFIG) for role in (EXECUTOR, VERIFIER)]
     if len(named) != 1 or players[0].payload == players[1].payload:
@@ -474,8 +456,21 @@ class PlanDriver:
                 hint=f"`uwf thread read {self._thread}` shows what was done",
                 thread=self._thread,
             )
-        if self.state.phase != "completed":
-            raise _plans_wait(self.state, self._thread)
+        if self.state.phase == "completed":
+            return
+        why = "they are paused" if self.state.is_paused else "for the end of an agent's limit"
+        hint = "`uwf plan resume` goes on"
+        if self.state.until_ms is not None:
+            hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
+        if self.state.is_stuck:
+            why = f"all tries failed: {self.state.error}"
+            hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
+        elif self.state.phase == "waiting_human":
+            why = "for the answer of a person"
+            hint = f"`uwf thread answer {self._thread}`, then `uwf plan resume`"
+        raise AgentFailed(
+            f"the plans wait: {why}", code="plans-wait", hint=hint, thread=self._thread
+        )
 
     def _drive_elsewhere(self, port: int | None) -> None:
         def name_driver(_thread: ThreadId) -> Sequence[str]:
@@ -492,20 +487,6 @@ class PlanDriver:
             "next: `uwf plan status` tells where the plans stand; "
             f"`uwf thread wait {self._thread}` waits until they stop"
         )
-
-
-def _plans_wait(state: PlanState, thread: ThreadId) -> AgentFailed:
-    why = "they are paused" if state.is_paused else "for the end of an agent's limit"
-    hint = "`uwf plan resume` goes on"
-    if state.until_ms is not None:
-        hint += "; --wait sleeps until the limit is over, --agent CMD has another agent work"
-    if state.is_stuck:
-        why = f"all tries failed: {state.error}"
-        hint = "`uwf plan resume --continue -m HINT` gives all tries again, --stop ends it"
-    elif state.phase == "waiting_human":
-        why = "for the answer of a person"
-        hint = f"`uwf thread answer {thread}`, then `uwf plan resume`"
-    return AgentFailed(f"the plans wait: {why}", code="plans-wait", hint=hint, thread=thread)
 
 
 # What a person is told, and at a terminal asked, when the tries of a phase are used up.

@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
 
 from uwf_git.cli.session.settings import FORMAT_VARIABLE, Session
 from uwf_git.commands.caller import Caller
@@ -68,13 +67,9 @@ def sigterm_as_interrupt() -> Iterator[None]:
     is_main = threading.current_thread() is threading.main_thread()
     mine = [each for each in _ASKED if is_main and signal.getsignal(each) is signal.SIG_DFL]
     for each in mine:
-        signal.signal(each, _interrupt)
+        signal.signal(each, signal.default_int_handler)
     try:
         yield
     finally:
         for each in mine:
             signal.signal(each, signal.SIG_DFL)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

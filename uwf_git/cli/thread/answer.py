@@ -54,16 +54,6 @@ def _given_twice(what: str, first: str, second: str) -> BadUsage:
     )
 
 
-def _not_an_answer(name: str, problem: str) -> Refused:
-    return Refused(
-        f"{name} holds no answer: {problem}",
-        code="not-an-answer",
-        hint='write JSON: {"meta": {…}, "content": "…"} or the fields alone; or the fields '
-        "as YAML between two lines of `---`, and the text below",
-        path=name,
-    )
-
-
 @verb(
     "uwf thread answer 01J7K9M2",
     """uwf thread answer 01J7K9M2 --meta '{"approved": true}' --content 'Well done.'""",
@@ -147,7 +137,14 @@ def _read_file(file: Input) -> PersonAnswer:
         reply = parse_reply(whole, protocol="flags")
     except BadReply as error:
         problem = "it is empty" if error.kind == "empty" else error.message
-        raise _not_an_answer(file.name, problem.replace("the agent's ", "the ")) from None
+        problem = problem.replace("the agent's ", "the ")
+        raise Refused(
+            f"{file.name} holds no answer: {problem}",
+            code="not-an-answer",
+            hint='write JSON: {"meta": {…}, "content": "…"} or the fields alone; or the fields '
+            "as YAML between two lines of `---`, and the text below",
+            path=file.name,
+        ) from None
     # If an agent names no text, its whole output is the text; the JSON of a person is not.
     is_text = reply.content != whole.decode(errors="replace")
     return PersonAnswer(

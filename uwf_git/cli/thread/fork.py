@@ -7,7 +7,7 @@ import click
 from uwf_git.cli.app.follow_up import note_next
 from uwf_git.cli.app.parameters import reason_option
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.output.screen import confirm, emit, note
+from uwf_git.cli.output.screen import confirm, emit, note, without_none
 from uwf_git.cli.session.caller import caller_of
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.control.files import fork_with_files
@@ -74,19 +74,16 @@ def fork_command(session: Session, thread: str, *, message: str, **asked: Any) -
         forked, path["path"] = fork_with_files(store, caller, request, thread=new, into=into)
     else:
         forked = fork_thread(store, caller, request, thread=new)
-    emit(
-        session,
-        {
-            "workflow": forked.workflow,
-            "thread": forked.thread,
-            "head": forked.head,
-            "status": "ready",
-            "depth": forked.depth,
-            "forkedFrom": forked.forked_from,
-            "commit": forked.at,
-            **path,
-        },
-    )
+    document = {
+        "workflow": forked.workflow,
+        "thread": forked.thread,
+        "head": forked.head,
+        "status": "ready",
+        "depth": forked.depth,
+        "forkedFrom": forked.forked_from,
+        "commit": forked.at,
+    }
+    emit(session, document | path)
     if forked.follows is not None:
         note(f"thread {forked.forked_from} goes on as it is at {forked.follows}")
     note_next(session, store, forked.thread)
@@ -154,16 +151,17 @@ def _ask(session: Session, removals: list[Removal]) -> None:
 def _remove(session: Session, store: Store, removal: Removal) -> dict[str, Any]:
     removed = remove_thread(store, caller_of(session), removal)
     _note_remotes(removed)
-    return {
+    document = {
         "thread": removal.thread,
         "workflowName": removal.workflow_name,
         "status": removal.status,
         "depth": removal.depth,
         "commit": removal.commit,
         "remotes": removed.remotes,
-        **({} if removal.parent is None else {"parentThread": removal.parent}),
-        **({} if removed.work is None else {"work": _view_work(removed.work)}),
+        "parentThread": removal.parent,
+        "work": None if removed.work is None else _view_work(removed.work),
     }
+    return without_none(document, "parentThread", "work")
 
 
 def _view_work(work: ForgottenWork) -> dict[str, Any]:

@@ -148,6 +148,9 @@ _TIME = "2026-11-22T14:25:05Z"
 # The agent of the kit that asks at the terminal itself.
 _ASKS_HERE = "uwf-human"
 
+# Among the statuses: another try.
+_AGAIN = "again"
+
 _FIRST_SIGN_S = 30.0
 _LONGEST_SILENCE_S = 600.0
 _LONGEST_SIGN = 200
@@ -256,62 +259,62 @@ class Progress:
     def _on_step(self, stepped: ThreadResult) -> None:
         seconds = (self._session.now_ms() - self._since_ms.get(stepped.thread, 0)) / _MS
         line = _describe_step(stepped, seconds)
-        if line and self._steps is not None:
-            self._tell_step(self._format_step(self._steps, stepped, seconds))
-        elif line:
-            self.tell(self._about(stepped.thread, line))
-        follow_up_noted(self._store, self._session.environ, self._note)
-
-    def _format_step(self, lines: StepLines, stepped: ThreadResult, seconds: float) -> str:
+        if not line:
+            follow_up_noted(self._store, self._session.environ, self._note)
+            return
+        line = self._about(stepped.thread, line)
         name = self._name(stepped.thread) or stepped.role or ""
         if stepped.status in {"waiting", "split"}:
-            return lines.format(lines.mark(stepped.status), name, stepped.said)
-        is_step = stepped.role is not None
-        mark = lines.mark("failed" if stepped.status == "failed" else "completed")
-        return lines.format(
-            lines.again if stepped.is_rejected and stepped.status == "ready" else mark,
-            name,
-            stepped.said,
-            number=stepped.depth,
-            tail=f"{seconds:.1f} s" if is_step else "",
-        )
+            self._tell_event(line, stepped.status, name, stepped.said)
+            return
+        is_again = stepped.is_rejected and stepped.status == "ready"
+        status = "failed" if stepped.status == "failed" else "completed"
+        tail = f"{seconds:.1f} s" if stepped.role is not None else ""
+        number = stepped.depth
+        status = _AGAIN if is_again else status
+        self._tell_event(line, status, name, stepped.said, number=number, tail=tail)
 
-    def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
-        thread, lines = failure.facts["thread"], self._steps
-        if lines is None:
-            then = "given up, and the thread goes on"
-            if not failure.is_given_up:
-                then = f"trying again in {seconds:g} s"
-            self.tell(self._about(thread, f"{failure.message}; {then}"))
-        else:
-            name = self._name(thread) or failure.facts["role"]
-            said = f"try {failure.facts['attempt']}: {failure.reason}"
-            tail = " given up" if failure.is_given_up else f" again in {seconds:g} s"
-            line = lines.format(lines.again, name, said, tail=tail)
-            self._tell_step(line)
-        follow_up_noted(self._store, self._session.environ, self._note)
-
-    def _on_wait(self, waiting: Waiting) -> None:
+    def _tell_event(
+        self,
+        line: str,
+        status: str,
+        name: str,
+        said: str,
+        *,
+        number: int | None = None,
+        tail: str = "",
+    ) -> None:
+        """Print what happened: *line*, or on a terminal the rest as a line of `StepLines`."""
         lines = self._steps
         if lines is None:
-            until = "" if waiting.until is None else f" until {render_time(waiting.until)}"
-            self.tell(f"{waiting.role} waits{until}: its agent hit a limit")
+            self.tell(line)
         else:
-            until = "" if waiting.until is None else f" until {tell_local(waiting.until)}"
-            said = f"waits{until}: its agent hit a limit"
-            self._tell_step(lines.format(lines.mark("waiting"), waiting.role, said))
+            mark = lines.again if status == _AGAIN else lines.mark(status)
+            self._tell_step(lines.format(mark, name, said, number=number, tail=tail))
         follow_up_noted(self._store, self._session.environ, self._note)
 
+    def _on_retry(self, failure: TurnFailed, seconds: float) -> None:
+        thread, then = failure.facts["thread"], f"trying again in {seconds:g} s"
+        tail = f" again in {seconds:g} s"
+        if failure.is_given_up:
+            then, tail = "given up, and the thread goes on", " given up"
+        line = self._about(thread, f"{failure.message}; {then}")
+        name = self._name(thread) or failure.facts["role"]
+        said = f"try {failure.facts['attempt']}: {failure.reason}"
+        self._tell_event(line, _AGAIN, name, said, tail=tail)
+
+    def _on_wait(self, waiting: Waiting) -> None:
+        tell_time = render_time if self._steps is None else tell_local
+        until = "" if waiting.until is None else f" until {tell_time(waiting.until)}"
+        said = f"waits{until}: its agent hit a limit"
+        self._tell_event(f"{waiting.role} {said}", "waiting", waiting.role, said)
+
     def _on_branch_failed(self, failure: TurnFailed) -> None:
-        thread, lines = failure.facts["thread"], self._steps
-        if lines is None:
-            then = "; given up, and the thread goes on" if failure.is_given_up else ""
-            self.tell(self._about(thread, f"{failure.message}{then}"))
-        else:
-            tail = "given up" if failure.is_given_up else ""
-            name, mark = self._name(thread), lines.mark("failed")
-            self._tell_step(lines.format(mark, name, failure.reason, tail=tail))
-        follow_up_noted(self._store, self._session.environ, self._note)
+        thread, then, tail = failure.facts["thread"], "", ""
+        if failure.is_given_up:
+            then, tail = "; given up, and the thread goes on", "given up"
+        line = self._about(thread, f"{failure.message}{then}")
+        self._tell_event(line, "failed", self._name(thread), failure.reason, tail=tail)
 
     def _time(self) -> str:
         moment = datetime.fromtimestamp(self._session.now_ms() / _MS, tz=UTC)

@@ -13,7 +13,7 @@ from uwf_git.cli.output.table import Count
 from uwf_git.cli.session.settings import Session, stdout_is_utf8, write_stdout
 from uwf_git.commands.inspect.read import diff_threads, render_thread
 from uwf_git.model.event_folds import count_attempts, count_steps
-from uwf_git.model.text import visible_block
+from uwf_git.model.text import cut, visible_block
 
 _AT_ONCE = 64 * 1024
 """Characters per write: a long thread is written while it is read."""
@@ -94,12 +94,11 @@ def diff_command(session: Session, a: str, b: str) -> None:
 
 def _coloured(text: str, screen: Screen) -> Painted:
     lines = visible_block(text).split("\n")
-    return Painted("\n".join(screen.paint(line, _find_style(line)) for line in lines))
-
-
-def _find_style(line: str) -> Style | None:
-    mark = line.removeprefix(_INDENT)[:1]
-    return _STYLES.get(mark) if line.startswith(_INDENT) else None
+    styles = [
+        _STYLES.get(line[len(_INDENT) :][:1]) if line.startswith(_INDENT) else None
+        for line in lines
+    ]
+    return Painted("\n".join(map(screen.paint, lines, styles)))
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -153,7 +152,7 @@ def _step(step: dict[str, Any]) -> Iterator[str]:
     yield f"{number} {step['role']}{same}"
     agents = (step["a"]["agent"], step["b"]["agent"])
     if agents[0] != agents[1]:
-        yield f"{_INDENT}~ agent: {_cut(agents[0])} → {_cut(agents[1])}"
+        yield f"{_INDENT}~ agent: {cut(agents[0], _LONGEST_LINE)} → {cut(agents[1], _LONGEST_LINE)}"
     failed = [step[side]["failedAttempts"] for side in ("a", "b")]
     if failed[0] != failed[1]:
         yield f"{_INDENT}~ failed attempts: {failed[0]} → {failed[1]}"
@@ -176,7 +175,7 @@ def _bounded(lines: Iterator[str]) -> Iterator[str]:
     left = 0
     for count, line in enumerate(lines):
         if count < _MOST_LINES:
-            yield _INDENT + _cut(line)
+            yield _INDENT + cut(line, _LONGEST_LINE)
         else:
             left += 1
     if left:
@@ -184,8 +183,4 @@ def _bounded(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    return _cut(render_json(value).removesuffix("\n"))
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
+    return cut(render_json(value).removesuffix("\n"), _LONGEST_LINE)

@@ -18,7 +18,7 @@ from uwf_git.commands.turn.next_move import Advice
 from uwf_git.engine.picture.labels import columns, wrap
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
-from uwf_git.model.text import render_duration, render_time, visible_block
+from uwf_git.model.text import cut, render_duration, render_time, visible_block
 from uwf_git.store.threads.naming import read_short_ids
 
 _LONGEST_VALUE = 100
@@ -372,5 +372,4 @@ def _behind(step: dict[str, Any]) -> list[str]:
 
 def _short(value: Any) -> str:
     written = value if isinstance(value, str) else render_json(value)
-    text = " ".join(written.split())
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return cut(" ".join(written.split()), _LONGEST_VALUE)

@@ -117,8 +117,7 @@ def validate_command(session: Session, file: Input) -> None:
     if validated.problems:
         count = len(validated.problems)
         some = "1 problem" if count == 1 else f"{count} problems"
-        told = f"{file.name} has {some}"
-        raise Refused(told, code="invalid-file", path=file.name, count=count)
+        raise Refused(f"{file.name} has {some}", code="invalid-file", path=file.name, count=count)
 
 
 def _document(name: str, validated: WorkflowValidation) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from uwf_git.model.flow import MAX_NESTING, SPLITTING, parent, parse_flow
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node
 from uwf_git.model.problem import Problem
+from uwf_git.model.text import cut
 from uwf_git.model.workflow import Graph
 from uwf_git.model.yaml.include import YamlDocument
 
@@ -39,8 +40,8 @@ class InvalidWorkflow(Refused):
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems, the first"
         place = first.path or "the top"
         super().__init__(
-            f"the workflow has {count} on line {first.line}{_of(first.file)} ({place}): "
-            f"{first.message}",
+            f"the workflow has {count} on line {first.line}"
+            f"{'' if first.file is None else f' of {first.file}'} ({place}): {first.message}",
             problems=[problem.as_document() for problem in problems],
         )
         self.problems = tuple(problems)
@@ -126,10 +127,6 @@ def _by_line(problems: Sequence[Problem]) -> list[Problem]:
     return sorted(problems, key=lambda each: (each.file or "", each.line or 0))
 
 
-def _of(file: str | None) -> str:
-    return "" if file is None else f" of {file}"
-
-
 def yaml_kind(value: Any) -> str:
     if value is None:
         return "empty"
@@ -169,7 +166,7 @@ def dotted(path: DocumentPath) -> str:
 
 def shown(word: str) -> str:
     """Quote *word* for a message, in which it may not be longer than a name can be."""
-    return repr(word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…")
+    return repr(cut(word, _LONGEST_WORD))
 
 
 def _choices(known: Sequence[str]) -> str:
@@ -233,15 +230,8 @@ class AgentSpec(NamedTuple):
 
     def as_payload(self) -> dict[str, Any]:
         """Return the AgentConfig payload: only what is set, so that equal agents have one name."""
-        fields = {
-            "command": self.command,
-            "protocol": self.protocol,
-            "timeout": self.timeout,
-            "retries": self.retries,
-            "backoff": self.backoff,
-            "env": None if self.env is None else dict(self.env),
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+        fields = {name: value for name, value in self._asdict().items() if value is not None}
+        return fields if self.env is None else {**fields, "env": dict(self.env)}
 
 
 class RoleDefinition(NamedTuple):

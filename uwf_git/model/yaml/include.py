@@ -31,9 +31,8 @@ class BadYaml(Refused):
         self.file = file
         """The included file with the problem; None for the document itself."""
 
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return (Problem("", self.problem, self.line, self.file),)
+        self.problems: tuple[Problem, ...] = (Problem("", problem, line, file),)
+        """Every problem of an include, in the order of reading."""
 
 
 class BadIncludes(BadYaml):
@@ -46,12 +45,7 @@ class BadIncludes(BadYaml):
         told = [problem.as_document() for problem in problems]
         facts = {"problems": told} if len(told) > 1 else {}
         super().__init__(first.message, line=first.line, file=first.file, **facts)
-        self._problems = problems
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """Return every problem of an include, in the order of reading."""
-        return self._problems
+        self.problems = problems
 
 
 # YAML documents: JSON values with the file and line of each part.
@@ -248,15 +242,11 @@ def json_as_yaml(content: bytes) -> str:
         raise IncludedNotJson("the file is not UTF-8 text", line=line) from None
     except json.JSONDecodeError as error:
         raise IncludedNotJson(f"not JSON: {error.msg.lower()}", line=error.lineno) from None
-    except RecursionError:
-        raise IncludedNotJson(
-            "not JSON that can be read: it is nested too deeply", line=None
-        ) from None
-    except ValueError:
+    except (RecursionError, ValueError) as error:
         # Python refuses to read integers of more than 4,300 digits.
-        raise IncludedNotJson(
-            "not JSON that can be read: a number has too many digits", line=None
-        ) from None
+        is_deep = isinstance(error, RecursionError)
+        problem = "it is nested too deeply" if is_deep else "a number has too many digits"
+        raise IncludedNotJson(f"not JSON that can be read: {problem}", line=None) from None
     # A tab within a string of JSON is an escape.
     return _PAIR.sub(_join_pair, text.replace("\t", " "))
 

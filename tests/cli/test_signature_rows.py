@@ -1,6 +1,6 @@
 import pytest
 
-from uwf_git.cli.output.signature_rows import note_problems, render_signatures, signature_row
+from uwf_git.cli.verify import note_problems, render_signatures, signature_row
 from uwf_git.commands.verify.history import SignedCommit
 from uwf_git.store.oid import Oid
 from uwf_git.store.signatures import Verdict
