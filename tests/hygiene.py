@@ -62,6 +62,7 @@ NARROW_DOORS = (
     "distributed",
     "jsonschema",
     "starlette",
+    "ulid",
     "urllib3",
     "uvicorn",
     "wcwidth",

@@ -138,7 +138,7 @@ KEPT = [
     (
         "uwf_git/model/doors.py",
         (
-            "import cbor2, distributed, jsonschema, starlette, urllib3, uvicorn, wcwidth\n"
+            "import cbor2, distributed, jsonschema, starlette, ulid, urllib3, uvicorn, wcwidth\n"
             "import xxhash\n"
             "# untyped\n"
             "import yaml  # noqa: E402"
@@ -179,7 +179,7 @@ def house(tmp_path: Path) -> Callable[[str, str], Path]:
         "store/__init__": "import dulwich",
         "model/__init__": "",
         "model/doors": "import cbor2, distributed, jsonschema, referencing\n"
-        "import starlette, urllib3, uvicorn, wcwidth, xxhash, yaml",
+        "import starlette, ulid, urllib3, uvicorn, wcwidth, xxhash, yaml",
         "commands/__init__": "",
         "model/meta_schema": "",
     }

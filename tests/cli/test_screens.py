@@ -14,7 +14,8 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 from uwf_git.cli.output.table import display_width
-from uwf_git.model.names import ThreadId, build_thread_id
+from uwf_git.cli.session.new_thread_id import thread_id_at
+from uwf_git.model.names import ThreadId
 
 AGENT = r"""
 echo "reading the files" >&2
@@ -100,7 +101,7 @@ def person(uwf: Uwf) -> Uwf:
     numbers = count(1)
 
     def new_id() -> ThreadId:
-        return build_thread_id(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
+        return thread_id_at(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
 
     bare = str(uwf.place / "bin")
     Path(bare).mkdir()

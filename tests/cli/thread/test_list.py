@@ -6,6 +6,7 @@ from typing import Any
 from cli.program import Uwf
 from cli.ran import Ran
 
+from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.lock import lock_thread
@@ -129,7 +130,7 @@ def test_screen_shows_short_ids_and_times_and_those_that_ended_lately(uwf: Uwf) 
     numbers = count(1)
 
     def new_id() -> ThreadId:
-        return build_thread_id(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
+        return thread_id_at(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
 
     ended = Uwf(uwf.place, uwf.session._replace(new_thread_id=new_id), uwf.capsys).begun()
     day_ms = 24 * 3600 * 1000

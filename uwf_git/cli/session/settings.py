@@ -25,7 +25,7 @@ from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from uwf_git.errors import BadUsage, Refused, UwfError
-from uwf_git.model.names import ThreadId, build_thread_id
+from uwf_git.model.names import ThreadId
 
 if TYPE_CHECKING:
     from uwf_git.store.store import Store
@@ -383,7 +383,13 @@ def _now_ms() -> int:
 
 
 def _new_thread_id() -> ThreadId:
-    return build_thread_id(_now_ms(), os.urandom(_ENTROPY_BYTES))
+    return _thread_id_at(_now_ms(), os.urandom(_ENTROPY_BYTES))
+
+
+def _thread_id_at(time_ms: int, entropy: bytes) -> ThreadId:
+    from uwf_git.cli.session.new_thread_id import thread_id_at  # noqa: PLC0415 (python-ulid: 50 ms)
+
+    return thread_id_at(time_ms, entropy)
 
 
 def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId]]:
@@ -397,6 +403,6 @@ def _pinned_sources(text: str) -> tuple[Callable[[], int], Callable[[], ThreadId
     counted = itertools.count(1)
 
     def new_thread_id() -> ThreadId:
-        return build_thread_id(start_ms, next(counted).to_bytes(_ENTROPY_BYTES, "big"))
+        return _thread_id_at(start_ms, next(counted).to_bytes(_ENTROPY_BYTES, "big"))
 
     return itertools.count(start_ms, 1000).__next__, new_thread_id
