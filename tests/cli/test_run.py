@@ -78,19 +78,6 @@ def test_run_stops_after_the_step_of_a_role(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", told["thread"])["role"] == "checker"
 
 
-def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
-    script = f'test "$UWF_ROLE" = writer || {{ echo "no key" >&2; exit 1; }}; {ANSWER}'
-
-    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script))
-
-    document = json.loads(ran.out)
-    thread = document["thread"]
-    assert (ran.status, document["status"], document["stopped"]) == (3, "failed", "failed")
-    assert (document["role"], document["steps"]) == ("checker", 1)
-    assert "error: checker failed (agent): exit status 1: no key\n" in ran.err
-    assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
-
-
 def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:
     script = f"until [ -e go ]; do sleep 0.01; done; {ANSWER}"
 

@@ -8,8 +8,6 @@ from cli.ran import Ran
 
 from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_thread
 
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
@@ -92,17 +90,6 @@ def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     assert "nothing is after 1d and before 7d" in twisted.err
     for words in (("--offset", "-1"), ("--limit", "0"), ("--status", "bogus")):
         assert uwf("thread", "list", *words).status == 2
-
-
-def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
-    threads = [uwf.begun() for _ in range(2)]
-    with lock_thread(open_store(str(uwf.session.repo)), ThreadId(threads[0]), since_ms=1):
-        rows = uwf.json("thread", "list", "--status", "running")
-        told = uwf("thread", "list", "--format", "text").out
-
-    assert [(row["thread"], row["status"]) for row in rows] == [(threads[0], "running")]
-    assert f"{threads[0]}  ● running" in told
-    assert f"{threads[1]}  ○ ready" in told
 
 
 def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:

@@ -5,7 +5,7 @@ import pytest
 from commands.crowd import at_once
 from commands.flows import CHECKS
 from commands.sharing import Site, another, make_hub
-from commands.world import DEMO, World, fails, read_thread, says
+from commands.world import DEMO, World, fails, says
 
 from uwf_git.commands.control.answer import (
     AnswerRefused,
@@ -25,7 +25,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.active_thread import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.active_thread import ThreadNotActive, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
@@ -120,15 +120,6 @@ def test_all_errors_are_reported_at_once(world: World) -> None:
 
     for name in ("meta.a", "meta.b", "'c' is a required property"):
         assert name in caught.value.message
-
-
-@pytest.mark.parametrize("meta", [{"ok": True, "more": float("nan")}, {"ok": True, "x": "\udcff"}])
-def test_what_no_node_can_hold_is_refused(meta: Any, world: World) -> None:
-    thread = waiting(world)
-
-    with pytest.raises(AnswerRefused):
-        answer(world, thread, PersonAnswer(meta))
-    assert world.snapshot(thread).record.status == "waiting"
 
 
 def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
@@ -437,17 +428,6 @@ def test_answer_may_come_from_another_clone(world: World, tmp_path: Path) -> Non
     assert is_sound(world)
 
 
-def test_answer_is_read_like_a_step(world: World) -> None:
-    thread = waiting(world)
-    answer(world, thread, GOOD._replace(note="After a talk."))
-
-    told = read_thread(world.store, thread)
-
-    assert "## 2. checker: I read it." in told
-    assert "human · C O Mitter · " in told
-    assert "I read it.\n\nNote: After a talk." in told
-
-
 def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> None:
     world.put()
     request = StartRequest("demo", "Do it.")
@@ -472,14 +452,3 @@ def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> N
 
     assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
     assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
-
-
-def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:
-    """A quiet no-op was called again and again."""
-    thread = waiting(world)
-
-    for command in (None, "mine"):
-        with pytest.raises(ThreadNotReady, match="waits for a person, who plays checker") as caught:
-            world.step(thread, command=command)
-        assert f"`uwf thread answer {thread}`" in (caught.value.hint or "")
-        assert f"`uwf thread amend {thread} --agent checker=CMD`" in (caught.value.hint or "")

@@ -342,16 +342,6 @@ def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
     return next(each.commit.parents for each in history if each.record.event == "join")
 
 
-def test_branches_split_again_in_every_pass_of_a_loop(world: World) -> None:
-    thread = world.begun(NESTED)
-
-    driven = drive(world, thread, script(one={"a": 1}, other={"b": 2}))
-
-    assert (driven.stopped, driven.steps) == ("end", 8)
-    assert world.snapshot(thread).record.depth == 2
-    assert_sound(world, thread)
-
-
 def drive(world: World, thread: ThreadId, play: Player, **options: Any) -> Driven:
     def ignore(*_args: object) -> None:
         return

@@ -10,7 +10,6 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.inspect.read import diff_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import view_step
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
@@ -67,14 +66,6 @@ def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None
     assert referred(world, thread, step, "stderr").payload == ", the end\n"
 
 
-def test_setting_of_0_keeps_no_log(world: World) -> None:
-    configure(world, "uwf.keepLogs", "0")
-
-    _, step = stepped(world, "echo '12 passed' >&2; ")
-
-    assert "stderr" not in step.payload
-
-
 def test_secret_that_the_limit_cuts_in_two_is_not_kept_by_half(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,24 +103,6 @@ def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World)
     configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
 
     assert "execContext" not in stepped(world, "")[1].payload
-
-
-def test_steps_with_a_log_and_without_are_one_chain(world: World) -> None:
-    """Shown, forked, compared and checked like every step."""
-    thread, _ = stepped(world, "echo x >&2; ")
-    world.step(thread, says({"ok": False}))
-    world.step(thread, agent_player(None))
-
-    snapshot = world.snapshot(thread)
-    chain = list(snapshot.walk_chain())[:3]
-    assert ["stderr" in node.payload for node in chain] == [True, False, True]
-    steps = show_thread(world.store, thread, full=True)["steps"]
-    assert [step["role"] for step in steps] == ["writer", "checker", "writer"]
-    request = ForkRequest(thread, from_role="writer")
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
-    assert fork.depth == 2
-    assert diff_threads(world.store, thread, fork.thread)["common"]["depth"] == 2
-    assert messages(world) == []
 
 
 def test_failed_attempts_before_a_step_are_counted(world: World) -> None:

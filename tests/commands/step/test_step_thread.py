@@ -15,7 +15,6 @@ from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.workflow.build import put_workflow
@@ -46,21 +45,6 @@ def test_step_gives_where_the_thread_then_stands(world: World) -> None:
     )
     assert snapshot.subject == "writer: It is said"
     assert (snapshot.record.event, snapshot.record.role) == ("step", "writer")
-
-
-def test_end_archives_without_a_node_and_gives_the_last_head(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    last = world.step(thread)
-
-    ended = world.step(thread, fails("nobody plays at the end"))
-
-    assert (ended.head, ended.status, ended.role) == (last.head, "completed", None)
-    assert list_threads(world.store, archived=False) == []
-    assert list_threads(world.store, archived=True) == [thread]
-    assert world.snapshot(thread).record.depth == 2
-    with pytest.raises(ThreadNotActive):
-        world.step(thread)
 
 
 def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
@@ -131,23 +115,6 @@ def test_no_step_is_taken_while_another_process_drives_or_ends_the_thread(
         world.step(thread)
 
     assert world.step(thread).role == "writer"
-
-
-def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    moved = world.snapshot(thread).commit.oid
-
-    def play(turn: Turn) -> Played:
-        # As a fetch does, without the lock.
-        start = turn.snapshot.commit.parents[0]
-        assert world.store.refs.advance(f"refs/threads/{thread}", seen=moved, to=start)
-        return content_player(turn)
-
-    with pytest.raises(WorkKept):
-        world.step(thread, play)
-
-    assert world.snapshot(thread).record.depth == 0
 
 
 def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> None:

@@ -144,16 +144,6 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
     assert world.snapshot(thread).record.event == "start"
 
 
-def test_trust_allows_it_from_then_on(fetched: tuple[World, ThreadId]) -> None:
-    world, thread = fetched
-
-    world.step(thread, workdir=str(world.place), trust=True)
-    world.reopen()
-    second = unbound_thread(world)
-
-    assert played_by(world, second) == "from-the-workflow"
-
-
 def test_trust_is_remembered_though_a_directory_is_still_wanted(
     fetched: tuple[World, ThreadId],
 ) -> None:
