@@ -1,10 +1,8 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.crowd import at_once
 from commands.flows import CHECKS
-from commands.sharing import Site, another, make_hub
 from commands.world import DEMO, World, fails, says
 
 from uwf_git.commands.control.answer import (
@@ -38,7 +36,6 @@ from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
@@ -196,16 +193,6 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
     step = show_thread(world.store, thread)["step"]
     assert (step["agent"], step["meta"]) == ("human", {"text": "By hand."})
     assert is_sound(world)
-
-
-def shared(world: World, tmp_path: Path) -> tuple[str, ThreadId]:
-    """Return a hub that has a thread which waits for a person."""
-    hub = str(make_hub(tmp_path))
-    add_remote(world.store, "origin", hub, cwd=str(world.place))
-    world.reopen()
-    thread = waiting(world)
-    Site(world).push()
-    return hub, thread
 
 
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
@@ -411,20 +398,6 @@ def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
     assert set(told) <= {"ready", 1, 4}
     world.reopen()
     assert events(world, thread).count("answer") == 1
-    assert is_sound(world)
-
-
-def test_answer_may_come_from_another_clone(world: World, tmp_path: Path) -> None:
-    hub, thread = shared(world, tmp_path)
-    there = another(world, hub)
-
-    answer(there.world, thread)
-    there.push()
-    Site(world).fetch()
-
-    world.reopen()
-    assert events(world, thread)[0] == "answer"
-    assert world.step(thread).status == "completed"
     assert is_sound(world)
 
 

@@ -51,15 +51,6 @@ def test_thread_goes_on_past_its_old_end(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_ways_that_were_there_are_asked_after_the_appended_ones(world: World) -> None:
-    thread = world.begun()
-    append(world, thread, default_agent="d")
-    world.step(thread)
-    world.step(thread, says({"ok": False}))
-
-    assert world.step(thread).role == "writer"
-
-
 def test_neither_the_registry_nor_another_thread_changes(world: World) -> None:
     thread, other = world.begun(), world.start()
     before = find_version(world.store, "demo")
@@ -146,18 +137,6 @@ def test_file_may_include_others_beside_it(world: World) -> None:
     assert shown["roles"]["doc-writer"]["systemPrompt"] == "Document it well.\n"
     with pytest.raises(BadYaml, match="standard input has no folder"):
         append(world, thread, text)
-
-
-def test_several_appends_add_up(world: World) -> None:
-    thread = world.begun()
-    append(world, thread, default_agent="d")
-    append(world, thread, "roles: {printer: }\ngraph:\n- {from: doc-writer, to: printer}\n"
-        "- {from: printer, to: $END}\n", default_agent="p")  # fmt: skip
-
-    world.step(thread)
-    roles = [world.step(thread, says({"ok": True})).role for _ in range(4)]
-    assert roles == ["checker", "doc-writer", "printer", None]
-    assert troubles(world) == []
 
 
 def test_what_is_there_already_is_not_added_again(world: World) -> None:

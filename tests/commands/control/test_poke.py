@@ -5,7 +5,6 @@ from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.active_thread import WrongStatus
@@ -39,22 +38,6 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     # The old answer is still there, by its name.
     assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
     assert messages(world) == []
-
-
-def test_agent_gets_the_hint_once(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    poke_thread(world.store, world.caller, thread, hint="shorter")
-    seen = []
-
-    def play(turn: Turn) -> Played:
-        seen.append(get_context(world.store, thread)["hint"])
-        return content_player(turn)
-
-    world.step(thread, play)
-    world.step(thread, play)
-
-    assert seen == ["shorter", None]
 
 
 def test_state_that_was_patched_while_the_old_agent_ran_stays(world: World) -> None:

@@ -340,19 +340,6 @@ def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Dri
     assert {error.facts["holder"]["pid"] for error in refused} == {os.getpid()}
 
 
-def test_drive_lock_names_the_role(world: World, drive: Drives) -> None:
-    thread = world.begun()
-    said: list[Any] = []
-
-    def play(turn: Turn) -> Played:
-        said.append((find_driver(world.store, thread) or {}).get("role"))
-        return content_player(turn)
-
-    drive(thread, play)
-
-    assert said == ["writer", "checker"]
-
-
 def test_lock_held_for_a_moment_is_waited_for(world: World, drive: Drives) -> None:
     thread = world.begun()
     held = lock_thread(world.store, thread, since_ms=0)

@@ -61,22 +61,6 @@ def containers(events: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
     return [told(event) for event in events if event["type"] in kinds]
 
 
-def test_pass_begins_before_its_first_turn(world: World) -> None:
-    thread = world.begun(LOOP.replace("type: loop", "type: loop\n  name: until"))
-    drive(world, thread, script(reviewer=[{"ok": False}, {"ok": True}]))
-
-    events = list(follow(world, thread).read())
-
-    assert containers(events) == [
-        ("loop:iteration", "until", 1),
-        ("node:enter", "coder", 1),
-        ("node:enter", "reviewer", 1),
-        ("loop:iteration", "until", 2),
-        ("node:enter", "coder", 2),
-        ("node:enter", "reviewer", 2),
-    ]
-
-
 def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> None:
     thread = world.begun(LOOPS)
     drive(world, thread, script(one={"a": 1}, other={"b": 1}))

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.world import World, read_thread
+from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
@@ -58,20 +58,3 @@ def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
         fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)
     assert world.store.refs.names("refs/threads/") == [thread]
     assert os.listdir(Path(world.store.path, "uwf-workdirs")) == [thread]
-
-
-def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    forked = fork(world, thread, reason="Let us try something else.").thread
-    world.step(forked)
-
-    told = read_thread(world.store, forked)
-
-    headings = [line for line in told.splitlines() if line.startswith("## ")]
-    assert headings == [
-        "## 1. writer: What was said.",
-        f"## Forked from {thread} after 1 step",
-        "## 2. checker: What was said.",
-    ]
-    assert "Let us try something else." in told

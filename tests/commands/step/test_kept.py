@@ -1,17 +1,13 @@
 """What a step keeps besides its result: the end of its agent's log, and named variables."""
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from commands.forging import messages
-from commands.world import World, says
+from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.read import diff_threads
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import view_step
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
@@ -103,32 +99,3 @@ def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World)
     configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
 
     assert "execContext" not in stepped(world, "")[1].payload
-
-
-def test_failed_attempts_before_a_step_are_counted(world: World) -> None:
-    """By every step of a failed thread: it simply tries again."""
-    thread = world.begun()
-
-    def fails_twice(turn: Turn) -> Played:
-        if turn.attempt <= 2:
-            error = {"kind": "exited", "message": "exit status 7"}
-            return Played(None, 0, 0, error=error)
-        return says({"text": "x"})(turn)
-
-    for _ in range(2):
-        with pytest.raises(TurnFailed):
-            world.step(thread, fails_twice)
-        assert world.snapshot(thread).record.status == "failed"
-    assert world.step(thread, fails_twice).status == "ready"
-    world.step(thread)
-
-    def counts(document: dict[str, Any]) -> list[int]:
-        return [step["failedAttempts"] for step in document["steps"]]
-
-    assert counts(show_thread(world.store, thread, full=True)) == [2, 0]
-    other = world.start()
-    world.step(other)
-    compared = diff_threads(world.store, thread, other)["steps"]
-    assert compared[0]["a"]["failedAttempts"] == 2
-    assert compared[0]["b"]["failedAttempts"] == 0
-    assert messages(world) == []
