@@ -9,24 +9,6 @@ from cli.program import ANSWER, Uwf
 from commands.world import DEMO
 
 
-def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
-    ran = uwf("run", uwf.file(), "-p", "Do it.", "--agent", uwf.agent())
-
-    document = json.loads(ran.out)
-    thread = document["thread"]
-    assert list(document) == [
-        *("workflow", "thread", "head", "status", "role", "next", "steps", "stopped")
-    ]
-    assert (document["status"], document["role"], document["steps"]) == ("completed", None, 2)
-    assert document["stopped"] == "end"
-    progress = ran.err.splitlines()
-    assert progress[0] == f"thread {thread}"
-    assert progress[1].startswith("step 1 writer: What was said. (")
-    assert progress[2].startswith("step 2 checker: What was said. (")
-    assert f"refs/archive/{thread}" in progress[-1]
-    assert uwf.json("workflow", "list")[0]["name"] == "demo"
-
-
 def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
     ran = uwf("run", uwf.file(), "-p", "x")
 

@@ -25,16 +25,6 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert "no workflow other" in uwf("thread", "list", "--workflow", "other").err
 
 
-def test_table_is_for_people(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    told = uwf("thread", "list", "--format", "text").out
-
-    head, row = told.splitlines()
-    assert head.split() == ["THREAD", "STATUS", "WORKFLOW", "STEP", "TASK", "LAST", "WHEN"]
-    assert row == f"{thread}  ○ ready  demo      -     Do it.  -     2025-10-09 08:53:23 UTC"
-
-
 def test_damaged_thread_is_a_row_of_the_table_too(uwf: Uwf) -> None:
     whole, spoiled = uwf.begun(), uwf.begun()
     Path(f"{uwf.session.repo}/refs/threads/{spoiled}").write_text("garbage\n")
@@ -64,21 +54,6 @@ def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
     told = uwf("thread", "list", "--all", "--offset", "1", "--limit", "1")
     assert "more than 2; print them with --limit N, or the next ones with --offset 2" in told.err
     assert uwf("thread", "list", "--limit", "2").err == ""
-
-
-def test_times_go_by_the_last_event(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    assert len(uwf.json("thread", "list", "--after", "1h")) == 1
-    assert uwf.json("thread", "list", "--before", "1h") == []
-    assert len(uwf.json("thread", "list", "--after", "2025-10-09", "--before", "2025-10-10")) == 1
-    assert uwf.json("thread", "list", "--after", "2025-10-09T09:00") == []
-    late = uwf.json("thread", "list", "--after", "1m", now_ms=lambda: 1_770_000_000_000)
-    assert late == []
-    assert (
-        uwf.json("thread", "list", "--before", "1m", now_ms=lambda: 1_770_000_000_000)[0]["thread"]
-        == thread
-    )
 
 
 def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
@@ -144,17 +119,6 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
     assert ended.err == "no active threads; 1 has ended: uwf thread list --all\n"
     assert other.err == "no thread matches\n"
     assert uwf("thread", "list").err == ""
-
-
-def test_screen_says_who_is_asked_and_how_to_answer(uwf: Uwf) -> None:
-    thread = uwf.begun("human")
-    uwf.json("thread", "step", thread)
-
-    told = screen(uwf, "thread", "list")
-
-    assert "? waiting" in told.out
-    assert "writer: Writes." in told.out
-    assert told.err == f"next: uwf thread answer {thread[:10]}\n"
 
 
 def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:
