@@ -49,17 +49,6 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
     assert "maxIterations" not in text.out
 
 
-def test_an_agent_without_a_role_is_told_where_the_file_has_roles(uwf: Uwf) -> None:
-    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
-    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
-    text = "nodes: [{type: agent, agentId: jugde}]\nroles: {judge: {description: Judges.}}\n"
-
-    appended = uwf.json("thread", "append", thread, uwf.file(text, name="j.yaml"))
-
-    (warning,) = appended["warnings"]
-    assert "did you mean 'judge'?" in warning["message"]
-
-
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

@@ -92,18 +92,6 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     assert is_sound(world)
 
 
-def test_answer_that_does_not_fit_leaves_nothing(world: World) -> None:
-    thread = waiting(world)
-    before = world.snapshot(thread).commit.oid
-
-    with pytest.raises(AnswerRefused) as caught:
-        answer(world, thread, PersonAnswer({"ok": "yes"}))
-
-    assert "meta.ok: 'yes' is not of type 'boolean'" in caught.value.message
-    assert "`ok` (required): true or false" in (caught.value.hint or "")
-    assert world.snapshot(thread).commit.oid == before
-
-
 def test_all_errors_are_reported_at_once(world: World) -> None:
     fields = "{a: {type: integer}, b: {type: integer}, c: {type: integer}}"
     schema = f"{{type: object, properties: {fields}, required: [c]}}"

@@ -12,7 +12,6 @@ from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.active_thread import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import list_history, show_workflow
@@ -60,18 +59,6 @@ def test_neither_the_registry_nor_another_thread_changes(world: World) -> None:
     assert world.snapshot(other).record.workflow != appended.workflow
     assert world.snapshot(world.start()).record.workflow != appended.workflow
     assert len(list_history(world.store, "demo")) == 1
-
-
-def test_workflow_of_the_thread_is_shown_and_can_be_started_by_its_hash(world: World) -> None:
-    thread = world.begun()
-    appended = append(world, thread).workflow
-
-    shown = show_workflow(world.store, appended)
-    assert list(shown["roles"]) == ["writer", "checker", "doc-writer"]
-    assert shown["name"] == "demo"
-    request = StartRequest(appended, "x", ("a",))
-    again = start_thread(world.store, world.caller, request, thread=world.new_id())
-    assert again.workflow == appended
 
 
 def test_commit_says_what_was_added_and_the_signal_asks_for_it(world: World) -> None:
