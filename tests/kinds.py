@@ -141,7 +141,6 @@ FILES = {
         "*/test_power_loss.py",
         "*/test_sharing_crash.py",
         "store/gc/*",
-        "store/test_record_everywhere.py",
     ),
     "race": ("*/test_races.py", "*_races.py", "*/test_background_crowd.py"),
     "process": (

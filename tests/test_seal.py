@@ -5,15 +5,11 @@ import pwd
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import seal
-
-from uwf_git.model.names import ThreadId, is_thread_id
 
 LEAKY = """
 import os, subprocess, tempfile
@@ -75,15 +71,6 @@ def test_a_test_stands_in_its_own_home_not_in_the_checkout() -> None:
     assert Path.cwd().samefile(Path.home())
 
 
-def test_temporary_files_stay_with_the_test() -> None:
-    with tempfile.NamedTemporaryFile() as file:
-        assert Path(file.name).parent == Path(os.environ["TMPDIR"])
-
-
-def test_local_time_is_utc() -> None:
-    assert time.strftime("%H:%M %Z", time.localtime(seal.START_MS / 1000)) == "08:53 UTC"
-
-
 def test_git_sees_the_fixed_identity_and_no_settings_of_this_machine(
     git: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -102,12 +89,6 @@ def test_git_sees_the_fixed_identity_and_no_settings_of_this_machine(
 )
 def test_what_the_machine_would_add_is_removed(name: str, tmp_path: Path) -> None:
     assert name not in seal.sealed_environment({name: "x"}, place=tmp_path)
-
-
-def test_what_python_needs_is_inherited(tmp_path: Path) -> None:
-    needed = {"PATH": "/bin", "CI": "true", "SSL_CERT_FILE": "/c", "PYTHONPATH": "/p"}
-
-    assert needed.items() <= seal.sealed_environment(needed, place=tmp_path).items()
 
 
 def test_the_environment_of_this_test_is_sealed() -> None:
@@ -134,50 +115,6 @@ def test_network_is_closed() -> None:
 
 def test_no_except_clause_takes_the_closed_network_for_a_network_that_is_down() -> None:
     assert not issubclass(pytest.fail.Exception, Exception)
-
-
-def test_loopback_is_open() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        with socket.create_connection(("localhost", port)) as near, server.accept()[0] as far:
-            near.sendall(b"hello")
-            assert far.recv(5) == b"hello"
-
-
-def test_unix_sockets_are_open(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
-        os.chdir(tmp_path)  # the length of such an address is limited
-        server.bind("here")
-        server.listen()
-        client.connect("here")
-
-
-def test_clock_starts_at_the_same_moment_and_moves_on(clock: Callable[[], int]) -> None:
-    assert [clock(), clock()] == [1_760_000_000_000, 1_760_000_001_000]
-
-
-def test_thread_ids_are_counted(thread_ids: Callable[[], ThreadId]) -> None:
-    ids = [thread_ids() for _ in range(11)]
-
-    assert ids[0] == "01J00000000000000000000001"
-    assert ids == sorted(set(ids))
-    assert all(is_thread_id(each) for each in ids)
-
-
-def test_git_takes_and_gives_every_byte(git: Callable[..., str], tmp_path: Path) -> None:
-    git("init", "-q", cwd=tmp_path)
-    oid = git("hash-object", "-w", "--stdin", cwd=tmp_path, stdin=b"\xff\r\n").strip()
-
-    shown = git("cat-file", "blob", oid, cwd=tmp_path)
-
-    assert shown.encode(errors="surrogateescape") == b"\xff\r\n"
-
-
-def test_git_that_fails_says_why(git: Callable[..., str], tmp_path: Path) -> None:
-    with pytest.raises(subprocess.CalledProcessError) as failure:
-        git("log", cwd=tmp_path)
-
-    assert "not a git repository" in failure.value.__notes__[0]
 
 
 def test_snapshots_tell_what_came_went_and_changed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,12 +121,6 @@ def test_wrong_status_is_reported(tmp_path: Path) -> None:
     assert "exit status 0, expected 3" in wrong_with(tmp_path, "$ true", "? 3")
 
 
-def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
-    said = wrong_with(tmp_path, "$ echo a", "b", "$ echo c", "c", "$ echo d", "e")
-
-    assert re.findall(r"^story.md:\d+", said, re.MULTILINE) == ["story.md:4", "story.md:8"]
-
-
 @pytest.mark.parametrize("ending", ["exit 0", "if"])
 def test_shell_that_ends_early_is_reported(ending: str, tmp_path: Path) -> None:
     said = wrong_with(tmp_path, "$ echo a", "a", f"$ {ending}", "...", "$ echo b", "b")
@@ -145,12 +138,6 @@ def test_command_that_hangs_is_ended_and_reported(tmp_path: Path) -> None:
     assert transcript.complaints("f", blocks, outcomes)[0].startswith(
         "f:1: $ sleep 63\ndid not end"
     )
-
-
-def test_process_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
-    began = time.monotonic()
-    assert wrong_with(tmp_path, "$ sleep 64 & echo $! > pid", "$ kill $(cat pid)", "...") == ""
-    assert time.monotonic() - began < 60
 
 
 def test_state_is_kept_from_block_to_block_and_skipped_blocks_are_not_run(tmp_path: Path) -> None:
@@ -221,21 +208,6 @@ def test_readme_finds_the_workflows_of_the_checkout(tmp_path: Path) -> None:
     (tmp_path / "workflows" / "one.yaml").touch()
 
     assert wrong_with(tmp_path, "$ ls workflows", "one.yaml") == ""
-
-
-def test_only_files_that_exist_are_transcripts(tmp_path: Path) -> None:
-    assert list(transcripts(tmp_path)) == []
-    stories = tmp_path / "tests" / "transcripts"
-    stories.mkdir(parents=True)
-    for name in ("b.md", "a.md", "c.txt"):
-        (stories / name).touch()
-    (tmp_path / "README.md").touch()
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "words.md").write_text("No block.\n")
-    (tmp_path / "docs" / "blocks.md").write_text("```console\n$ true\n```\n")
-
-    names = [path.name for path in transcripts(tmp_path)]
-    assert names == ["README.md", "blocks.md", "a.md", "b.md"]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "ab", "...", "[..]", "a[..]"]), max_size=6)

@@ -1,17 +1,5 @@
 from cli.program import Uwf
-from cli.sharing import clone, make_hub
-
-
-def test_a_thread_goes_on_in_a_clone_when_it_is_trusted(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    hub = make_hub(uwf)
-    uwf.json("push")
-    other = clone(uwf, hub)
-    assert uwf.json("thread", "show", thread, **other)["thread"] == thread
-    refused = uwf("thread", "step", thread, "--workdir", ".", **other)
-    assert refused.status == 1
-    words = ("thread", "step", thread, "--workdir", ".", "--trust")
-    assert uwf.json(*words, **other)["role"] == "writer"
+from cli.sharing import make_hub
 
 
 def test_a_clone_says_what_came(uwf: Uwf) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 
-from uwf_git.store.gc.packing import hold_gc_lock, write_gc_log
+from uwf_git.store.gc.packing import write_gc_log
 from uwf_git.store.store import open_store
 
 
@@ -15,17 +15,6 @@ def uwf(uwf: Uwf) -> Uwf:
     for _step in range(3):
         uwf("thread", "step", thread)
     return uwf
-
-
-def test_before_and_after_are_reported(uwf: Uwf) -> None:
-    told = uwf.json("gc")
-    assert list(told) == ["packer", "before", "after", "swept"]
-    assert told["packer"] == "git"
-    # A pack for each transition, and one for the workflow.
-    assert told["before"]["packs"] > 4
-    assert told["after"]["looseObjects"] == told["swept"] == 0
-    assert told["after"]["packs"] == 1
-    assert told["after"]["bytes"] < told["before"]["bytes"]
 
 
 def test_people_read_it_in_words(uwf: Uwf) -> None:
@@ -41,22 +30,10 @@ def test_people_read_it_in_words(uwf: Uwf) -> None:
     assert swept == "swept:  1 leftover of killed processes"
 
 
-def test_another_gc_is_exit_status_4_with_its_holder(uwf: Uwf) -> None:
-    with hold_gc_lock(open_store(str(uwf.session.repo))):
-        ran = uwf("gc")
-    assert ran.status == 4
-    assert f"another gc is at work on this store (pid {os.getpid()}, host " in ran.err
-
-
 def test_why_the_last_one_failed_is_reported_once(uwf: Uwf) -> None:
     write_gc_log(open_store(str(uwf.session.repo)), "no space")
     assert uwf("gc").err == "the last packing in the background failed: no space\n"
     assert uwf("gc").err == ""
-
-
-def test_store_that_is_not_due_is_not_packed(uwf: Uwf) -> None:
-    assert uwf.json("gc", "--auto") == {"packed": False}
-    assert uwf.json("gc")["before"]["packs"] > 1
 
 
 def test_the_form_for_the_background_says_nothing(

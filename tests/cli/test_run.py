@@ -9,24 +9,6 @@ from cli.program import ANSWER, Uwf
 from commands.world import DEMO
 
 
-def test_file_is_registered_started_and_driven_to_its_end(uwf: Uwf) -> None:
-    ran = uwf("run", uwf.file(), "-p", "Do it.", "--agent", uwf.agent())
-
-    document = json.loads(ran.out)
-    thread = document["thread"]
-    assert list(document) == [
-        *("workflow", "thread", "head", "status", "role", "next", "steps", "stopped")
-    ]
-    assert (document["status"], document["role"], document["steps"]) == ("completed", None, 2)
-    assert document["stopped"] == "end"
-    progress = ran.err.splitlines()
-    assert progress[0] == f"thread {thread}"
-    assert progress[1].startswith("step 1 writer: What was said. (")
-    assert progress[2].startswith("step 2 checker: What was said. (")
-    assert f"refs/archive/{thread}" in progress[-1]
-    assert uwf.json("workflow", "list")[0]["name"] == "demo"
-
-
 def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
     ran = uwf("run", uwf.file(), "-p", "x")
 
@@ -76,19 +58,6 @@ def test_run_stops_after_the_step_of_a_role(uwf: Uwf) -> None:
 
     assert (told["stopped"], told["role"], told["steps"]) == ("until", "writer", 1)
     assert uwf.json("thread", "step", told["thread"])["role"] == "checker"
-
-
-def test_failing_agent_ends_the_run_and_says_how_to_go_on(uwf: Uwf) -> None:
-    script = f'test "$UWF_ROLE" = writer || {{ echo "no key" >&2; exit 1; }}; {ANSWER}'
-
-    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(script))
-
-    document = json.loads(ran.out)
-    thread = document["thread"]
-    assert (ran.status, document["status"], document["stopped"]) == (3, "failed", "failed")
-    assert (document["role"], document["steps"]) == ("checker", 1)
-    assert "error: checker failed (agent): exit status 1: no key\n" in ran.err
-    assert f"`uwf thread retry {thread}` lets a run go on" in ran.err
 
 
 def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:

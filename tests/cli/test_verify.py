@@ -23,15 +23,6 @@ def store(uwf: Uwf) -> Store:
     return open_store(str(uwf.session.repo))
 
 
-def test_store_that_is_whole_is_reported_in_numbers(uwf: Uwf, thread: str) -> None:
-    document = uwf.json("verify")
-
-    assert document["problems"] == document["notes"] == []
-    assert document["checked"].keys() == {"threads", "workflows", "commits", "nodes"}
-    text = uwf("verify", thread, "--format", "text").out
-    assert text.startswith("ok: 1 thread, 0 workflows, 2 commits, ")
-
-
 def test_problems_are_listed_and_counted(store: Store, uwf: Uwf, thread: str) -> None:
     oids = forge(store, f"refs/threads/{thread}", {1: says("Uwf-Role: w", "Uwf-Role: x")})
 

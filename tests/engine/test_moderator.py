@@ -7,7 +7,6 @@ from refusing import refuses
 
 from uwf_git.engine.expression import evaluate_condition
 from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
-from uwf_git.errors import Refused
 from uwf_git.model.workflow import END, START, Graph, Transition
 
 SOLVE_ISSUE: Graph = {
@@ -168,21 +167,6 @@ def test_any_graph_gives_a_role_it_names_or_end_or_says_that_none_holds(
     else:
         with refuses("no-transition"):
             next_role(graph, position, answer.__getitem__)
-
-
-@given(graph=graphs, answer=answers, data=st.data())
-def test_the_same_inputs_have_the_same_answer(
-    graph: Graph, answer: dict[str, bool], data: st.DataObject
-) -> None:
-    position = data.draw(st.sampled_from(sorted(graph)))
-
-    def outcome() -> str:
-        try:
-            return next_role(graph, position, answer.__getitem__)
-        except Refused as error:
-            return error.message
-
-    assert outcome() == outcome()
 
 
 def test_after_an_unconditional_transition_none_is_evaluated() -> None:

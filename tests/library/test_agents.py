@@ -60,15 +60,6 @@ def test_agents_are_written_as_they_are_typed() -> None:
         to_agent_words({"a": {"command": object()}})
 
 
-def test_functions_play_roles_of_workflows_inside(runtime: TaskRuntime, seen: list[str]) -> None:
-    runtime.put(INNER)
-
-    run = runtime.start(GRAPH, "Do it.").run()
-
-    # A whole workflow plays the builder, so no function does.
-    assert (run.stopped, seen) == ("end", ["asker", "digger"])
-
-
 def test_functions_play_roles_that_are_appended(runtime: TaskRuntime, seen: list[str]) -> None:
     runtime.put(INNER)
     task = runtime.start(FLOW)

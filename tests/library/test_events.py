@@ -21,19 +21,6 @@ def test_task_has_its_events(task: TaskHandle) -> None:
     assert progress.document["depth"] == 1
 
 
-def test_since_an_event_nothing_is_missed_or_doubled(
-    runtime: TaskRuntime, task: TaskHandle
-) -> None:
-    task.run()
-    for walk in (runtime.events, task.events):
-        every = list(walk())
-        assert kinds(every)[0] == "workflow:start"
-        assert kinds(every)[-1] == "workflow:complete"
-        for index, event in enumerate(every):
-            if event.type != "node:enter":
-                assert list(walk(since=event.id)) == every[index + 1 :]
-
-
 def test_state_is_included_on_request(runtime: TaskRuntime, task: TaskHandle) -> None:
     task.update_state({"a": 1})
 

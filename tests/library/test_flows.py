@@ -8,7 +8,7 @@ import pytest
 from commands.step.test_flows import CHECKS, LOOP
 from library.crowd import Crowd
 
-from uwf_git import AgentContext, AgentFailed, TaskFilter, TaskHandle, TaskRuntime, TaskStep
+from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime, TaskStep
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction
 
@@ -117,17 +117,6 @@ def test_step_of_a_split_task_raises_what_failed_in_a_branch(store: str) -> None
     ]
 
 
-def test_list_has_branches_where_they_are_asked_for(store: str) -> None:
-    task = begin(store)
-    for _ in range(3):
-        task.step()
-    runtime = TaskRuntime(store)
-
-    assert runtime.list() == (task,)
-    assert len(runtime.list(TaskFilter(branches=True))) == 3
-    assert len(runtime.list(TaskFilter(parent=task.task_id))) == 2
-
-
 def test_max_steps_counts_those_of_branches(store: str) -> None:
     task = begin(store)
 
@@ -169,15 +158,6 @@ def test_context_of_a_player_has_its_node(store: str) -> None:
     ]
     assert seen[0].node is not None
     assert seen[0].node.label == "write"
-
-
-def test_events_of_a_task_name_the_parent_of_each(store: str) -> None:
-    task = begin(store)
-    task.run()
-
-    parents = {(event.task_id == task.task_id, event.parent_task_id) for event in task.events()}
-
-    assert parents == {(True, None), (False, task.task_id)}
 
 
 def test_jobs_is_a_number(store: str) -> None:

@@ -11,7 +11,7 @@ from library.conftest import PLAYERS
 from store.due import make_due
 from store.small_packs import packs_in, unpacked_in, write_blobs
 
-from uwf_git import AgentFailed, Conflict, Refused, TaskHandle, TaskRuntime
+from uwf_git import AgentFailed, TaskHandle, TaskRuntime
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.library.values import read_system_clock_ms
 from uwf_git.store.gc.packing import MOST_PACKS
@@ -128,42 +128,6 @@ def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
     assert raised == []
     assert [task.status for task in tasks] == ["completed"] * 8
     assert {task.query().depth for task in tasks} == {4}
-
-
-def test_of_several_python_threads_one_takes_a_step_and_the_others_learn_that(
-    task: TaskHandle,
-) -> None:
-    raised = together(*[task.step] * 4)
-
-    # A call after the first step takes the second, and so on.
-    assert {type(error).__mro__[1] for error in raised} <= {Conflict, Refused}
-    status = task.query()
-    assert status.depth + len(raised) == 4
-    assert status.depth >= 1
-
-
-def test_tasks_are_steered_while_they_run(runtime: TaskRuntime) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(context: object) -> dict[str, str]:
-        del context
-        begun.set()
-        assert go_on.wait(60)
-        return {"text": "x"}
-
-    task = TaskRuntime(runtime.path, players={**PLAYERS, "writer": slow}).start(DEMO, "Do it.")
-    worker = threading.Thread(target=task.run)
-    worker.start()
-    assert begun.wait(60)
-    seen = runtime.task(task.task_id)
-    assert seen.status == "running"
-    seen.update_state({"asked": True})
-    seen.pause("after this step")
-    go_on.set()
-    worker.join()
-
-    status = seen.query()
-    assert (status.status, status.depth, status.state) == ("paused", 1, {"asked": True})
 
 
 def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,3 @@
-import threading
 from pathlib import Path
 
 import pytest
@@ -84,19 +83,3 @@ def test_task_needs_a_prompt(runtime: TaskRuntime) -> None:
     with pytest.raises(Refused, match="the prompt is empty"):
         runtime.start(DEMO, " ")
     assert runtime.list() == ()
-
-
-def test_several_python_threads_can_start_at_once(runtime: TaskRuntime) -> None:
-    runtime.put(DEMO)
-
-    def begin() -> None:
-        for _ in range(5):
-            runtime.start("demo", "Do it.")
-
-    threads = [threading.Thread(target=begin) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert len(runtime.list()) == 20

@@ -1,4 +1,3 @@
-import threading
 from pathlib import Path
 from shutil import rmtree
 
@@ -85,22 +84,6 @@ def test_what_takes_more_reading_is_read_once(
 
     assert (status.next, status.task_depth) == ("writer", 0)
     assert counted.objects == []
-
-
-def test_threads_of_a_program_query_at_once(runtime: TaskRuntime) -> None:
-    tasks = [runtime.start(DEMO, "Do it.") for _ in range(3)]
-    found: list[list[str]] = []
-
-    def look() -> None:
-        found.append([task.query().task_id for _ in range(5) for task in tasks])
-
-    threads = [threading.Thread(target=look) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert found == [[task.task_id for task in tasks] * 5] * 4
 
 
 def test_store_that_is_gone_is_said_to_be(task: TaskHandle, store: str) -> None:

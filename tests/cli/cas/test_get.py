@@ -3,7 +3,7 @@ import time
 from collections.abc import Callable
 
 import seal
-from cas_nodes import NOWHERE, keep_alone, new_caller, put_person
+from cas_nodes import NOWHERE, keep_alone, new_caller
 from cli.ran import Ran
 
 from uwf_git.commands.cas import put_payload
@@ -23,15 +23,6 @@ def test_node_is_printed_whole(cas: Cas, store: Store) -> None:
         "payload": "hello",
         "timestamp": seal.START_MS,
     }
-
-
-def test_text_has_a_heading_and_then_the_payload(cas: Cas, store: Store) -> None:
-    ada = put_person(store, name="Ada")
-
-    lines = cas("get", ada, "--format", "text").out.splitlines()
-    assert lines[0] == f"node: {ada}"
-    assert lines[1].endswith(" (Person)")
-    assert lines[2:] == ["written: 2025-10-09 08:53:22 UTC", "", "{", '  "name": "Ada"', "}"]
 
 
 def test_text_of_a_text_node_is_its_text_with_controls_spelled_out(cas: Cas, store: Store) -> None:

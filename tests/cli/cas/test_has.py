@@ -1,23 +1,12 @@
-import json
 from collections.abc import Callable
 
-from cas_nodes import NOWHERE, add_misnamed, put_person
+from cas_nodes import NOWHERE, add_misnamed
 from cli.ran import Ran
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
-
-
-def test_status_and_document_agree(cas: Cas, store: Store) -> None:
-    ada = put_person(store, name="Ada")
-
-    there, gone = cas("has", ada[:6].lower()), cas("has", NOWHERE.lower())
-
-    assert (there.status, json.loads(there.out)) == (0, {"hash": ada, "exists": True})
-    assert (gone.status, json.loads(gone.out)) == (1, {"hash": NOWHERE, "exists": False})
-    assert (there.err, gone.err) == ("", "")
 
 
 def test_text_is_a_word(cas: Cas) -> None:

@@ -2,7 +2,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from cas_nodes import NOWHERE
 from cli.ran import Ran
 
 from uwf_git.model.builtin import TEXT
@@ -29,13 +28,6 @@ def test_text_file_is_named_as_a_text_node(cas: Cas) -> None:
     ran = cas("hash", "Text", "--text", "-", "--format", "text", fed=b"hello\r\n")
 
     assert ran.out == typed_hash(TEXT, "hello\r\n") + "\n"
-
-
-def test_no_store_is_needed_and_none_is_made(cas: Cas, tmp_path: Path) -> None:
-    ran = cas("hash", NOWHERE, "-", fed=b"[1]", repo=str(tmp_path / "none.git"))
-
-    assert json.loads(ran.out) == {"hash": typed_hash(NOWHERE, [1])}
-    assert not (tmp_path / "none.git").exists()
 
 
 def test_beginning_of_a_hash_needs_a_store(cas: Cas, tmp_path: Path) -> None:

@@ -1,31 +1,13 @@
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-from cas_nodes import NOWHERE, PERSON, new_caller
+from cas_nodes import NOWHERE
 from cli.ran import Ran
 
-from uwf_git.commands.cas import put_schema
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import self_typed_hash, typed_hash
-from uwf_git.store.lookup.lookup import NodeLookup
-from uwf_git.store.store import Store
 
 Cas = Callable[..., Ran]
-
-
-def test_value_from_a_file_becomes_a_node(cas: Cas, store: Store, tmp_path: Path) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
-    file = tmp_path / "ada.json"
-    file.write_text('{"name": "Ada"}')
-    name = typed_hash(schema, {"name": "Ada"})
-
-    assert json.loads(cas("put", schema, str(file)).out) == {"hash": name, "new": True}
-    assert json.loads(cas("put", schema[:6].lower(), "-", fed=b'{"name":"Ada"}').out) == {
-        "hash": name,
-        "new": False,
-    }
-    assert NodeLookup(store).get(name).payload == {"name": "Ada"}
 
 
 def test_text_is_the_hash_alone(cas: Cas) -> None:

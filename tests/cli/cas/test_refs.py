@@ -33,12 +33,6 @@ def test_rows_tell_what_is_referred_to(cas: Cas, store: Store) -> None:
     }
 
 
-def test_text_is_a_line_each(cas: Cas, store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "\x1b[2Jhello").hash
-
-    assert cas("refs", note, "--format", "text").out == f"type     {TEXT}  JSON Schema  Text\n"
-
-
 def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})

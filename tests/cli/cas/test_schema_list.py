@@ -1,7 +1,7 @@
 import json
 from collections.abc import Callable
 
-from cas_nodes import NOWHERE, PERSON, add_misnamed, new_caller
+from cas_nodes import PERSON, new_caller
 from cli.ran import Ran
 
 from uwf_git.commands.cas import put_schema
@@ -19,18 +19,6 @@ def test_rows_are_the_builtin_schemas_and_then_the_others(cas: Cas, store: Store
     assert rows[0] == {"hash": META, "title": "JSON Schema", "builtin": True}
     assert rows[-1] == {"hash": person, "title": "Person", "builtin": False}
     assert len(rows) == len(BUILTIN_NODES) + 1
-
-
-def test_text_is_a_table(cas: Cas, store: Store) -> None:
-    put_schema(store, new_caller(), {"type": "null"})
-    add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
-
-    lines = cas("schema", "list", "--format", "text").out.splitlines()
-
-    assert lines[0].split() == ["HASH", "TITLE", "BUILTIN"]
-    assert lines[1].split() == [META, "JSON", "Schema", "yes"]
-    assert " - " in "".join(lines[-2:])
-    assert f"{NOWHERE}  node {NOWHERE} holds other content" in "".join(lines[-2:])
 
 
 def test_limit_is_kept(cas: Cas) -> None:

@@ -9,7 +9,6 @@ from uwf_git.cli.app.lazy_group import run
 from uwf_git.cli.json_cas import JSON_CAS
 from uwf_git.cli.session.settings import Session
 from uwf_git.commands.cas import put_payload, put_schema
-from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import build_node
 from uwf_git.store.lookup.lookup import put_nodes
@@ -29,22 +28,6 @@ def test_rows_have_depth_and_parent(cas: Cas, store: Store) -> None:
         (1, bob, "Person"),
         (1, bob, "Ada"),
         (2, rows[1]["hash"], "JSON Schema"),
-    ]
-
-
-def test_text_is_a_tree(cas: Cas, store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "# Hello\nthere").hash
-    ada = put_person(store, name="Ada", note={"$ref": note})
-    bob = put_person(store, name="Bob", friend=ada)
-    schema = json.loads(cas("get", ada).out)["type"]
-
-    assert cas("walk", bob, "--format", "text").out.splitlines() == [
-        f"{bob}  Person  Bob",
-        f"  {schema}  JSON Schema  Person",
-        f"    {META}  JSON Schema  JSON Schema",
-        f"  {ada}  Person  Ada",
-        f"    {note}  Text  Hello",
-        f"      {TEXT}  JSON Schema  Text",
     ]
 
 

@@ -4,25 +4,6 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 
-def test_amended_thread_is_reported_with_its_rules(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf.json("thread", "amend", thread, "--agent", "checker=c -v", "--max-steps", "9")
-
-    assert list(ran) == [
-        "workflow",
-        "workflowName",
-        "thread",
-        "head",
-        "status",
-        "agents",
-        "agentSettings",
-        "limits",
-    ]
-    assert (ran["workflowName"], ran["status"]) == ("demo", "ready")
-    assert (ran["agents"], ran["limits"]) == ({"checker": "c -v"}, {"maxSteps": 9})
-
-
 def test_limits_of_a_start_are_changed_and_taken_away(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file(DEMO + "config: {maxTokens: 50}\n"))
     words = ("--max-rounds", "3", "--max-execution-time", "10m", "--agent", "x")

@@ -3,15 +3,6 @@ import json
 import pytest
 from cli.program import Uwf
 
-DOCS = """\
-roles:
-  doc-writer: {systemPrompt: !include prompt.md}
-graph:
-  - {from: checker, to: doc-writer, when: meta.ok}
-  - {from: doc-writer, to: $END}
-agentOverrides: {doc-writer: uwf-docs}
-"""
-
 ENDLESS = """\
 - {type: agent, agentId: writer}
 - {type: loop, nodes: [{type: agent, agentId: coder}]}
@@ -24,19 +15,6 @@ nodes:
 """
 
 
-def test_thread_gets_more_to_do(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.file("Document it.", name="prompt.md")
-
-    ran = uwf.json("thread", "append", thread, uwf.file(DOCS, name="d.yaml"), "-m", "new API")
-
-    assert (ran["workflowName"], ran["agents"]) == ("demo", {"doc-writer": "uwf-docs"})
-    assert ran["workflow"] != uwf.json("workflow", "list")[0]["workflow"]
-    shown = uwf.json("workflow", "show", ran["workflow"])
-    assert shown["roles"]["doc-writer"]["systemPrompt"] == "Document it."
-    assert uwf.json("thread", "show", thread)["reason"] == "new API"
-
-
 def test_roles_without_an_agent_command_are_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     text = "roles: {x: }\ngraph: [{from: checker, to: x, when: a}, {from: x, to: $END}]\n"
@@ -45,17 +23,6 @@ def test_roles_without_an_agent_command_are_reported(uwf: Uwf) -> None:
 
     assert ran.status == 0
     assert ran.err.startswith("note: no agent is bound to x; give one with `uwf thread amend")
-
-
-def test_each_problem_is_reported_with_its_line(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    text = "roles:\n  x: {prompt: Do.}\ngraph:\n  - {from: checkr, to: x}\n"
-
-    ran = uwf("thread", "append", thread, uwf.file(text, name="d.yaml"))
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "  line 2: roles.x.prompt: unknown key 'prompt'" in ran.err
-    assert "  line 4: graph[0].from: no role is called 'checkr'; did you mean 'checker'?" in ran.err
 
 
 FLOW = """\
@@ -80,17 +47,6 @@ def test_what_may_be_a_mistake_in_appended_nodes_is_told(uwf: Uwf) -> None:
     assert warning["message"].startswith("'said' is set by nodes[0], nodes[1]")
     text = uwf("thread", "append", thread, loop, "--format", "text")
     assert "maxIterations" not in text.out
-
-
-def test_an_agent_without_a_role_is_told_where_the_file_has_roles(uwf: Uwf) -> None:
-    uwf("workflow", "put", uwf.file(FLOW, name="flow.yaml"))
-    thread = uwf.json("thread", "start", "flow", "--agent", "nobody")["thread"]
-    text = "nodes: [{type: agent, agentId: jugde}]\nroles: {judge: {description: Judges.}}\n"
-
-    appended = uwf.json("thread", "append", thread, uwf.file(text, name="j.yaml"))
-
-    (warning,) = appended["warnings"]
-    assert "did you mean 'judge'?" in warning["message"]
 
 
 @pytest.mark.parametrize(

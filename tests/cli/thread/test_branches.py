@@ -145,22 +145,6 @@ def test_a_conflict_is_exit_1_and_tells_what_to_type(uwf: Uwf) -> None:
     assert uwf.json("thread", "step", thread)["status"] == "ready"
 
 
-def test_a_wait_for_the_thread_ends_as_its_run_does(uwf: Uwf) -> None:
-    thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done')
-    assert uwf("thread", "run", thread, "--jobs", "1").status == 3
-
-    ran = uwf("thread", "wait", thread)
-
-    assert ran.status == 3
-    (row,) = json.loads(ran.out)
-    assert (row["status"], row["branches"]) == ("split", {"failed": 1, "completed": 1})
-    assert row["branchStatus"] == "failed"
-    assert f"next: a branch has failed: `uwf thread retry {thread}`" in ran.err
-    (failed,) = uwf.json("thread", "list", "--status", "failed")
-    uwf.json("thread", "kill", failed["thread"])
-    assert uwf("thread", "wait", thread).status == 0
-
-
 def test_a_retry_of_the_thread_reaches_its_branch(uwf: Uwf) -> None:
     thread = split(uwf, 'test "$UWF_ROLE" != tester && echo done || test "$UWF_ATTEMPT" = 2')
     ran = uwf("thread", "run", thread, "--jobs", "1")

@@ -27,32 +27,6 @@ def both(uwf: Uwf) -> tuple[str, str]:
     return thread, forked
 
 
-def test_text_reads_from_the_shared_step_on(uwf: Uwf, both: tuple[str, str]) -> None:
-    told = uwf("thread", "diff", *both, "--format", "text").out.splitlines()
-
-    assert told[0] == f"a  {both[0]}  demo  ready  3 steps"
-    assert told[1] == f"b  {both[1]}  demo  ready  2 steps"
-    assert told[2].startswith("one history up to step 1, writer ")
-    assert told[2].endswith(f" of {both[0]})")
-    assert told[3:] == [
-        "",
-        "2. checker",
-        '   ~ text: "two" → "2"',
-        "   @@ -1,3 +1,3 @@",
-        "    first",
-        "   -two",
-        "   +2",
-        "    last",
-        "",
-        "a 3. writer: only in a",
-        '   - text: "three"',
-        "   - ok: false",
-        "   -first",
-        "   -three",
-        "   -last",
-    ]
-
-
 def test_long_diffs_are_cut_short_as_text_only(uwf: Uwf, both: tuple[str, str]) -> None:
     (uwf.place / "says").write_text("x" * 500)
     uwf.json("thread", "step", both[1])

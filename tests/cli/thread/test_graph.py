@@ -1,17 +1,6 @@
 from cli.program import Uwf
 
 
-def test_a_picture_says_where_a_thread_is(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-
-    shown = uwf("thread", "graph", thread).out
-
-    assert shown.startswith(f"demo: thread {thread}, ready, 1 step\n")
-    assert "\nwriter  [✓ 1]  Writes.\n" in shown
-    assert "\nchecker  [▶ next]  Checks.\n" in shown
-
-
 def test_it_is_written_to_a_file(uwf: Uwf) -> None:
     thread = uwf.begun()
     ran = uwf("thread", "graph", thread, "--as", "svg", "-o", "thread.svg")

@@ -8,8 +8,6 @@ from cli.ran import Ran
 
 from uwf_git.cli.session.new_thread_id import thread_id_at
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_thread
 
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
@@ -25,16 +23,6 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert listed("--all", "--status", "killed") == [threads[1]]
     assert listed("--workflow", "demo", "--limit", "2") == [threads[2], threads[0]]
     assert "no workflow other" in uwf("thread", "list", "--workflow", "other").err
-
-
-def test_table_is_for_people(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    told = uwf("thread", "list", "--format", "text").out
-
-    head, row = told.splitlines()
-    assert head.split() == ["THREAD", "STATUS", "WORKFLOW", "STEP", "TASK", "LAST", "WHEN"]
-    assert row == f"{thread}  ○ ready  demo      -     Do it.  -     2025-10-09 08:53:23 UTC"
 
 
 def test_damaged_thread_is_a_row_of_the_table_too(uwf: Uwf) -> None:
@@ -68,21 +56,6 @@ def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
     assert uwf("thread", "list", "--limit", "2").err == ""
 
 
-def test_times_go_by_the_last_event(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    assert len(uwf.json("thread", "list", "--after", "1h")) == 1
-    assert uwf.json("thread", "list", "--before", "1h") == []
-    assert len(uwf.json("thread", "list", "--after", "2025-10-09", "--before", "2025-10-10")) == 1
-    assert uwf.json("thread", "list", "--after", "2025-10-09T09:00") == []
-    late = uwf.json("thread", "list", "--after", "1m", now_ms=lambda: 1_770_000_000_000)
-    assert late == []
-    assert (
-        uwf.json("thread", "list", "--before", "1m", now_ms=lambda: 1_770_000_000_000)[0]["thread"]
-        == thread
-    )
-
-
 def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     word = uwf("thread", "list", "--after", "yesterday")
     twisted = uwf("thread", "list", "--after", "1d", "--before", "7d")
@@ -92,17 +65,6 @@ def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
     assert "nothing is after 1d and before 7d" in twisted.err
     for words in (("--offset", "-1"), ("--limit", "0"), ("--status", "bogus")):
         assert uwf("thread", "list", *words).status == 2
-
-
-def test_what_is_at_work_is_found_by_its_status(uwf: Uwf) -> None:
-    threads = [uwf.begun() for _ in range(2)]
-    with lock_thread(open_store(str(uwf.session.repo)), ThreadId(threads[0]), since_ms=1):
-        rows = uwf.json("thread", "list", "--status", "running")
-        told = uwf("thread", "list", "--format", "text").out
-
-    assert [(row["thread"], row["status"]) for row in rows] == [(threads[0], "running")]
-    assert f"{threads[0]}  ● running" in told
-    assert f"{threads[1]}  ○ ready" in told
 
 
 def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
@@ -157,17 +119,6 @@ def test_nothing_to_list_is_said(uwf: Uwf) -> None:
     assert ended.err == "no active threads; 1 has ended: uwf thread list --all\n"
     assert other.err == "no thread matches\n"
     assert uwf("thread", "list").err == ""
-
-
-def test_screen_says_who_is_asked_and_how_to_answer(uwf: Uwf) -> None:
-    thread = uwf.begun("human")
-    uwf.json("thread", "step", thread)
-
-    told = screen(uwf, "thread", "list")
-
-    assert "? waiting" in told.out
-    assert "writer: Writes." in told.out
-    assert told.err == f"next: uwf thread answer {thread[:10]}\n"
 
 
 def test_colour_comes_with_a_mark_and_only_where_it_may(uwf: Uwf) -> None:

@@ -6,8 +6,12 @@ from typing import NamedTuple
 
 import pytest
 from cli.program import ANSWER, Uwf
-from cli.thread.test_pause import under_way
-from commands.world import DEMO
+from commands.at_work import BEGUN, HANG, SAY_PID, AtWork, at_work
+from commands.world import DEMO, World
+
+from uwf_git.cli.session.caller import caller_of
+from uwf_git.model.names import ThreadId
+from uwf_git.store.store import open_store
 
 GOOD = """--meta '{"ok": true, "text": "x"}'"""
 
@@ -175,6 +179,14 @@ def test_commands_that_scripts_repeat_say_it_elsewhere_only_if_a_person_is_neede
         ran = uwf("thread", *command.replace("T", thread).split())
 
     assert ("next: " in ran.err) is is_told
+
+
+def under_way(uwf: Uwf) -> AtWork:
+    """Start a thread whose step runs in another process."""
+    thread = ThreadId(uwf.begun(uwf.agent(f"{SAY_PID}echo thinking >&2; {BEGUN}{HANG}")))
+    store = open_store(str(uwf.session.repo))
+    world = World(uwf.place, store, caller_of(uwf.session), uwf.session.new_thread_id)
+    return at_work(world, thread)
 
 
 def test_step_that_another_process_ends_says_so(uwf: Uwf) -> None:

@@ -9,21 +9,6 @@ def state(uwf: Uwf, thread: str) -> object:
     return uwf.json("thread", "context", thread)["state"]
 
 
-def test_patch_changes_the_state(uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    patched = uwf.json("thread", "patch", thread, '{"a": {"b": 1}, "c": 2}', "-m", "by Ann")
-
-    assert list(patched) == ["workflow", "thread", "head", "status"]
-    assert patched["status"] == "ready"
-    uwf.json("thread", "patch", thread, '{"a": {"b": null}, "d": "ü"}')
-    assert state(uwf, thread) == {"a": {}, "c": 2, "d": "ü"}
-    told = uwf("thread", "read", thread).out
-    assert "## State changed by hand" in told
-    assert "- **d**: ü" in told
-    assert "by Ann" in told
-
-
 def test_patch_is_read_from_a_file_or_from_standard_input(
     uwf: Uwf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,39 +1,8 @@
-import re
 from typing import Any
 
 from cli.program import ANSWER, Uwf
 
 from uwf_git.cli.thread.show import describe_limits, describe_status, describe_work
-
-
-def test_show_says_where_a_thread_stands(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-
-    shown = uwf.json("thread", "show", thread[:26].lower())
-
-    assert (shown["thread"], shown["status"], shown["depth"]) == (thread, "ready", 1)
-    assert shown["step"]["content"] == "What was said."
-    assert "steps" not in shown
-
-
-def test_text_has_a_line_a_fact_and_the_fields_of_each_step(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    begun = uwf("thread", "show", thread, "--format", "text").out
-    for _ in range(2):
-        uwf.json("thread", "step", thread)
-
-    told = uwf("thread", "show", thread, "--full", "--format", "text").out
-
-    assert max(map(len, told.splitlines())) < 120
-    assert "\n1. writer " in told
-    assert "\n2. checker " in told
-    assert "   text: " in told
-    assert " UTC\n" in told
-    assert "1. " not in begun
-    last = uwf("thread", "show", thread, "--format", "text").out
-    assert "\n1. writer " not in last
-    assert "\n2. checker " in last
 
 
 def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
@@ -43,20 +12,6 @@ def test_text_tells_of_a_failed_try(uwf: Uwf) -> None:
     told = uwf("thread", "show", thread, "--format", "text").out
 
     assert "error     1. try: exit status 1" in told
-
-
-def test_text_names_what_a_step_has_kept_besides(uwf: Uwf) -> None:
-    kept = 'echo told >"$UWF_STEP_DIR/prompt.md"; echo \'{"type": "turn"}\' >"$UWF_TRACE"'
-    answer = """echo '{"meta": {"text": "x"}, "content": "", "rung": "native"}'"""
-    thread = uwf.begun(uwf.agent(f"{kept}; {answer}"))
-    uwf.json("thread", "step", thread)
-    shown = uwf.json("thread", "show", thread)["step"]
-
-    told = uwf("thread", "show", thread, "--format", "text").out
-
-    for name in ("prompt", "trace"):
-        assert f"   {name:8}{shown[name]}\n" in told
-    assert "   rung    native\n\nnext: " in told
 
 
 def test_text_has_the_question_of_a_thread_that_waits(uwf: Uwf) -> None:
@@ -166,16 +121,3 @@ def test_text_has_the_failed_tries_of_each_role(uwf: Uwf) -> None:
 
     assert "\nvisits    checker 0 (2 failed tries) · writer 1 (1 failed try)\n" in told
     assert uwf.json("thread", "show", thread)["visits"]["writer"] == 1
-
-
-def test_screen_has_the_mark_of_the_status_and_local_times(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "80"}
-    screen = {"stdout_is_tty": True, "output_format": "text", "environ": environ}
-
-    told = uwf("thread", "show", thread, **screen).out
-    in_utc = uwf("thread", "show", thread, "--utc", **screen).out
-
-    assert "\nstatus    ○ ready\n" in told
-    assert re.search(r"\nstarted   2025-10-09 \d\d:\d\d:\d\d, \d+ s ago\n", told)
-    assert re.search(r"\nstarted   2025-10-09 \d\d:\d\d:\d\d UTC\n", in_utc)

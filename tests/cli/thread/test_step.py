@@ -5,18 +5,6 @@ import json
 from cli.program import Uwf
 
 
-def test_step_prints_the_specified_document(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    start = uwf.json("thread", "show", thread)
-
-    stepped = uwf.json("thread", "step", thread)
-
-    assert list(stepped) == ["workflow", "thread", "head", "status", "role", "next"]
-    assert (stepped["workflow"], stepped["thread"]) == (start["workflow"], thread)
-    assert stepped["head"] == uwf.json("thread", "show", thread)["head"] != start["head"]
-    assert (stepped["status"], stepped["role"], stepped["next"]) == ("ready", "writer", "checker")
-
-
 def test_unknown_thread_is_refused(uwf: Uwf) -> None:
     for thread, status in [
         ("01ARZ3NDEKTSV4RRFFQ69G5FAV", 1),
@@ -34,23 +22,6 @@ def test_unknown_thread_is_refused(uwf: Uwf) -> None:
 
         assert (ran.status, ran.out) == (status, "")
         assert ran.err.startswith("error: ")
-
-
-def test_failing_agent_is_reported_and_the_step_can_be_tried_again(uwf: Uwf) -> None:
-    flaky = 'test "$UWF_ATTEMPT" = 2 || { printf "no key" >&2; exit 7; }; '
-    thread = uwf.begun(uwf.agent(flaky + """echo '{"meta": {"text": "x"}}'"""))
-
-    failed = uwf("thread", "step", thread)
-    uwf.json("thread", "retry", thread)
-    again = uwf.json("thread", "step", thread)
-
-    assert (failed.status, failed.out) == (3, "")
-    # The log has no final newline; the error begins on a line of its own all the same.
-    assert failed.err.splitlines()[:2] == [
-        "no key",
-        "error: writer failed (agent): exit status 7: no key",
-    ]
-    assert again["status"] == "ready"
 
 
 def test_failure_is_one_object_with_format_json(uwf: Uwf) -> None:

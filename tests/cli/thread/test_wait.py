@@ -4,20 +4,6 @@ import pytest
 from cli.program import Uwf
 
 
-def test_thread_at_rest_is_reported_at_once(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    shown = uwf.json("thread", "show", thread)
-
-    [row] = uwf.json("thread", "wait", thread[:22])
-
-    assert row == {
-        "workflow": shown["workflow"],
-        "thread": thread,
-        "head": shown["head"],
-        "status": "ready",
-    }
-
-
 def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
     thread = uwf.begun("human")
     uwf.json("thread", "step", thread)

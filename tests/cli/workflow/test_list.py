@@ -4,14 +4,6 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 
-def test_list_has_the_one_put_last_first(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-    uwf.json("workflow", "put", uwf.file(DEMO.replace("name: demo", "name: other")))
-
-    assert [row["name"] for row in uwf.json("workflow", "list")] == ["other", "demo"]
-    assert [row["name"] for row in uwf.json("workflow", "list", "--limit", "1")] == ["other"]
-
-
 def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")

@@ -24,17 +24,6 @@ def test_put_prints_what_is_registered_now(uwf: Uwf) -> None:
     assert (changed["changed"], changed["workflow"]) == (True, first["workflow"])
 
 
-def test_all_problems_are_reported_at_once_with_their_lines(uwf: Uwf) -> None:
-    path = uwf.file(WRONG)
-    ran = uwf("workflow", "put", path)
-
-    assert (ran.status, ran.out) == (1, "")
-    lines = ran.err.splitlines()
-    assert lines[0].startswith(f"error: {path}: the workflow has 3 problems")
-    assert [line.split(":")[0].strip() for line in lines[1:4]] == ["line 3", "line 5", "line 6"]
-    assert uwf.json("workflow", "list") == []
-
-
 def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
     ran = uwf("workflow", "put", uwf.file(WRONG), "--format", "json")
 

@@ -1,28 +1,7 @@
-import json
-
 from cli.program import Uwf
 from cli.sharing import clone, make_hub
 
 from uwf_git.store.store import open_store
-
-
-def test_removed_workflow_is_gone_and_can_come_back(uwf: Uwf) -> None:
-    put = uwf.json("workflow", "put", uwf.file())
-
-    ran = uwf("workflow", "remove", "demo", "-m", "It was bad.")
-
-    assert ran.status == 0
-    removed = json.loads(ran.out)
-    assert (removed["name"], removed["removed"]) == ("demo", True)
-    assert ran.err == "`uwf workflow rollback demo` brings it back\n"
-    assert uwf.json("workflow", "list") == []
-    for words in (["workflow", "show", "demo"], ["thread", "start", "demo", "-p", "x"]):
-        refused = uwf(*words)
-        assert refused.status == 1
-        assert refused.err.startswith("error: workflow demo was removed ")
-        assert "`uwf workflow rollback demo` brings it back" in refused.err
-    uwf.json("workflow", "rollback", "demo")
-    assert uwf.json("workflow", "list")[0]["workflow"] == put["workflow"]
 
 
 def test_removal_and_rollback_travel_like_any_version(uwf: Uwf) -> None:

@@ -14,18 +14,6 @@ moderator:
 """
 
 
-def test_valid_file_is_reported_with_its_workflow(uwf: Uwf) -> None:
-    path = uwf.file()
-
-    document = uwf.json("workflow", "validate", path)
-
-    assert (document["file"], document["valid"], document["name"]) == (path, True, "demo")
-    assert (document["includes"], document["problems"]) == ([], [])
-    assert document["workflow"] == uwf.json("workflow", "put", path)["workflow"]
-    text = uwf("workflow", "validate", path, "--format", "text").out
-    assert text == f"{path}: ok: workflow demo\n"
-
-
 def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> None:
     path = uwf.file(WRONG)
 

@@ -24,7 +24,6 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.processes import read_process_start
 from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.git.config import set_config
 from uwf_git.store.objects.objects import DurableObjects
@@ -135,18 +134,6 @@ def test_pain_19_foreground_run_shows_as_running_between_its_steps(world: World)
                 world.step(thread)
     assert find_running(world.store, thread) is None
     assert world.step(thread).depth == 1
-
-
-def test_pain_20_reused_pid_is_not_running(world: World) -> None:
-    """A killed engine left its thread running for ever when its number was another's."""
-    thread = world.begun()
-    start = read_process_start(os.getpid())
-    assert start is not None
-    write_lock(world, thread, start=start - 1)
-
-    assert find_running(world.store, thread) is None
-    assert list_running(world.store) == []
-    assert statuses(world) == ["ready"]
 
 
 def test_pain_20_reused_group_is_not_running(world: World, slow: ThreadId) -> None:
@@ -344,16 +331,3 @@ def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: W
     assert running.is_driven
     assert shown == ["running"]
     assert find_running(world.store, thread) is None
-
-
-def test_pain_21_of_engines_that_begin_at_once_one_is_at_work(world: World, slow: ThreadId) -> None:
-    engines = [world.process("thread", "step", slow) for _ in range(4)]
-    wait_until(lambda: sum(each.poll() is not None for each in engines) == 3, "somebody waits")
-    wait_for(world.place / "ran")
-    (running,) = list_running(world.store)
-    (world.place / "go").touch()
-    for engine in engines:
-        with engine:
-            engine.communicate()
-
-    assert [each.pid for each in engines if each.returncode == 0] == [running.pid]

@@ -1,16 +1,12 @@
-from collections.abc import Callable
-from pathlib import Path
-
 from cas_nodes import NOWHERE, PERSON, add_unchecked, hand_over, new_caller, put_person
 from fresh_store import fresh_store
 from refusing import refuses
 
-from uwf_git.commands.cas import keep_node, put_payload, put_schema
+from uwf_git.commands.cas import keep_node, put_schema
 from uwf_git.model.builtin import META, TEXT
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, list_nodes, open_root
-from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store
 
 THREAD = "refs/threads/01J00000000000000000000001"
 
@@ -77,20 +73,3 @@ def test_many_missing_nodes_are_one_line() -> None:
     told = f"12 nodes that are not in this store: {', '.join(names[:10])} and 2 more"
     assert caught.value.message.endswith(told)
     assert caught.value.facts["missing"] == names
-
-
-def test_put_nodes_survive_gc(tmp_path: Path, git: Callable[..., str]) -> None:
-    path = tmp_path / "s.git"
-    store = create_store(str(path))
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-    ada = put_person(store, name="Ada", note={"$ref": note})
-    put_person(store, name="Bob", friend=ada)
-
-    git("gc", "--quiet", "--prune=now", cwd=path)
-    git("fsck", "--strict", cwd=path)
-
-    objects = DurableObjects(str(path / "objects"))
-    lookup = NodeLookup(Store(str(path), objects, store.refs, store.config))
-    assert lookup.get(ada).payload == {"name": "Ada", "note": {"$ref": note}}
-    assert lookup.get(note).payload == "hello"
-    objects.close()

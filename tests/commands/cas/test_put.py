@@ -19,18 +19,6 @@ def get(store: Store, name: NodeHash) -> Node:
     return NodeLookup(store).get(name)
 
 
-def test_putting_the_same_again_changes_nothing() -> None:
-    store = fresh_store()
-    caller = new_caller()
-    first = put_payload(store, caller, "Text", "hello")
-    before = store.refs.find(NODES_REF), get(store, first.hash)
-
-    again = put_payload(store, caller, TEXT.lower(), "hello")
-
-    assert again == (first.hash, False)
-    assert (store.refs.find(NODES_REF), get(store, first.hash)) == before
-
-
 def test_node_that_a_thread_keeps_is_not_new_but_is_kept_from_now_on() -> None:
     store = fresh_store()
     name = put_payload(store, new_caller(), "Text", "hello").hash

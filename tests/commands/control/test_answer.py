@@ -1,11 +1,9 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.crowd import at_once
 from commands.flows import CHECKS
-from commands.sharing import Site, another, make_hub
-from commands.world import DEMO, World, fails, read_thread, says
+from commands.world import DEMO, World, fails, says
 
 from uwf_git.commands.control.answer import (
     AnswerRefused,
@@ -25,7 +23,7 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.branches import ThreadNotActive, ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.branches import ThreadNotActive, WrongStatus
 from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import StepFiles, ThreadResult
 from uwf_git.commands.verify.verify import verify
@@ -38,7 +36,6 @@ from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
@@ -95,18 +92,6 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     assert is_sound(world)
 
 
-def test_answer_that_does_not_fit_leaves_nothing(world: World) -> None:
-    thread = waiting(world)
-    before = world.snapshot(thread).commit.oid
-
-    with pytest.raises(AnswerRefused) as caught:
-        answer(world, thread, PersonAnswer({"ok": "yes"}))
-
-    assert "meta.ok: 'yes' is not of type 'boolean'" in caught.value.message
-    assert "`ok` (required): true or false" in (caught.value.hint or "")
-    assert world.snapshot(thread).commit.oid == before
-
-
 def test_all_errors_are_reported_at_once(world: World) -> None:
     fields = "{a: {type: integer}, b: {type: integer}, c: {type: integer}}"
     schema = f"{{type: object, properties: {fields}, required: [c]}}"
@@ -120,15 +105,6 @@ def test_all_errors_are_reported_at_once(world: World) -> None:
 
     for name in ("meta.a", "meta.b", "'c' is a required property"):
         assert name in caught.value.message
-
-
-@pytest.mark.parametrize("meta", [{"ok": True, "more": float("nan")}, {"ok": True, "x": "\udcff"}])
-def test_what_no_node_can_hold_is_refused(meta: Any, world: World) -> None:
-    thread = waiting(world)
-
-    with pytest.raises(AnswerRefused):
-        answer(world, thread, PersonAnswer(meta))
-    assert world.snapshot(thread).record.status == "waiting"
 
 
 def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
@@ -205,16 +181,6 @@ def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World
     step = show_thread(world.store, thread)["step"]
     assert (step["agent"], step["meta"]) == ("human", {"text": "By hand."})
     assert is_sound(world)
-
-
-def shared(world: World, tmp_path: Path) -> tuple[str, ThreadId]:
-    """Return a hub that has a thread which waits for a person."""
-    hub = str(make_hub(tmp_path))
-    add_remote(world.store, "origin", hub, cwd=str(world.place))
-    world.reopen()
-    thread = waiting(world)
-    Site(world).push()
-    return hub, thread
 
 
 def test_thread_that_is_not_waiting_says_what_to_type(world: World) -> None:
@@ -423,31 +389,6 @@ def test_pain_21_of_two_answers_at_once_one_is_recorded(world: World) -> None:
     assert is_sound(world)
 
 
-def test_answer_may_come_from_another_clone(world: World, tmp_path: Path) -> None:
-    hub, thread = shared(world, tmp_path)
-    there = another(world, hub)
-
-    answer(there.world, thread)
-    there.push()
-    Site(world).fetch()
-
-    world.reopen()
-    assert events(world, thread)[0] == "answer"
-    assert world.step(thread).status == "completed"
-    assert is_sound(world)
-
-
-def test_answer_is_read_like_a_step(world: World) -> None:
-    thread = waiting(world)
-    answer(world, thread, GOOD._replace(note="After a talk."))
-
-    told = read_thread(world.store, thread)
-
-    assert "## 2. checker: I read it." in told
-    assert "human · C O Mitter · " in told
-    assert "I read it.\n\nNote: After a talk." in told
-
-
 def test_unbound_role_has_no_question_without_a_default_agent(world: World) -> None:
     world.put()
     request = StartRequest("demo", "Do it.")
@@ -472,14 +413,3 @@ def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> N
 
     assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
     assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
-
-
-def test_pain_58_step_of_a_waiting_thread_is_refused_with_what_to_type(world: World) -> None:
-    """A quiet no-op was called again and again."""
-    thread = waiting(world)
-
-    for command in (None, "mine"):
-        with pytest.raises(ThreadNotReady, match="waits for a person, who plays checker") as caught:
-            world.step(thread, command=command)
-        assert f"`uwf thread answer {thread}`" in (caught.value.hint or "")
-        assert f"`uwf thread amend {thread} --agent checker=CMD`" in (caught.value.hint or "")

@@ -12,7 +12,6 @@ from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.history import list_history, show_workflow
@@ -51,15 +50,6 @@ def test_thread_goes_on_past_its_old_end(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_ways_that_were_there_are_asked_after_the_appended_ones(world: World) -> None:
-    thread = world.begun()
-    append(world, thread, default_agent="d")
-    world.step(thread)
-    world.step(thread, says({"ok": False}))
-
-    assert world.step(thread).role == "writer"
-
-
 def test_neither_the_registry_nor_another_thread_changes(world: World) -> None:
     thread, other = world.begun(), world.start()
     before = find_version(world.store, "demo")
@@ -69,18 +59,6 @@ def test_neither_the_registry_nor_another_thread_changes(world: World) -> None:
     assert world.snapshot(other).record.workflow != appended.workflow
     assert world.snapshot(world.start()).record.workflow != appended.workflow
     assert len(list_history(world.store, "demo")) == 1
-
-
-def test_workflow_of_the_thread_is_shown_and_can_be_started_by_its_hash(world: World) -> None:
-    thread = world.begun()
-    appended = append(world, thread).workflow
-
-    shown = show_workflow(world.store, appended)
-    assert list(shown["roles"]) == ["writer", "checker", "doc-writer"]
-    assert shown["name"] == "demo"
-    request = StartRequest(appended, "x", ("a",))
-    again = start_thread(world.store, world.caller, request, thread=world.new_id())
-    assert again.workflow == appended
 
 
 def test_commit_says_what_was_added_and_the_signal_asks_for_it(world: World) -> None:
@@ -146,18 +124,6 @@ def test_file_may_include_others_beside_it(world: World) -> None:
     assert shown["roles"]["doc-writer"]["systemPrompt"] == "Document it well.\n"
     with pytest.raises(BadYaml, match="standard input has no folder"):
         append(world, thread, text)
-
-
-def test_several_appends_add_up(world: World) -> None:
-    thread = world.begun()
-    append(world, thread, default_agent="d")
-    append(world, thread, "roles: {printer: }\ngraph:\n- {from: doc-writer, to: printer}\n"
-        "- {from: printer, to: $END}\n", default_agent="p")  # fmt: skip
-
-    world.step(thread)
-    roles = [world.step(thread, says({"ok": True})).role for _ in range(4)]
-    assert roles == ["checker", "doc-writer", "printer", None]
-    assert troubles(world) == []
 
 
 def test_what_is_there_already_is_not_added_again(world: World) -> None:

@@ -71,20 +71,6 @@ def test_nodes_run_after_the_root(world: World) -> None:
     ]
 
 
-def test_a_thread_that_has_split_gets_more_for_later(world: World) -> None:
-    thread = world.begun(FLOW)
-    for _ in range(4):
-        world.step(thread, script())
-    assert world.snapshot(thread).record.status == "split"
-
-    append(world, thread, DOCS)
-    append(world, thread, [{"type": "agent", "agentId": "four"}], to="all")
-
-    assert done(world, thread) == ["checks: 2 completed", "four", "doc-writer"]
-    for each in branches(world, thread):
-        assert_sound(world, each)
-
-
 def test_what_would_never_run_is_refused(world: World) -> None:
     thread = world.begun(FLOW)
     for _ in range(3):

@@ -68,25 +68,6 @@ def test_what_each_step_and_the_whole_thread_changed(world: World, thread: Threa
     assert "-one\n+two" in patch
 
 
-def test_a_restore_and_its_undo_bring_all_files_back(
-    world: World, git: Git, thread: ThreadId
-) -> None:
-    place = world.place
-    (place / "mine").write_text("not committed\n")
-    now, state = read_all(place), user_state(place, git)
-
-    restored = restore_files(world.store, world.caller, thread, "1")
-
-    then = {".gitignore": "*.tmp\n", "new": "one\n", "notes": "begun\n", "part/deep": "deep\n"}
-    assert read_all(place) == then
-    assert user_state(place, git) == state
-    restore_files(world.store, world.caller, thread, restored.before)
-    assert read_all(place) == now
-    restore_files(world.store, world.caller, thread, "1", is_before=True)
-    assert read_all(place)["notes"] == "begun\n"
-    assert "new" not in read_all(place)
-
-
 def test_a_file_in_no_commit_is_never_overwritten(world: World, git: Git, thread: ThreadId) -> None:
     # Ignored now, and in the way of what step 1 had.
     (world.place / ".git" / "info" / "exclude").write_text("new\n")
@@ -136,14 +117,6 @@ def test_a_fork_goes_on_with_the_files_of_then(
 
 def files_of_step(world: World, thread: ThreadId, step: str) -> str:
     return find_files(world.store, world.caller.environ, thread, step).after
-
-
-def test_the_files_before_the_newest_step_come_back(
-    world: World, git: Git, thread: ThreadId
-) -> None:
-    world.step(thread, edits(lambda place: (place / "new").write_text("four\n")))
-    restore_files(world.store, world.caller, thread, None, is_before=True)
-    assert (world.place / "new").read_text() == "two\n"
 
 
 def test_a_thread_without_files_says_why(world: World, git: Git) -> None:

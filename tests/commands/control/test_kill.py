@@ -9,26 +9,9 @@ from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.threads.heads import NoSuchThread, list_threads
+from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, lock_stop
-
-
-def test_killed_thread_is_archived_with_its_history(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    head = world.snapshot(thread).record.node
-
-    killed = kill_thread(world.store, world.caller, thread[:26], reason="the issue was closed")
-
-    snapshot = world.snapshot(thread)
-    assert (killed.thread, killed.head) == (thread, head)
-    assert list_threads(world.store, archived=True) == [thread]
-    assert (snapshot.record.status, snapshot.record.node) == ("killed", head)
-    assert (snapshot.subject, snapshot.body) == (
-        "kill: killed after 1 step",
-        "the issue was closed",
-    )
 
 
 def test_unknown_thread_cannot_be_killed(world: World) -> None:

@@ -1,12 +1,11 @@
 import pytest
 from commands.forging import messages
-from commands.world import World, fails
+from commands.world import World
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.control.steer import patch_thread
 from uwf_git.model.event_folds import merge_patch
 
 JSON = st.recursive(
@@ -45,14 +44,3 @@ def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> 
 
     assert caught.value.exit_status == 2
     assert world.snapshot(thread).commit.oid == before
-
-
-def test_status_stays_as_it_was(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert patch_thread(world.store, world.caller, thread, {"a": 1}).status == "failed"
-    pause_thread(world.store, world.caller, thread)
-    assert patch_thread(world.store, world.caller, thread, {"a": 2}).status == "paused"
-    assert world.snapshot(thread).get_present().paused_from == "failed"
-    assert messages(world) == []

@@ -5,7 +5,6 @@ from refusing import refuses
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import WrongStatus
@@ -39,33 +38,6 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     # The old answer is still there, by its name.
     assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
     assert messages(world) == []
-
-
-def test_first_step_can_be_taken_again(world: World) -> None:
-    thread = world.begun()
-    start = world.snapshot(thread).record.node
-    world.step(thread)
-
-    assert poke_thread(world.store, world.caller, thread).head == start
-    assert get_context(world.store, thread)["visit"] == 1
-    assert world.step(thread).depth == 1
-    assert messages(world) == []
-
-
-def test_agent_gets_the_hint_once(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    poke_thread(world.store, world.caller, thread, hint="shorter")
-    seen = []
-
-    def play(turn: Turn) -> Played:
-        seen.append(get_context(world.store, thread)["hint"])
-        return content_player(turn)
-
-    world.step(thread, play)
-    world.step(thread, play)
-
-    assert seen == ["shorter", None]
 
 
 def test_state_that_was_patched_while_the_old_agent_ran_stays(world: World) -> None:
@@ -112,18 +84,6 @@ def test_failed_thread_goes_on_with_the_step_before(world: World) -> None:
     present = world.snapshot(thread).get_present()
     assert (present.attempts, present.failures, present.last_attempt) == (0, 0, None)
     assert world.step(thread).role == "writer"
-    assert messages(world) == []
-
-
-def test_thread_that_waits_for_a_person_can_be_poked(world: World) -> None:
-    workflow = world.put().workflow
-    thread = world.start("writer=nobody", "checker=human", workflow=workflow)
-    world.step(thread)
-    assert world.step(thread).status == "waiting"
-
-    assert poke_thread(world.store, world.caller, thread).status == "ready"
-    assert world.step(thread).role == "writer"
-    assert world.step(thread).status == "waiting"
     assert messages(world) == []
 
 

@@ -8,7 +8,6 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.git.config import set_config
 
 
 def failed(world: World) -> ThreadId:
@@ -22,26 +21,6 @@ def failed(world: World) -> ThreadId:
 def fail(world: World, thread: ThreadId, message: str = "no key") -> None:
     with pytest.raises(TurnFailed):
         world.step(thread, fails(message))
-
-
-def test_failed_thread_is_tried_again_with_all_its_retries(world: World) -> None:
-    set_config(f"{world.store.path}/config", "uwf.retries", "1")
-    world.reopen()
-    thread = world.begun()
-    fail(world, thread)
-    fail(world, thread)
-    assert world.snapshot(thread).record.status == "failed"
-
-    retried = retry_thread(world.store, world.caller, thread)
-
-    assert retried.status == "ready"
-    fail(world, thread)
-    assert world.snapshot(thread).record.status == "ready"
-    fail(world, thread)
-    present = world.snapshot(thread).get_present()
-    assert world.snapshot(thread).record.status == "failed"
-    assert (present.attempts, present.failures) == (4, 2)
-    assert messages(world) == []
 
 
 def test_hint_reaches_every_try_and_is_gone_with_the_step(world: World) -> None:

@@ -90,17 +90,6 @@ def test_thread_that_has_split_is_driven_in_the_background(world: World) -> None
     assert world.snapshot(thread).record.status == "completed", log_of(world, thread)
 
 
-def test_reason_of_a_failure_is_in_the_log(world: World) -> None:
-    # Seen elsewhere: a worker's stdio was ignored, and so were its reasons.
-    thread = begun(world, "echo 'no key' >&2; exit 7")
-
-    start(world, thread)
-    until_free(world, thread)
-
-    assert "error: writer failed (agent): exit status 7: no key\n" in log_of(world, thread)
-    assert world.snapshot(thread).record.status == "failed"
-
-
 def test_thread_that_is_driven_is_not_driven_twice(world: World) -> None:
     # Seen elsewhere: check-then-create let both pass.
     thread = begun(world)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, content_player, fails, says
+from commands.world import World, content_player, fails, says
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
@@ -175,19 +175,6 @@ def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
     assert (driven.stopped, driven.last.status, driven.steps) == ("paused", "paused", 0)
 
 
-def test_pause_during_a_step_ends_the_drive_after_it(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
-        return content_player(turn)
-
-    driven = drive(thread, play, until="writer")
-
-    assert (driven.stopped, driven.steps, driven.last.role) == ("paused", 1, "writer")
-    assert driven.last == drive.steps[-1]
-
-
 def test_thread_that_another_process_fails_to_step_ends_the_drive(world: World) -> None:
     thread = world.begun()
 
@@ -268,26 +255,6 @@ def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
     assert (driven.last.status, driven.waiting) == ("waiting", Waiting("checker"))
     with pytest.raises(ThreadNotReady, match="waits for a person"):
         drive(thread, wait=True)
-
-
-def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, drive: Drives) -> None:
-    workflow = world.put(DEMO + "agentOverrides: {checker: human}\n").workflow
-    seen: list[str] = []
-
-    def play(turn: Turn) -> Played:
-        seen.append(turn.agent.payload["command"])
-        return content_player(turn)
-
-    for said, stopped in ((("mine",), "waiting"), (("mine", "checker=other"), "end")):
-        thread = world.start("nobody", workflow=workflow)
-        assert drive(thread, play, choice=Choice(said)).stopped == stopped
-    assert seen == ["mine", "mine", "other"]
-    # One step asks whoever is next, with whatever was typed for it.
-    thread = world.start("writer=nobody", workflow=workflow)
-    assert [world.step(thread, play, command="mine").role for _ in range(2)] == [
-        "writer",
-        "checker",
-    ]
 
 
 def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
@@ -371,19 +338,6 @@ def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Dri
 
     assert drive(thread, in_turn(fails(), content_player)).stopped == "end"
     assert {error.facts["holder"]["pid"] for error in refused} == {os.getpid()}
-
-
-def test_drive_lock_names_the_role(world: World, drive: Drives) -> None:
-    thread = world.begun()
-    said: list[Any] = []
-
-    def play(turn: Turn) -> Played:
-        said.append((find_driver(world.store, thread) or {}).get("role"))
-        return content_player(turn)
-
-    drive(thread, play)
-
-    assert said == ["writer", "checker"]
 
 
 def test_lock_held_for_a_moment_is_waited_for(world: World, drive: Drives) -> None:

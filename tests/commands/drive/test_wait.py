@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 from commands.at_work import BEGUN, RESULT, begin
-from commands.world import World, fails
+from commands.world import World
 
 from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.drive.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import StepFiles
-from uwf_git.model.thread import Waiting
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
@@ -74,16 +71,6 @@ def test_ended_thread_is_at_rest_even_if_locked(world: World, wait: Waits) -> No
 
     with lock_drive(world.store, thread, since_ms=0):
         assert [each.status for each in wait(thread)] == ["killed"]
-
-
-def test_waiting_thread_has_what_it_waits_for(world: World, wait: Waits) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(kind="usage-limit", left=StepFiles(reset_at=77)))
-
-    [rest] = wait(thread)
-
-    assert (rest.status, rest.waiting) == ("waiting", Waiting("writer", 77))
 
 
 def test_paused_thread_is_at_work_until_its_step_is_over(world: World, wait: Waits) -> None:

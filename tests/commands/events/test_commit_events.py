@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, fails, says
+from commands.world import World, fails, says
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
@@ -137,16 +137,3 @@ def test_state_is_included_only_on_request(world: World, thread: ThreadId) -> No
 
     assert asked["payload"]["state"] == {"key": "[masked]"}
     assert "state" not in told(world, thread)[0]["payload"]
-
-
-def test_workflow_may_ask_for_the_state_and_for_no_progress(world: World) -> None:
-    """Seed 004: ``config: {eventEmit, stateSnapshot}``."""
-    thread = world.begun(DEMO + "config: {eventEmit: false, stateSnapshot: true}\n")
-    world.step(thread, says({"text": "x"}, state={"n": 1}))
-
-    events = told(world, thread)
-
-    assert [event["type"] for event in events] == ["node:enter", "node:exit"]
-    assert events[-1]["payload"]["state"]["n"] == 1
-    kill_thread(world.store, world.caller, thread)
-    assert [event["type"] for event in told(world, thread)] == ["workflow:error"]

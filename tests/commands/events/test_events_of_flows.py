@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context_of_flows import NESTED, branch_of
-from commands.step.test_flows import CHECKS, ITEMS, LOOP, drive, script
+from commands.step.test_flows import CHECKS, LOOP, drive, script
 from commands.turns import begin_turn
 from commands.world import World, fails
 from store.loose import lose
@@ -59,22 +59,6 @@ def told(event: dict[str, Any]) -> tuple[str, Any, Any]:
 def containers(events: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
     kinds = {"loop:iteration", "parallel:start", "parallel:complete", "node:enter"}
     return [told(event) for event in events if event["type"] in kinds]
-
-
-def test_pass_begins_before_its_first_turn(world: World) -> None:
-    thread = world.begun(LOOP.replace("type: loop", "type: loop\n  name: until"))
-    drive(world, thread, script(reviewer=[{"ok": False}, {"ok": True}]))
-
-    events = list(follow(world, thread).read())
-
-    assert containers(events) == [
-        ("loop:iteration", "until", 1),
-        ("node:enter", "coder", 1),
-        ("node:enter", "reviewer", 1),
-        ("loop:iteration", "until", 2),
-        ("node:enter", "coder", 2),
-        ("node:enter", "reviewer", 2),
-    ]
 
 
 def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> None:
@@ -191,22 +175,6 @@ def test_branches_begin_and_end_as_progress_of_their_parent(world: World) -> Non
     assert [
         (each["nodeId"], each["status"], each["steps"]) for each in complete["payload"]["branches"]
     ] == [("reviewer", "completed", 1), ("testing", "completed", 2)]
-
-
-def test_branches_come_between_their_split_and_their_join(world: World) -> None:
-    thread = world.begun(ITEMS)
-    drive(world, thread, script())
-
-    places = [
-        (event["event"], event["taskId"] == thread)
-        for event in follow(world, thread).read()
-        if event["event"] in {"split", "start", "end", "join"}
-        and event["type"].startswith("workflow:")
-    ]
-
-    assert places[:2] == [("start", True), ("split", True)]
-    assert places[-2:] == [("join", True), ("end", True)]
-    assert Counter(places[2:-2]) == {("start", False): 3, ("end", False): 3}
 
 
 def test_listener_of_the_parent_misses_and_doubles_nothing(world: World) -> None:

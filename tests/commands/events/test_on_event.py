@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, fails
+from commands.world import World
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.events.commit_events import announce_events
-from uwf_git.errors import UwfError
 from uwf_git.store.git.config import set_config
 from uwf_git.store.trust import describe_command, trust_agents
 
@@ -58,25 +57,6 @@ def test_each_event_is_announced_once_and_in_order(world: World, heard: Heard) -
     assert {event["taskId"] for event in told} == {thread}
     assert announce(world) is None
     assert heard() == []
-
-
-def test_attempts_control_events_and_ends_are_announced(world: World, heard: Heard) -> None:
-    thread = world.begun()
-    with pytest.raises(UwfError):
-        world.step(thread, fails())
-    pause_thread(world.store, world.caller, thread)
-    kill_thread(world.store, world.caller, thread)
-
-    assert announce(world) is None
-
-    assert [event["event"] for event in heard()] == [
-        "start",
-        None,
-        "attempt",
-        "attempt",
-        "pause",
-        "kill",
-    ]
 
 
 def test_transitions_of_other_processes_are_not_announced(world: World, heard: Heard) -> None:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from commands.inspect.test_context_of_flows import NESTED, branch_of
-from commands.step.test_flows import CHECKS, LOOP, drive, script
+from commands.step.test_flows import CHECKS, drive, script
 from commands.world import World, fails, replied
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.turn.next_move import NextMove, advise
@@ -152,18 +152,6 @@ def test_what_holds_a_branch_of_branches_is_told_of_the_thread(world: World) -> 
     assert f"`uwf thread patch {first} '{{\"v\": 1}}'` settles it" in told.text
 
 
-def test_show_counts_passes(world: World) -> None:
-    thread = world.begun(LOOP)
-    assert show_thread(world.store, thread)["currentNode"] == "coder"
-    for _ in range(3):
-        world.step(thread, script())
-
-    document = show_thread(world.store, thread)
-
-    assert (document["currentNode"], document["currentIteration"]) == ("reviewer", 2)
-    assert (document["lastNode"], document["visits"]) == ("coder", {"coder": 2, "reviewer": 1})
-
-
 def test_a_limit_holds_a_thread_and_its_branches_up(world: World) -> None:
     thread = split_of(world, CHECKS + "config: {maxSteps: 3}\n")
     before = show_thread(world.store, thread)
@@ -193,21 +181,3 @@ def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) ->
         branch_of(world, thread, 0), branch_of(world, thread, 1),
     ]  # fmt: skip
     assert all(f"`uwf thread patch {each['thread']} " in each["hint"] for each in held)
-
-
-def test_branches_that_cannot_be_joined_hold_the_thread_up(world: World) -> None:
-    thread = split_of(world)
-
-    def play(turn: Turn) -> Played:
-        return replied({"verdict": turn.role})
-
-    with refuses("merge-conflict"):
-        drive(world, thread, play)
-
-    (held,) = show_thread(world.store, thread)["heldBy"]
-    assert (held["thread"], held["status"]) == (thread, "split")
-    assert "verdict" in held["error"]
-    told = advise(world.store, world.snapshot(thread), NextMove())
-    assert (told.is_usual, told.text) == (False, f"{held['error']}; {held['hint']}")
-    patch_thread(world.store, world.caller, thread, {"verdict": "mine"})
-    assert "heldBy" not in show_thread(world.store, thread)

@@ -1,7 +1,6 @@
 """Who works on branches: `ps`, `wait` and `logs` of their parent."""
 
 import pytest
-from commands.drive.test_wait import Waits
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context_of_flows import branch_of
 from commands.step.test_flows import script
@@ -32,21 +31,6 @@ def test_ps_of_a_parent_has_its_branches(world: World, thread: ThreadId) -> None
     assert rows[branch]["parentThread"] == thread
     assert "parentThread" not in rows[other]
     assert inside == [branch]
-
-
-def test_parent_is_waited_for_while_a_branch_is_at_work(world: World, thread: ThreadId) -> None:
-    wait = Waits(world)
-    held = lock_thread(world.store, branch_of(world, thread, 1), since_ms=0)
-    held.__enter__()
-
-    def end() -> None:
-        if len(wait.slept) == 3:
-            held.__exit__(None, None, None)
-
-    wait.while_asleep = end
-
-    assert [each.status for each in wait(thread)] == ["split"]
-    assert len(wait.slept) == 3
 
 
 def test_logs_of_a_parent_are_followed_from_branch_to_branch(

@@ -9,7 +9,6 @@ from commands.step.test_flows import CHECKS, ITEMS, drive, script
 from commands.step.test_played_roles import begun as begin_nested
 from commands.world import World
 
-from uwf_git.commands.inspect.graph import view_all_steps
 from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
@@ -73,24 +72,6 @@ def test_read_tells_branches_of_branches_and_what_failed(world: World) -> None:
     other = split_of(world)
     world.step(other, fail_reviewer)
     assert headings(world, other)[2] == "Branch 0 reviewer, reviewer: attempt 1 failed"
-
-
-def test_show_full_has_the_steps_of_branches_inside_the_join(world: World) -> None:
-    thread = world.begun(CHECKS)
-    drive(world, thread, script(**ANSWERS))
-
-    steps = show_thread(world.store, thread, full=True)["steps"]
-    assert steps == view_all_steps(world.store, world.snapshot(thread))
-
-    assert [step["role"] for step in steps] == ["coder", "checks", "closer"]
-    inside = [
-        (row["label"], row["status"], [step["role"] for step in row["steps"]])
-        for row in steps[1]["branches"]
-    ]
-    assert inside == [
-        ("reviewer", "completed", ["reviewer"]),
-        ("testing", "completed", ["builder", "tester"]),
-    ]
 
 
 def test_show_full_has_the_steps_of_branches_that_go_on(world: World) -> None:

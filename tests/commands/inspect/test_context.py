@@ -5,7 +5,7 @@ from commands.world import DEMO, World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.inspect.context import get_context, get_past_context, load_thread_context
+from uwf_git.commands.inspect.context import get_context, get_past_context
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Played, Turn
@@ -55,20 +55,6 @@ def test_later_turn_has_the_steps_before_it(world: World) -> None:
     }
     assert step["hash"] == context["head"]
     assert context["state"] == {"round": 1}
-
-
-def test_agent_sees_the_same_while_it_plays(world: World) -> None:
-    thread = world.begun()
-    before = get_context(world.store, thread)
-    seen: list[dict[str, Any]] = []
-
-    def play(turn: Turn) -> Played:
-        seen.append(load_thread_context(turn.store.path, turn.thread, role=turn.role))
-        return content_player(turn)
-
-    world.step(thread, play)
-
-    assert seen == [before]
 
 
 def test_thread_at_its_end_has_no_turn(world: World) -> None:

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, says
+from commands.world import World, says
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.read import diff_threads
@@ -66,24 +66,6 @@ def test_archived_threads_are_compared_as_well(
     assert after["a"]["status"] == "killed"
     assert after["steps"] == before["steps"]
     assert after["common"] == before["common"]
-
-
-def test_strangers_are_compared_from_their_starts(world: World) -> None:
-    world.put()
-    one = world.start(prompt="Do it.\nNow.")
-    world.put(DEMO.replace("name: demo", "name: other"))
-    other = world.start(workflow="other", prompt="Do it.\nLater.")
-    world.step(one)
-    world.step(other)
-
-    document = diffed(world, one, other)
-
-    assert document["common"] is None
-    assert "-Now." in document["prompt"]
-    assert [step["in"] for step in document["steps"]] == ["both"]
-    assert document["steps"][0]["meta"] == []
-    assert document["steps"][0]["content"] is None
-    assert [document[side]["workflowName"] for side in "ab"] == ["demo", "other"]
 
 
 def test_missing_thread_is_refused(world: World) -> None:

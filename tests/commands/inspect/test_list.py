@@ -230,17 +230,6 @@ def test_damaged_thread_is_of_no_time(world: World) -> None:
     assert listed(world, before_ms=10**15) == []
 
 
-def test_row_of_a_thread_that_waits_for_a_person_has_the_question(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, command="human")
-
-    rows = list_thread_rows(world.store, ListRequest(statuses=frozenset({"waiting"})))
-
-    assert [(row["thread"], row["waiting"], row["question"]) for row in rows] == [
-        (thread, {"role": "writer"}, "Writes.")
-    ]
-
-
 def test_row_of_a_thread_that_waits_for_a_limit_says_until_when(world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):

@@ -1,5 +1,4 @@
 from commands.world import World, says
-from refusing import refuses
 
 from uwf_git.commands.inspect.context import get_context, render_prompt
 
@@ -13,13 +12,3 @@ def test_prompt_is_for_the_next_role(world: World) -> None:
     prompt = render_prompt(get_context(world.store, thread))
     assert prompt.startswith("# You are checker\n")
     assert "What was said." in prompt
-
-
-def test_role_can_be_named(world: World) -> None:
-    thread = world.begun()
-
-    assert render_prompt(get_context(world.store, thread, role="checker")).startswith(
-        "# You are checker\n"
-    )
-    with refuses("not-its-turn"):
-        render_prompt(get_context(world.store, thread, role="nobody"))

@@ -98,17 +98,6 @@ def test_hostile_text_stays_where_it_was_said(world: World) -> None:
     ]
 
 
-def test_prose_stays_prose_and_tables_of_a_program_keep_their_lines(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "One paragraph.\n\n- a\n- b"))
-    world.step(thread, says({"ok": True}, "name     size\n  a         12"))
-
-    told = read_thread(world.store, thread)
-
-    assert "\nOne paragraph.\n\n- a\n- b\n" in told
-    assert "\n```text\nname     size\n  a         12\n```\n" in told
-
-
 def spoil(world: World, oid: str) -> None:
     """Replace a loose object."""
     loosen(world.store)

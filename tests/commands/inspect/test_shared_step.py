@@ -57,27 +57,6 @@ def test_step_that_was_taken_again_is_no_common_one(world: World, thread: Thread
     assert shared(world, thread, forked) == point
 
 
-def test_strangers_share_nothing(world: World, thread: ThreadId) -> None:
-    stranger = world.start(prompt="Something else.")
-    world.step(stranger)
-
-    found = part_chains(world.snapshot(thread), world.snapshot(stranger))
-
-    assert (len(found.one), len(found.other)) == (3, 1)
-    assert (found.node, found.depth) == (None, 0)
-    assert shared(world, thread, stranger) is None
-
-
-def test_threads_that_did_the_same_are_no_one_history(world: World) -> None:
-    world.put()
-    threads = [world.start(), world.start()]
-    for thread in threads:
-        world.step(thread)
-
-    assert parted(world, threads[0], threads[1]) == ([], [], 1)
-    assert shared(world, threads[0], threads[1]) is None
-
-
 def test_commit_that_is_missing_is_damage(world: World, thread: ThreadId) -> None:
     with refuses("damaged-commit"):
         find_shared_commit(

@@ -2,12 +2,10 @@
 
 import pytest
 from commands.flows import split_checks
-from commands.world import World, fails
+from commands.world import World
 
 from uwf_git.commands.inspect.show import read_stop
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
@@ -48,19 +46,6 @@ def test_default_agents_play_roles_without_one(world: World) -> None:
     assert "no agent is bound to writer" in read_stop(world.store, thread).advice.text
     assert "thread answer" in read_stop(world.store, thread, default="human").advice.text
     assert "thread run" in read_stop(world.store, thread, default="x").advice.text
-
-
-def test_limit_of_an_agent_is_slept_through(world: World) -> None:
-    thread = world.begun()
-    left = StepFiles(reset_at=9_000_000_000_000)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(kind="usage-limit", left=left))
-
-    stop = read_stop(world.store, thread)
-    assert (stop.next, stop.advice.text.split(" sleeps")[0]) == (
-        "writer",
-        f"`uwf thread run {thread} --wait`",
-    )
 
 
 @pytest.mark.parametrize("verb", ["run", "step"])

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from commands.world import World, read_thread
+from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
@@ -32,21 +32,6 @@ def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
     assert world.snapshot(thread).commit == before.commit
 
 
-def test_fork_of_an_earlier_step_takes_another_way(world: World) -> None:
-    thread = world.begun()
-    for _ in range(3):
-        world.step(thread)
-    assert world.snapshot(thread).record.status == "completed"
-
-    forked = fork(world, thread, "1", reason="The check was too kind.")
-
-    snapshot = world.snapshot(forked.thread)
-    assert snapshot.record.status == "ready"
-    assert snapshot.body == "The check was too kind."
-    assert snapshot.get_present().depth == 1
-    assert world.step(forked.thread).depth == 2
-
-
 def test_fork_of_a_fork_tells_its_own_story_and_the_whole_one(world: World) -> None:
     thread = world.begun()
     world.step(thread)
@@ -73,33 +58,3 @@ def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
         fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)
     assert world.store.refs.names("refs/threads/") == [thread]
     assert os.listdir(Path(world.store.path, "uwf-workdirs")) == [thread]
-
-
-def test_reading_a_fork_tells_how_it_came_to_where_it_begins(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    forked = fork(world, thread, reason="Let us try something else.").thread
-    world.step(forked)
-
-    told = read_thread(world.store, forked)
-
-    headings = [line for line in told.splitlines() if line.startswith("## ")]
-    assert headings == [
-        "## 1. writer: What was said.",
-        f"## Forked from {thread} after 1 step",
-        "## 2. checker: What was said.",
-    ]
-    assert "Let us try something else." in told
-
-
-def test_fork_from_a_role_lets_it_take_its_step_again(world: World) -> None:
-    thread = world.begun()
-    for _ in range(3):
-        world.step(thread)
-
-    forked = fork(world, thread, from_role="checker")
-
-    assert (forked.depth, forked.forked_from) == (1, thread)
-    assert world.step(forked.thread).role == "checker"
-    # The history of a fork is its own as well.
-    assert fork(world, forked.thread, from_role="writer").depth == 0

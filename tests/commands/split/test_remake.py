@@ -5,10 +5,8 @@ import itertools
 import pytest
 from commands.flows import (
     CountingObjects,
-    Split,
     assert_sound,
     copy_commit,
-    finish,
     plays,
     put,
     split_checks,
@@ -16,9 +14,7 @@ from commands.flows import (
     tell,
 )
 from commands.world import World, replied
-from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.split.commits import (
     Asked,
     Remaking,
@@ -27,13 +23,12 @@ from uwf_git.commands.split.commits import (
     find_container,
     find_split,
     is_derived,
-    plan_ending,
     plan_split,
     read_split,
 )
 from uwf_git.store.objects.strict import RecentObjects
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+from uwf_git.store.threads.snapshot import read_snapshot
 
 INNER = """\
 name: inner
@@ -51,30 +46,6 @@ root:
     - {type: workflow, use: inner, output: one}
     - {type: workflow, use: inner, input: {more: "${state.one.words}"}}
 """
-
-
-def derived_of(world: World, at: Split) -> list[Snapshot]:
-    """Return the split, the starts and the join of a thread that has joined its branches."""
-    join = at.tip
-    split, *tips = (read_snapshot(world.store, oid) for oid in join.commit.parents)
-    starts = []
-    for each in tips:
-        snapshot = each
-        while snapshot.record.event != "start":
-            snapshot = read_snapshot(world.store, snapshot.commit.parents[0])
-        starts.append(snapshot)
-    return [split, *starts, join]
-
-
-def test_each_is_made_again(world: World) -> None:
-    at = split_checks(world)
-    at.finish_branches()
-    at.step()
-    remaking = Remaking()
-
-    for each in derived_of(world, at):
-        assert is_derived(each.record, each.commit)
-        assert remaking.remake(each) == each.commit.oid
 
 
 def test_the_plan_of_a_split_is_made_once_for_its_branches(world: World) -> None:
@@ -104,37 +75,6 @@ def test_what_is_no_derived_commit_cannot_be_made(world: World) -> None:
     assert find_split(at.tip).commit.oid == at.tip.commit.oid
     with pytest.raises(SplitRefused, match="0/0 is no place at which the flow splits"):
         find_container(step, "0/0")
-
-
-def test_branches_that_were_killed_are_joined_with_their_reasons(world: World) -> None:
-    at = split_files(world, 2)
-    first, second = at.children
-    kill_thread(world.store, world.caller, first, reason="not this one")
-    finish(world, second)
-
-    at.step()
-
-    state = at.tip.get_present().state
-    assert at.tip.subject == "join: each: 1 completed, 1 killed"
-    assert state["reports"] == [None, {"writer_done": True}]
-    assert state["errors"] == ["not this one"]
-    assert_sound(world, at.thread)
-
-
-def test_a_conflict_is_no_commit_and_a_patch_settles_it(world: World) -> None:
-    at = split_checks(world)
-    for number, child in enumerate(at.children):
-        world.step(child, lambda _turn: replied({"same": number}))  # noqa: B023 - called at once
-        finish(world, child)
-    tips = [world.snapshot(child) for child in at.children]
-
-    with refuses("merge-conflict"):
-        plan_ending(at.tip, tips)
-
-    patch_thread(world.store, world.caller, at.thread, {"same": "settled"})
-    assert plan_ending(at.tip, tips).state["same"] == "settled"
-    assert at.step() == "ready"
-    assert_sound(world, at.thread)
 
 
 def test_a_tip_that_began_elsewhere_is_not_joined(world: World) -> None:

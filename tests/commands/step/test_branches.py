@@ -28,17 +28,6 @@ def split(world: World) -> Split:
     return split_checks(world)
 
 
-def test_a_branch_that_failed_is_given_up_only_where_the_workflow_says(split: Split) -> None:
-    world, first = split.world, split.children[0]
-    with pytest.raises(Exception, match="exit status 7"):
-        world.step(first, fails())
-    assert world.snapshot(first).record.status == "failed"
-
-    assert not settle_branches(world.store, world.caller, split.thread)
-
-    assert world.snapshot(first).record.status == "failed"
-
-
 def test_branches_of_a_paused_thread_are_not_given_up(world: World) -> None:
     split = split_checks(world, TOLERANT)
     with pytest.raises(Exception, match="exit status 7"):

@@ -44,19 +44,6 @@ def test_end_moves_the_thread_to_the_archive_and_adds_no_node(world: World) -> N
     assert world.snapshot(thread).subject == "end: completed after 0 steps"
 
 
-def test_end_counts_one_step_as_one(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    end_thread(
-        world.store, world.caller, read_active(world.store, thread), event="kill", body="why"
-    )
-
-    snapshot = world.snapshot(thread)
-    assert (snapshot.subject, snapshot.body) == ("kill: killed after 1 step", "why")
-    assert (snapshot.record.role, snapshot.record.agent, snapshot.record.attempt) == (None,) * 3
-
-
 def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World) -> None:
     thread = world.begun()
     with pytest.raises(TurnFailed):

@@ -1,10 +1,8 @@
 """The six flows of seed 004, unchanged: which agents act, in which order, with which input."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
-from commands.flow_runs import assert_sound, drive, script
+from commands.flow_runs import assert_sound, drive
 from commands.world import World, replied
 
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
@@ -22,18 +20,6 @@ def begin(world: World, name: str, **state: object) -> ThreadId:
     put_workflow(world.store, world.caller, path.read_bytes(), path=str(path))
     request = StartRequest(name, None, ("nobody",), state=state or None)
     return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-
-def test_level_3_reviews_and_tests_at_once(world: World) -> None:
-    thread = begin(world, "level-3")
-    passed = [{"allChecksPassed": False}, {"allChecksPassed": True}]
-
-    driven, roles = drive(world, thread, script(tester=passed))
-
-    assert driven.stopped == "end"
-    assert roles == ["coder", "reviewer", "tester", "parallel: 2 completed"] * 2
-    assert world.snapshot(thread).get_present().at == "0.2/0/1"
-    assert_sound(world, thread)
 
 
 def test_level_4_has_a_loop_in_a_loop(world: World) -> None:
@@ -129,29 +115,3 @@ def test_for_each_feature_tests_and_documents_what_was_approved(world: World) ->
     state = world.snapshot(thread).get_present().state
     assert (state["featureList"], state["currentFeatureIndex"]) == (["login", "logout"], 2)
     assert_sound(world, thread)
-
-
-def test_level_3_runs_from_the_shell(world: World, git: Callable[..., str]) -> None:
-    agent = world.program(
-        """
-case "$UWF_ROLE" in
-  tester) printf '%s\\n' '{"allChecksPassed": true}' ;;
-  *) echo "$UWF_ROLE was here" ;;
-esac"""
-    )
-    path = world.place / "level-3.yaml"
-    path.write_bytes((FLOWS / "level-3.yaml").read_bytes())
-
-    ran = world.process("run", "./level-3.yaml", "--agent", agent)
-    out, err = ran.communicate(timeout=60)
-
-    assert (ran.returncode, b"completed" in out + err) == (0, True), err.decode()
-    root = f"refs/archive/{json.loads(out)['thread']}"
-    log = git("log", "--reverse", "--first-parent", "--format=%s", root, cwd=world.store.path)
-    assert log.splitlines() == [
-        "start: level-3",
-        "coder: coder was here",
-        "split: parallel into 2",
-        "join: parallel: 2 completed",
-        "end: completed after 2 steps",
-    ]

@@ -1,6 +1,5 @@
 """What flows do when agents fail, by their policies, and the log that each case leaves."""
 
-import shlex
 from typing import Any
 
 import pytest
@@ -409,21 +408,6 @@ def conflict(world: World) -> tuple[ThreadId, UwfError]:
     with refuses("merge-conflict") as caught:
         drive(world, thread, script(one={"it's": 1}, two={"it's": "2"}, three={}))
     return thread, caught.value
-
-
-def test_the_patch_that_a_conflict_prints_settles_it(world: World) -> None:
-    thread, error = conflict(world)
-    before = world.snapshot(thread).commit.oid
-
-    typed = (error.hint or "").split("`")[1]
-    ran = world.process(*shlex.split(typed)[1:])
-    _, err = ran.communicate(timeout=60)
-
-    assert (ran.returncode, before) == (0, world.snapshot(thread).commit.parents[0]), err
-    driven, done = drive(world, thread, script())
-    assert (driven.stopped, done) == ("end", ["checks: 3 completed"])
-    assert world.snapshot(thread).get_present().state["it's"] == 1
-    assert_sound(world, thread)
 
 
 def test_a_step_tells_the_conflict_and_records_nothing(world: World) -> None:

@@ -19,16 +19,6 @@ from uwf_git.store.threads.heads import get_head
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 
-SEQUENCE = """\
-name: pair
-description: One after the other.
-root:
-  type: sequential
-  nodes:
-    - {type: agent, agentId: coder, output: code}
-    - {type: agent, agentId: reviewer, input: "look at ${state.code}"}
-"""
-
 LOOP = """\
 name: turns
 description: Until somebody is content.
@@ -106,32 +96,6 @@ def assert_sound(world: World, thread: ThreadId) -> None:
     head = get_head(world.store, thread)
     found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
     assert [each.message for each in found] == []
-
-
-def test_agents_act_one_after_the_other(world: World) -> None:
-    thread = world.begun(SEQUENCE)
-
-    roles = run(world, thread, script(coder="print(1)", reviewer={"good": True}))
-
-    assert roles == ["coder", "reviewer"]
-    snapshot = world.snapshot(thread)
-    assert snapshot.get_present().state == {
-        "code": "print(1)",
-        "good": True,
-        "reviewerOutput": {"good": True},
-    }
-    assert snapshot.get_present().at == "0/1"
-    assert_sound(world, thread)
-
-
-def test_a_loop_ends_when_its_condition_does(world: World) -> None:
-    thread = world.begun(LOOP)
-
-    roles = run(world, thread, script(reviewer=[{"ok": False}, {"ok": False}, {"ok": True}]))
-
-    assert roles == ["coder", "reviewer"] * 3
-    assert world.snapshot(thread).get_present().at == "0.3/1"
-    assert_sound(world, thread)
 
 
 PLANS = """\
@@ -235,40 +199,6 @@ def test_a_map_has_a_branch_for_each_item(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_a_branch_that_failed_is_tried_again_alone(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, script())
-    world.step(thread, script())
-
-    def play(turn: Turn) -> Played:
-        return fails()(turn) if turn.role == "reviewer" else replied({})
-
-    for _ in range(4):
-        told = world.step(thread, play)
-    assert told.status == "split"
-    assert [each.error.code for each in told.branches if each.error] == ["turn-failed"]
-
-    roles = run(world, thread, script())
-    assert roles[-1] == "closer"
-    assert_sound(world, thread)
-
-
-def test_a_drive_stops_where_a_branch_fails_and_goes_on_after_a_retry(world: World) -> None:
-    thread = world.begun(CHECKS)
-
-    def play(turn: Turn) -> Played:
-        return fails()(turn) if turn.role == "tester" else replied({})
-
-    driven = drive(world, thread, play)
-
-    assert (driven.stopped, driven.last.status) == ("failed", "split")
-    assert driven.failure is not None
-    assert driven.failure.facts["role"] == "tester"
-    world.retry(driven.failure.facts["thread"])
-    assert drive(world, thread, script()).stopped == "end"
-    assert_sound(world, thread)
-
-
 NESTED = """\
 name: nested
 description: Branches of branches.
@@ -340,16 +270,6 @@ def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
     """Return the parents of the newest join of a thread."""
     history = walk_history(world.store, world.snapshot(thread).commit.oid)
     return next(each.commit.parents for each in history if each.record.event == "join")
-
-
-def test_branches_split_again_in_every_pass_of_a_loop(world: World) -> None:
-    thread = world.begun(NESTED)
-
-    driven = drive(world, thread, script(one={"a": 1}, other={"b": 2}))
-
-    assert (driven.stopped, driven.steps) == ("end", 8)
-    assert world.snapshot(thread).record.depth == 2
-    assert_sound(world, thread)
 
 
 def drive(world: World, thread: ThreadId, play: Player, **options: Any) -> Driven:

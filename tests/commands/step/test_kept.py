@@ -1,18 +1,13 @@
 """What a step keeps besides its result: the end of its agent's log, and named variables."""
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from commands.forging import messages
-from commands.world import World, says
+from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.read import diff_threads
-from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.step_view import view_step
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.builtin import AGENT_EXEC_CONTEXT
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
@@ -67,14 +62,6 @@ def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None
     assert referred(world, thread, step, "stderr").payload == ", the end\n"
 
 
-def test_setting_of_0_keeps_no_log(world: World) -> None:
-    configure(world, "uwf.keepLogs", "0")
-
-    _, step = stepped(world, "echo '12 passed' >&2; ")
-
-    assert "stderr" not in step.payload
-
-
 def test_secret_that_the_limit_cuts_in_two_is_not_kept_by_half(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,50 +99,3 @@ def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World)
     configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
 
     assert "execContext" not in stepped(world, "")[1].payload
-
-
-def test_steps_with_a_log_and_without_are_one_chain(world: World) -> None:
-    """Shown, forked, compared and checked like every step."""
-    thread, _ = stepped(world, "echo x >&2; ")
-    world.step(thread, says({"ok": False}))
-    world.step(thread, agent_player(None))
-
-    snapshot = world.snapshot(thread)
-    chain = list(snapshot.walk_chain())[:3]
-    assert ["stderr" in node.payload for node in chain] == [True, False, True]
-    steps = show_thread(world.store, thread, full=True)["steps"]
-    assert [step["role"] for step in steps] == ["writer", "checker", "writer"]
-    request = ForkRequest(thread, from_role="writer")
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
-    assert fork.depth == 2
-    assert diff_threads(world.store, thread, fork.thread)["common"]["depth"] == 2
-    assert messages(world) == []
-
-
-def test_failed_attempts_before_a_step_are_counted(world: World) -> None:
-    """By every step of a failed thread: it simply tries again."""
-    thread = world.begun()
-
-    def fails_twice(turn: Turn) -> Played:
-        if turn.attempt <= 2:
-            error = {"kind": "exited", "message": "exit status 7"}
-            return Played(None, 0, 0, error=error)
-        return says({"text": "x"})(turn)
-
-    for _ in range(2):
-        with pytest.raises(TurnFailed):
-            world.step(thread, fails_twice)
-        assert world.snapshot(thread).record.status == "failed"
-    assert world.step(thread, fails_twice).status == "ready"
-    world.step(thread)
-
-    def counts(document: dict[str, Any]) -> list[int]:
-        return [step["failedAttempts"] for step in document["steps"]]
-
-    assert counts(show_thread(world.store, thread, full=True)) == [2, 0]
-    other = world.start()
-    world.step(other)
-    compared = diff_threads(world.store, thread, other)["steps"]
-    assert compared[0]["a"]["failedAttempts"] == 2
-    assert compared[0]["b"]["failedAttempts"] == 0
-    assert messages(world) == []

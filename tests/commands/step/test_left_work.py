@@ -16,7 +16,7 @@ from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.step.ending import find_begun_turn
-from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
+from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, list_leaves, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
@@ -126,18 +126,6 @@ def test_agent_that_was_named_for_one_step_is_known_to_the_next_engine(
     agent = world.snapshot(thread).get_head_node().payload["agent"]["$ref"]
     node = world.snapshot(thread).get_node(agent)
     assert (node.payload["command"], node.timestamp) == ("/opt/uwf-x --key", begun_ms)
-
-
-def test_failed_run_is_a_failed_try_though_the_route_changed(
-    world: World, thread: ThreadId
-) -> None:
-    leave(world, thread, status="7")
-    patch(world, thread, {"check": True})
-
-    with pytest.raises(TurnFailed, match="writer failed"):
-        step(world, thread)
-
-    assert world.snapshot(thread).record.role == "writer"
 
 
 def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_otherwise(

@@ -134,20 +134,6 @@ def test_a_graph_plays_a_role_of_a_graph(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_agents_are_given_for_the_roles_of_inner_workflows_too(world: World) -> None:
-    world.put(INNER + "defaultAgent: digs\n")
-    world.put(MIDDLE)
-    world.put(OUTER)
-
-    def binding(*agents: str) -> dict[str, str]:
-        request = StartRequest("outer", "Do it.", agents)
-        started = start_thread(world.store, world.caller, request, thread=world.new_id())
-        return bound(world, started.thread)
-
-    assert binding("all") == dict.fromkeys(["asker", "planner", "closer", "digger"], "all")
-    assert binding("planner=plans") == {"planner": "plans"}
-
-
 def bound(world: World, thread: ThreadId) -> dict[str, str]:
     snapshot = world.snapshot(thread)
     binding = snapshot.get_present().binding

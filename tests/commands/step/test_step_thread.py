@@ -1,28 +1,22 @@
 """One step: its result, its traces in the store, and its lock."""
 
-import threading
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, content_player, fails, replied, says
+from commands.world import DEMO, World, content_player, fails, says
 from fresh_store import fresh_store
 from refusing import refuses
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.branches import ThreadNotActive
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
 from uwf_git.commands.workflow.build import put_workflow
-from uwf_git.errors import Conflict, StoreDamaged
+from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig
-from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
 
@@ -46,21 +40,6 @@ def test_step_gives_where_the_thread_then_stands(world: World) -> None:
     )
     assert snapshot.subject == "writer: It is said"
     assert (snapshot.record.event, snapshot.record.role) == ("step", "writer")
-
-
-def test_end_archives_without_a_node_and_gives_the_last_head(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    last = world.step(thread)
-
-    ended = world.step(thread, fails("nobody plays at the end"))
-
-    assert (ended.head, ended.status, ended.role) == (last.head, "completed", None)
-    assert list_threads(world.store, archived=False) == []
-    assert list_threads(world.store, archived=True) == [thread]
-    assert world.snapshot(thread).record.depth == 2
-    with pytest.raises(ThreadNotActive):
-        world.step(thread)
 
 
 def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
@@ -97,18 +76,6 @@ def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
     assert world.snapshot(thread).commit.oid == before
 
 
-def test_state_is_merged_and_usage_adds_up(world: World) -> None:
-    thread = world.begun(DEMO + "initialState: {a: 1, b: {c: 2}}\n")
-    world.step(thread, says({"text": "x"}, state={"b": {"d": 3}}, usage={"tokens": 5}))
-    world.step(thread, says({"ok": False}, state={"a": None}, usage={"tokens": 7, "cost": 0.5}))
-
-    present = world.snapshot(thread).get_present()
-
-    assert present.state == {"b": {"c": 2, "d": 3}}
-    assert present.usage == {"tokens": 12, "cost": 0.5}
-    assert present.visits == {"writer": 1, "checker": 1}
-
-
 @pytest.mark.parametrize(
     "usage", [{"tokens": "many"}, {"tokens": [1]}, {"tokens": -1}, {"tokens": 1e308}, {"": {}}]
 )
@@ -133,23 +100,6 @@ def test_no_step_is_taken_while_another_process_drives_or_ends_the_thread(
     assert world.step(thread).role == "writer"
 
 
-def test_step_that_lost_the_race_is_not_recorded(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    moved = world.snapshot(thread).commit.oid
-
-    def play(turn: Turn) -> Played:
-        # As a fetch does, without the lock.
-        start = turn.snapshot.commit.parents[0]
-        assert world.store.refs.advance(f"refs/threads/{thread}", seen=moved, to=start)
-        return content_player(turn)
-
-    with pytest.raises(WorkKept):
-        world.step(thread, play)
-
-    assert world.snapshot(thread).record.depth == 0
-
-
 def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> None:
     thread = world.begun()
 
@@ -162,39 +112,6 @@ def test_work_of_a_thread_that_is_removed_meanwhile_is_kept(world: World) -> Non
         world.step(thread, play)
 
     assert len(list_preserved(world.store, thread)) == 1
-
-
-def test_eight_engines_at_once_on_one_thread_record_each_step_once(world: World) -> None:
-    thread = world.begun(
-        "name: count\nroles: {worker: {}}\nmoderator:\n"
-        "  - {from: $START, to: worker}\n  - {from: worker, to: worker, when: depth < 99}\n"
-        "  - {from: worker, to: $END}\n"
-    )
-    plays: list[str] = []
-    outcomes: list[str] = []
-    losers_told = threading.Semaphore(0)
-
-    def play(turn: Turn) -> Played:
-        plays.append(turn.snapshot.record.node)
-        for _ in range(7):
-            assert losers_told.acquire(timeout=20)
-        return replied({"n": len(plays)})
-
-    def step() -> None:
-        try:
-            outcomes.append(str(world.step(thread, play).depth))
-        except Conflict as conflict:
-            outcomes.append(conflict.code)
-            losers_told.release()
-
-    engines = [threading.Thread(target=step) for _ in range(8)]
-    for engine in engines:
-        engine.start()
-    for engine in engines:
-        engine.join()
-
-    assert sorted(outcomes) == ["1", *["thread-busy"] * 7]
-    assert len(plays) == 1
 
 
 @pytest.mark.parametrize(("version", "told"), [("1", "has format 1"), ("3", "newer")])
@@ -242,28 +159,3 @@ def test_thread_that_is_split_in_two_spellings_is_one(world: World) -> None:
     thread = world.begun()
 
     assert world.step(thread.lower().replace("0", "o", 1)).thread == thread
-
-
-def test_git_may_pack_everything_between_two_steps(world: World, git: Callable[..., str]) -> None:
-    thread, store = world.begun(), Path(world.store.path)
-    for role in ("writer", "checker", None):
-        git("gc", "-q", "--prune=now", cwd=store)
-        git("pack-refs", "--all", cwd=store)
-        world.reopen()
-        assert world.step(thread).role == role
-
-    assert list_threads(world.store, archived=True) == [thread]
-    assert git("fsck", "--strict", cwd=store) == ""
-
-
-def test_try_that_fails_under_a_pause_says_how_to_resume(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
-        return fails()(turn)
-
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, play)
-
-    assert f"is paused: `uwf thread resume {thread}`" in (caught.value.hint or "")

@@ -5,9 +5,9 @@ from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_che
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.turn.branches import BranchHeld, ThreadNotActive, begin_branch, share_workdir
+from uwf_git.commands.turn.branches import BranchHeld, begin_branch, share_workdir
 from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
 from uwf_git.store.threads.local_files import find_workdir, set_workdir
 
@@ -65,18 +65,6 @@ def test_a_branch_begins_when_it_is_stepped_and_no_other_does(new: Split) -> Non
     finish(world, second)
     finish(world, new.thread)
     assert_sound(world, new.thread)
-
-
-def test_a_branch_begins_when_it_is_steered(new: Split) -> None:
-    world, (first, second) = new.world, new.children
-    patch_thread(world.store, world.caller, first, {"a": 1})
-
-    kill_thread(world.store, world.caller, second, reason="one is enough")
-
-    assert world.snapshot(first).get_present().state["a"] == 1
-    assert world.snapshot(second).record.status == "killed"
-    with pytest.raises(ThreadNotActive):
-        kill_thread(world.store, world.caller, second)
 
 
 def test_a_paused_thread_has_its_branches(new: Split) -> None:

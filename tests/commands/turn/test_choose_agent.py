@@ -144,16 +144,6 @@ def test_command_that_only_came_with_a_fetched_thread_is_refused(
     assert world.snapshot(thread).record.event == "start"
 
 
-def test_trust_allows_it_from_then_on(fetched: tuple[World, ThreadId]) -> None:
-    world, thread = fetched
-
-    world.step(thread, workdir=str(world.place), trust=True)
-    world.reopen()
-    second = unbound_thread(world)
-
-    assert played_by(world, second) == "from-the-workflow"
-
-
 def test_trust_is_remembered_though_a_directory_is_still_wanted(
     fetched: tuple[World, ThreadId],
 ) -> None:
@@ -210,24 +200,6 @@ def test_workflow_that_is_put_here_brings_its_commands_along(
     assert not world.put(BOUND).changed
 
     assert played_by(world, thread, workdir=str(world.place)) == "from-the-workflow"
-
-
-def test_trusted_command_in_another_environment_is_not_trusted(
-    world: World, git: Callable[..., str], tmp_path: Path
-) -> None:
-    padding = ", ".join(f"HARMLESS_{n}: x" for n in range(100))
-    source = DEMO + f"defaultAgent: {{command: cc, env: {{{padding}, LD_PRELOAD: evil.so}}}}\n"
-    world.put(source)
-    thread = unbound_thread(world)
-    other = create_store(str(tmp_path / "other.git"))
-    git("fetch", "-q", world.store.path, "refs/*:refs/*", cwd=Path(other.path))
-    # The same command without the environment is trusted there.
-    store = open_store(other.path, environ=os.environ)
-    elsewhere = World(world.place, store, world.caller, world.new_id)
-    elsewhere.start("cc")
-
-    with refuses("agent-not-trusted", match=r"evil\.so"):
-        elsewhere.step(thread, workdir=str(world.place))
 
 
 def two_projects(world: World) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands.world import World, content_player, says
+from commands.world import World, says
 from store.loose import forget, loosen
 
 from uwf_git.commands.turn.next_move import decide_next
@@ -175,18 +175,6 @@ def test_plain_conditions_of_a_shipped_workflow_need_neither_jsonata_nor_a_fork(
     thread = run().strip()
 
     assert run(thread) == "planner developer end\n[]\n"
-
-
-def test_nothing_that_matches_is_an_error_that_names_the_role(world: World) -> None:
-    thread = world.begun(
-        "name: stuck\nroles: {worker: {}}\nmoderator:\n"
-        "  - {from: $START, to: worker}\n  - {from: worker, to: $END, when: meta.done}\n"
-    )
-    world.step(thread, says({"done": False}))
-
-    with pytest.raises(Refused, match="worker") as caught:
-        world.step(thread, content_player)
-    assert caught.value.code == "no-transition"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from uwf_git.commands.turn.limits import LimitReached, choose_limits
 from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 
-LIMITED = DEMO + "config: {maxSteps: 5, maxTokens: 100, eventEmit: false}\n"
-
 
 def begun(world: World, source: str = DEMO, agent: str = "nobody", **limits: Any) -> ThreadId:
     world.put(source)
@@ -43,23 +41,6 @@ def test_limit_of_a_workflow_from_elsewhere_is_looked_at(config: dict[str, Any])
         choose_limits({}, config)
     # The start of a thread can drop these limits.
     assert choose_limits(dict.fromkeys(config), config) == {}
-
-
-def test_limits_stand_in_the_start_and_are_verified(world: World) -> None:
-    thread = begun(world, LIMITED, maxTokens=7, maxCost=1.5)
-
-    snapshot = world.snapshot(thread)
-    limits = {"maxSteps": 5, "maxTokens": 7, "maxCost": 1.5}
-    assert snapshot.get_present().limits == limits
-    assert limits.items() <= snapshot.get_start().payload.items()
-    assert troubles(world) == []
-
-
-def test_thread_without_limits_says_nothing_of_them(world: World) -> None:
-    snapshot = world.snapshot(begun(world))
-
-    assert set(snapshot.get_start().payload) == {"workflow", "prompt", "agentBinding"}
-    assert "limits" not in snapshot.get_present().as_document()
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,10 @@
-import pytest
 from commands.flows import split_checks
 from commands.inspect.test_branches import split_of
-from commands.step.test_flows import CHECKS, drive, script
-from commands.world import DEMO, World, fails, replied
-from refusing import refuses
+from commands.step.test_flows import CHECKS, script
+from commands.world import DEMO, World
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread, resume_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.turn.next_move import Advice, NextMove, advise, find_next_move
 from uwf_git.model.names import ThreadId
 
@@ -41,37 +37,6 @@ def advised(world: World, thread: ThreadId, **given: str) -> tuple[str, bool]:
     return advice.text.split("`")[1].replace(f" {thread}", ""), advice.is_usual
 
 
-def test_each_state_has_its_command(world: World) -> None:
-    thread = world.begun()
-    assert advised(world, thread) == ("uwf thread run", True)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert advised(world, thread) == ("uwf thread retry", False)
-    pause_thread(world.store, world.caller, thread)
-    assert advised(world, thread) == ("uwf thread resume", False)
-    kill_thread(world.store, world.caller, thread)
-    assert advised(world, thread) == ("uwf thread fork", True)
-
-
-def test_thread_at_its_end_is_stepped_and_then_read(world: World) -> None:
-    thread = world.begun()
-    for _ in range(2):
-        world.step(thread)
-    assert advised(world, thread) == ("uwf thread step", True)
-
-    world.step(thread)
-
-    assert advised(world, thread) == ("uwf thread read", True)
-
-
-def test_asked_person_is_next(world: World) -> None:
-    flow = "name: flow\nroot: {type: agent, agentId: asker}\n"
-    thread = world.start("human", workflow=world.put(flow).workflow)
-    world.step(thread)
-
-    assert find_next_move(world.snapshot(thread)) == NextMove("asker", at="0")
-
-
 def test_branch_that_is_held_is_told_once_no_other_can_go_on(world: World) -> None:
     split = split_checks(world)
     first, second = split.children
@@ -96,32 +61,8 @@ def test_problem_of_the_next_move_comes_with_its_own_hint(world: World) -> None:
     assert advise(world.store, snapshot, move) == Advice(str(move.problem.hint))
 
 
-def test_role_without_an_agent_is_bound_unless_there_is_a_default(world: World) -> None:
-    world.put()
-    request = StartRequest("demo", "Do it.")
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-    assert advised(world, thread) == ("uwf thread amend --agent writer=CMD", False)
-    assert advised(world, thread, default="mine") == ("uwf thread run", True)
-    assert advised(world, thread, default="human") == ("uwf thread answer", False)
-
-
 def told_of(world: World, thread: ThreadId) -> Advice:
     return advise(world.store, world.snapshot(thread), NextMove())
-
-
-def test_what_to_type_after_a_conflict_is_the_patch_that_settles_it(world: World) -> None:
-    thread = split_of(world)
-    with refuses("merge-conflict"):
-        drive(world, thread, lambda turn: replied({"verdict": turn.role}))
-
-    told = told_of(world, thread)
-
-    assert not told.is_usual
-    assert "disagree about verdict" in told.text
-    assert f"`uwf thread patch {thread} " in told.text
-    patch_thread(world.store, world.caller, thread, {"verdict": "mine"})
-    assert told_of(world, thread).is_usual
 
 
 def test_what_to_type_at_a_limit_is_an_amendment_of_the_root(world: World) -> None:

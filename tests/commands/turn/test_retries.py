@@ -6,12 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.rules import RetryRules, read_retry
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import GitConfig, set_config
 
@@ -101,29 +98,6 @@ def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
 
     assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
     assert world.snapshot(thread).get_present().attempts == 6
-
-
-def test_next_try_gets_the_failure_of_the_last_one(world: World) -> None:
-    """What went wrong before reaches the agent, also in another process."""
-    configure(world, "uwf.retries", "2")
-    thread = world.begun()
-    program = world.program("echo 'error: the key has expired' >&2; exit 7")
-
-    with pytest.raises(TurnFailed, match="exit status 7: the key has expired"):
-        world.step(thread, agent_player(None), command=program)
-
-    world.reopen()
-    told: list[object] = []
-
-    def play(turn: Turn) -> Played:
-        context = get_context(turn.store, turn.thread)
-        told.append((context["attempt"], context["lastError"]))
-        return fails()(turn)
-
-    with pytest.raises(TurnFailed):
-        world.step(thread, play)
-    error = {"kind": "exited", "message": "exit status 7: the key has expired"}
-    assert told == [(2, error)]
 
 
 def test_meaningless_setting_is_reported_before_an_agent_runs(world: World) -> None:

@@ -75,34 +75,6 @@ def test_amendments_as_they_are_written_are_whole(world: World) -> None:
     assert troubles(world) == []
 
 
-def test_name_that_is_another_workflows_is_reported(world: World) -> None:
-    thread = moved(world)
-
-    lie = says("Uwf-Workflow-Name: longer", "Uwf-Workflow-Name: demo")
-
-    assert told(world, thread, lie) == ["Uwf-Workflow-Name is demo, and must be longer"]
-
-
-def test_workflow_that_is_not_in_the_closure_is_reported(world: World) -> None:
-    thread = moved(world)
-    workflow = world.snapshot(thread).record.workflow
-
-    messages = told(world, thread, holds(world.store, place(workflow), None))
-
-    assert len(messages) == 1
-    assert f"refers to {workflow}, which is not in the same commit" in messages[0]
-
-
-def test_part_of_the_workflow_that_is_not_in_the_closure_is_reported(world: World) -> None:
-    thread = moved(world)
-    snapshot = world.snapshot(thread)
-    editor = snapshot.get_node(snapshot.record.workflow).payload["roles"]["editor"]["$ref"]
-
-    messages = told(world, thread, holds(world.store, place(editor), None))
-
-    assert any(f"refers to {editor}, which is not in the same commit" in each for each in messages)
-
-
 def test_position_that_is_gone_is_reported(world: World) -> None:
     thread = moved(world)
     snapshot = world.snapshot(thread)
@@ -160,21 +132,3 @@ def test_invalid_limit_is_reported(limits: dict[str, Any], world: World) -> None
     (message,) = told(world, thread, asks(world, thread, {"limits": limits}))
 
     assert message.startswith(f"the limit {next(iter(limits))} must be a ")
-
-
-def test_status_that_does_not_follow_is_reported(world: World) -> None:
-    thread = world.begun()
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=("writer=x",)))
-
-    messages = told(world, thread, says("Uwf-Status: ready", "Uwf-Status: failed"))
-
-    assert messages == ["Uwf-Status is failed, and must be ready"]
-
-
-def test_present_that_does_not_follow_is_reported(world: World) -> None:
-    thread = moved(world)
-    document = world.snapshot(thread).get_present().as_document() | {"limits": {"maxSteps": 1}}
-
-    (message,) = told(world, thread, holds(world.store, "now.json", encode_json(document)))
-
-    assert message == 'now.json says limits {"maxSteps": 1}, and the history gives nothing'

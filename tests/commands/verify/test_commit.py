@@ -17,9 +17,8 @@ from commands.forging import (
     troubles,
 )
 from dulwich.objects import Commit, ObjectID
-from store.story import THREAD, WORKFLOW, Story
+from store.story import THREAD, Story
 
-from uwf_git.model.names import NodeHash
 from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -45,9 +44,7 @@ def story(store: Store, clock: Callable[[], int]) -> Story:
 LIES = [
     (1, f"Uwf-Thread: {THREAD}", f"Uwf-Thread: {OTHER}", f"Uwf-Thread is {OTHER}, and this is"),
     (1, "Uwf-Depth: 1", "Uwf-Depth: 5", "Uwf-Depth is 5, and must be 1"),
-    (2, "Uwf-Depth: 1", "Uwf-Depth: 2", "Uwf-Depth is 2, and must be 1"),
     (1, "Uwf-Status: ready", "Uwf-Status: paused", "Uwf-Status is paused, and must be ready"),
-    (1, "Uwf-Status: ready", "Uwf-Status: failed", "Uwf-Status is failed, and must be ready"),
     (1, "Uwf-Event: step", "Uwf-Event: attempt", "which is no Attempt"),
     (1, "Uwf-Event: step", "Uwf-Event: start", "there can be no such start: a thread begins aft"),
     (0, "Uwf-Event: start", "Uwf-Event: split", "there can be no such split: it follows no commit"),
@@ -55,26 +52,6 @@ LIES = [
     (1, "Uwf-Event: step", "Uwf-Event: fork", "fork must have a thread of its own"),
     (0, "Uwf-Event: start", "Uwf-Event: step", "Uwf-Event is step, and a history begins with st"),
     (0, "Uwf-Event: start", "Uwf-Event: step", "step has 0 parents, and must have one"),
-    (0, "Uwf-Depth: 0", "Uwf-Depth: 1", "Uwf-Depth is 1, and must be 0"),
-    (1, "Uwf-Role: writer", "Uwf-Role: checker", "Uwf-Role is checker, and "),
-    (1, "Uwf-Agent: uwf-mock", "Uwf-Agent: somebody", "Uwf-Agent is somebody, and "),
-    (2, "Uwf-Attempt: 1", "Uwf-Attempt: 2", "Uwf-Attempt is 2, and "),
-    (2, "Uwf-Role: writer", "Uwf-Role: checker", "Uwf-Role is checker, and "),
-    (1, "Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "is other, and must be demo"),
-    (0, "Uwf-Workflow-Name: demo", "Uwf-Workflow-Name: other", "is other, and must be demo"),
-    (
-        1,
-        f"Uwf-Workflow: {WORKFLOW.hash}",
-        f"Uwf-Workflow: {NOWHERE}",
-        f"is {NOWHERE}, and must",
-    ),
-    (
-        0,
-        f"Uwf-Workflow: {WORKFLOW.hash}",
-        f"Uwf-Workflow: {NOWHERE}",
-        f"is {NOWHERE}, and must",
-    ),
-    (1, "Uwf-Role: writer\n", "", "Uwf-Role is absent, and "),
     (
         1,
         "Uwf-Role: writer\n",
@@ -159,14 +136,6 @@ def test_file_with_another_mode_is_reported(store: Store, story: Story) -> None:
     assert messages(store) == ["now.json has mode 100755, and must have 100644"]
 
 
-def test_start_that_changes_is_reported(store: Store, story: Story) -> None:
-    oids = forge(store, REF, {-1: holds(store, "start.json", b"{}")})
-
-    (found,) = troubles(store)
-    assert found.message == "start.json is another than in the commit before"
-    assert found.commit == oids[-1]
-
-
 def test_files_that_are_not_those_of_their_nodes_are_reported(store: Store, story: Story) -> None:
     start = story.snapshot.get_start().hash
     both = also(holds(store, "start.json", b"{}"), holds(store, "head.json", b"{}"))
@@ -204,10 +173,7 @@ def test_invalid_present_is_reported(content: bytes, told: str, store: Store, st
     [
         ({"usage": {"tokens": 1}}, "usage.tokens 1, and the history gives 3"),
         ({"state": {"round": True}}, "state.round true, and the history gives 1"),
-        ({"depth": 9}, "depth 9, and the history gives 3"),
         ({"secret": 1}, "secret 1, and the history gives nothing"),
-        ({"startedAt": 0}, "startedAt 0, and the history gives 1"),
-        ({"workflow": {"$ref": NOWHERE}}, 'workflow.$ref "8FWKR3TN5V1QA", and the history'),
         ({"usage": {"tokens": "x" * 90}}, 'usage.tokens "' + "x" * 78 + "…, and"),
     ],
 )
@@ -241,15 +207,6 @@ def test_present_that_lies_is_reported_once(store: Store, story: Story) -> None:
         oids = forge(store, REF, {number: holds(store, "now.json", lie)})
 
     assert [each.commit for each in troubles(store)] == [oids[1]]
-
-
-def test_failed_try_that_names_no_attempt_is_reported(store: Store, story: Story) -> None:
-    present = story.snapshot.get_present()
-    for last in (None, NodeHash(NOWHERE), WORKFLOW.hash):
-        lie = encode_json(present._replace(attempts=1, last_attempt=last).as_document())
-        oids = forge(store, REF, {2: holds(store, "now.json", lie)})
-        told = [each.message for each in troubles(store) if each.commit == oids[2]]
-        assert any(each.startswith("now.json says lastAttempt") for each in told)
 
 
 def test_date_before_the_parents_is_reported(store: Store, story: Story) -> None:

@@ -1,6 +1,5 @@
 """Derived commits that were forged: verify makes each again, and compares."""
 
-import random
 from typing import Any
 
 import pytest
@@ -17,11 +16,9 @@ from commands.flows import (
     split_files,
     tell,
 )
-from commands.forging import Change, also, find_blob, holds, place, points, run_by, says
+from commands.forging import Change, also, holds, place, points, says
 from commands.world import World, fails
-from conftest import Draws
 from dulwich.objects import Commit, ObjectID
-from store.story import put_raw
 
 from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
@@ -41,7 +38,6 @@ from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.tree import encode_node
 from uwf_git.store.objects.commit import encode_json
-from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
 from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
 
@@ -71,41 +67,8 @@ def has_parents(*parents: Oid) -> Change:
     return change
 
 
-def is_a_second_late(commit: Commit) -> None:
-    commit.author_time += 1
-    commit.commit_time += 1
-
-
 def assert_told(told: list[str], words: str) -> None:
     assert any(words in each for each in told), told
-
-
-ANY = [
-    says("split: ", "split: not "),
-    says("Uwf-Depth: 1", "Uwf-Depth: 2"),
-    says("Uwf-Format: 2", "Uwf-Role: tester\nUwf-Format: 2"),
-    run_by(b"somebody <somebody@example.com>"),
-    is_a_second_late,
-]
-
-
-@pytest.mark.parametrize("change", ANY)
-def test_a_split_of_other_words_people_or_dates_is_told(split: Split, change: Change) -> None:
-    assert_told(forge(split, split.thread, change), "the split is not the one that follows")
-
-
-def test_a_split_with_another_now_is_told(split: Split) -> None:
-    found = split.tip.get_present().split
-    assert found is not None
-    told = "the split is not the one that follows, which is "
-    for parts in (
-        {"state": {"approved": True}},
-        {"limits": {"maxSteps": 1}},
-        {"usage": {"tokens": 0}},
-        {"split": found._replace(children=found.children[:1])},
-        {"split": found._replace(children=found.children[::-1])},
-    ):
-        assert_told(forge(split, split.thread, says_now(split, split.thread, **parts)), told)
 
 
 def test_a_split_or_start_with_another_file_is_told(split: Split) -> None:
@@ -475,67 +438,6 @@ def test_a_place_in_a_graph_is_told(world: World) -> None:
 
 
 # Bytes.
-
-
-def test_each_byte_that_changed_in_a_derived_commit_is_told(ended: Split, draws: Draws) -> None:
-    world = ended.world
-    joined = draft(ended, tips_of(ended)).write(world.store)
-    split, child, _ = read_snapshot(world.store, joined).commit.parents
-    start = begin_of(world, child)
-    cases = [(ended.thread, split), (ended.children[0], start), (ended.thread, joined)]
-    raw = {oid: raw_of(world.store.objects, oid) for _thread, oid in cases}
-
-    for _round in draws.rounds(25):
-        thread, oid = draws.chance.choice(cases)
-        content, number = change_byte(draws.chance, raw[oid])
-        made = Oid(put_raw(world.store, "commit", content).decode())
-        assert tell(world.store, thread, made), (oid, number)
-
-
-def change_byte(chance: random.Random, content: bytes) -> tuple[bytes, int]:
-    """Return the content with one byte changed, and where."""
-    number = chance.randrange(len(content))
-    byte = (content[number] + chance.randrange(1, 256)) % 256
-    return content[:number] + bytes([byte]) + content[number + 1 :], number
-
-
-def raw_of(objects: ObjectStore, oid: str) -> bytes:
-    return objects.get_raw(ObjectID(oid.encode()))[1]
-
-
-def begin_of(world: World, tip: Oid) -> Oid:
-    snapshot = read_snapshot(world.store, tip)
-    while snapshot.record.event != "start":
-        snapshot = read_snapshot(world.store, snapshot.commit.parents[0])
-    return snapshot.commit.oid
-
-
-def test_each_byte_that_changed_in_their_files_is_told(ended: Split, draws: Draws) -> None:
-    world = ended.world
-    joined = draft(ended, tips_of(ended)).write(world.store)
-    split, child, _ = read_snapshot(world.store, joined).commit.parents
-    start = begin_of(world, child)
-    node = read_snapshot(world.store, start).record.node
-    step = read_snapshot(world.store, joined).record.node
-    cases = [
-        (ended.thread, split, "now.json"),
-        (ended.thread, split, place(node)),
-        (ended.children[0], start, "now.json"),
-        (ended.children[0], start, "start.json"),
-        (ended.thread, joined, "now.json"),
-        (ended.thread, joined, place(step)),
-    ]
-
-    for _round in draws.rounds(25):
-        thread, oid, path = draws.chance.choice(cases)
-        content, number = change_byte(draws.chance, file_of(world, oid, path))
-        commit = copy_commit(world.store, oid)
-        holds(world.store, path, content)(commit)
-        assert tell(world.store, thread, put(world.store, commit)), (oid, path, number)
-
-
-def file_of(world: World, oid: Oid, path: str) -> bytes:
-    return world.store.objects.get_raw(find_blob(world.store, oid, path))[1]
 
 
 # Cost.

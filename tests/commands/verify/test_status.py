@@ -1,25 +1,18 @@
-"""Threads that were steered, and forged ones that say they were."""
+"""Threads that were steered, and the signals that they must hold."""
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from commands.forging import (
-    Change,
-    also,
     commits_of,
-    find_blob,
     forge,
     holds,
     messages,
     place,
     says,
     tip_of,
-    troubles,
 )
 from commands.world import World, content_player, fails
-from dulwich.objects import Blob
 
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread, retry_thread
@@ -29,7 +22,6 @@ from uwf_git.commands.verify.making import check_person
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.commit import encode_json
 from uwf_git.store.threads.record import read_standing
 from uwf_git.store.threads.snapshot import read_snapshot
 
@@ -96,75 +88,7 @@ def test_waits_and_what_ends_them_are_right(world: World) -> None:
     assert messages(world) == []
 
 
-def now(**changes: Any) -> Callable[[World, ThreadId, int], Change]:
-    """Change now.json of a commit; None takes away."""
-
-    def change(world: World, thread: ThreadId, number: int) -> Change:
-        tip = tip_of(world.store, f"refs/threads/{thread}")
-        commit = commits_of(world.store, tip)[number]
-        oid = commit.id.decode()
-        blob = world.store.objects[find_blob(world.store, oid, "now.json")]  # type: ignore[arg-type]  # an id
-        assert isinstance(blob, Blob)
-        document = json.loads(blob.data) | changes
-        document = {name: value for name, value in document.items() if value is not None}
-        return holds(world.store, "now.json", encode_json(document))
-
-    return change
-
-
-def word(old: str, new: str) -> Callable[[World, ThreadId, int], Change]:
-    """Change a word of the message of a commit."""
-    return lambda _world, _thread, _number: says(old, new)
-
-
-def both(*changes: Callable[[World, ThreadId, int], Change]) -> Any:
-    """Do several changes to a commit."""
-    return lambda world, thread, number: also(*(each(world, thread, number) for each in changes))
-
-
 FAILED, READY, PAUSED = (f"Uwf-Status: {each}" for each in ("failed", "ready", "paused"))
-FORGED = [
-    (2, now(cursor={"role": "checker"}), "now.json says cursor"),
-    (2, now(hint="something else"), "now.json says hint"),
-    (2, now(hint=None), "now.json says hint nothing"),
-    (2, now(state={"x": 1}), "now.json says state"),
-    (2, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
-    (2, word("Uwf-Depth: 0", "Uwf-Depth: 1"), "Uwf-Depth is 1, and must be 0"),
-    (4, both(word(FAILED, READY), now(failures=None)), "now.json says failures nothing"),
-    (4, word("Left: no", "Left: yes"), "Uwf-Status is failed, and must be ready"),
-    (4, word("Uwf-Retries-Left: no\n", ""), "Uwf-Retries-Left is absent, and must be "),
-    (4, word(FAILED, "Uwf-Status: waiting"), "Uwf-Status is waiting, and must be failed"),
-    (5, word(FAILED, READY), "Uwf-Status is ready, and must be failed"),
-    (5, now(state={"a": 2}), "now.json says state"),
-    (6, now(pausedFrom="ready"), 'now.json says pausedFrom "ready"'),
-    (6, now(pausedFrom=None), "now.json says pausedFrom nothing"),
-    (6, word(PAUSED, READY), "Uwf-Status is ready"),
-    (7, word(FAILED, READY), "Uwf-Status is ready, and must be failed"),
-    (7, now(pausedFrom="failed"), 'now.json says pausedFrom "failed"'),
-    (8, now(hint=None), "now.json says hint nothing"),
-    (8, now(failures=1), "now.json says failures 1"),
-    (8, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
-    (10, word(PAUSED, READY), "Uwf-Status is ready, and must be paused"),
-    (
-        10,
-        now(pausedFrom="failed"),
-        'now.json says pausedFrom "failed", and the history gives "ready"',
-    ),
-    (11, word(READY, FAILED), "Uwf-Status is failed, and must be ready"),
-    (3, word("Uwf-Event: step", "Uwf-Event: retry"), "Uwf-Event is retry, after the thread was re"),
-    (9, word("Uwf-Event: pause", "Uwf-Event: resume"), "Uwf-Event is resume, after the thread was"),
-]
-
-
-@pytest.mark.parametrize("forged", FORGED, ids=lambda each: each[2])
-def test_status_or_present_that_does_not_follow_is_reported(forged: Any, world: World) -> None:
-    number, change, told = forged
-    thread = steered(world)
-    oids = forge(world.store, f"refs/threads/{thread}", {number: change(world, thread, number)})
-
-    found = [each.message for each in troubles(world) if each.commit == oids[number]]
-
-    assert any(told in message for message in found), found
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
-"""Commits whose author, subject or body are not those of their nodes, with true trailers."""
+"""The author, subject and body of a commit: what is free in them, and how they are quoted."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.forging import Change, forge, messages, run_by, says, troubles
+from commands.forging import Change, forge, messages, says, troubles
 from commands.world import World, fails, replied
 from commands.world import says as replies
-from dulwich.objects import Commit
-from store.story import THREAD, Story
 
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
 from uwf_git.commands.control.steer import kill_thread, pause_thread, resume_thread
@@ -17,40 +15,10 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.turn import Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 
-REF = ACTIVE + THREAD
 # 12 threads and a workflow of format 1.
 OLD = Path(__file__).parent / "recorded" / "bc62f3a.bundle"
-MALLORY = b"Mallory <m@example.com>"
-
-
-def authored(name: bytes) -> Change:
-    """Change the author."""
-
-    def change(commit: Commit) -> None:
-        commit.author = name
-
-    return change
-
-
-def dated(time_s: int) -> Change:
-    """Change the author's date."""
-
-    def change(commit: Commit) -> None:
-        commit.author_time = time_s
-
-    return change
-
-
-@pytest.fixture(params=["", "thinking\n"], ids=["no log", "a log"])
-def story(request: pytest.FixtureRequest, store: Store, clock: Callable[[], int]) -> Story:
-    """Return a thread: a start, a step whose agent logged something or not, a failed try."""
-    story = Story(store, clock)
-    story.step(log=request.param)
-    story.attempt("no luck: none", body="KeyError\n")
-    return story
 
 
 @pytest.fixture
@@ -68,77 +36,6 @@ def steered(world: World) -> ThreadId:
     world.step(thread, replies({"text": "again"}))
     kill_thread(store, caller, thread, reason="enough")
     return thread
-
-
-@pytest.mark.parametrize(
-    ("number", "change", "told"),
-    [
-        (1, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be 'writer <uwf"),
-        (2, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be 'writer <uwf"),
-        (0, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be 'C O Mitter "),
-        (0, run_by(MALLORY), "its author is 'C O Mitter <committer@example.com>', and must be 'Ma"),
-        (1, dated(5), "its author's date is 5 +0000, and its committer's 1760000001 +0000"),
-        (0, says("start: Write a haiku.", "start: Write an ode."), "its subject is 'start: Write "),
-        (1, says("writer: An old", "checker: An old"), "its subject is 'checker: An old silent po"),
-        (1, says("writer: An old", "writer: A new"), "its subject is 'writer: A new silent "),
-        (1, says("pond\n\n", "pond\n\n    I approve.\n\n"), "its body is 'I approve.', and must "),
-        (2, says("luck: none", "luck: all"), "its subject is 'writer: attempt 1 failed: no luck"),
-        (2, says("attempt 1 failed", "try no. 1 failed"), "its subject is 'writer: try no. 1 fail"),
-        (2, says("    KeyError", "    It works"), "its body is 'It works', and must be 'KeyError'"),
-        (2, says("    KeyError\n\n", ""), "its body is '', and must be 'KeyError'"),
-        (2, says("\n\nUwf-Thread", "\n\n\n\nUwf-Thread"), "its body is "),
-    ],
-)  # fmt: skip
-def test_words_that_are_not_those_of_the_node_are_reported(
-    store: Store, story: Story, number: int, change: Change, told: str
-) -> None:
-    oids = forge(store, REF, {number: change})
-
-    (found,) = troubles(store)
-    assert (found.commit, found.message[: len(told)]) == (oids[number], told)
-    assert "made by hand" in found.hint
-
-
-@pytest.mark.parametrize(
-    ("number", "change", "told"),
-    [
-        (2, says("pause: lunch", "pause: fire"), "its subject is 'pause: fire', and must be"),
-        (
-            2,
-            says("    back at two", "    back at ten"),
-            "its body is 'lunch\\nback at ten', and must",
-        ),
-        (
-            3,
-            says("\n\nUwf", "\n\n    It is safe.\n\nUwf"),
-            "its body is 'It is safe.', and must be ''",
-        ),
-        (
-            4,
-            says("    Check.", "    Approve!"),
-            "its body is 'Approve!', and must be 'Check.'",
-        ),
-        (
-            5,
-            authored(b"checker <human@uwf>"),
-            "its author is 'checker <human@uwf>', and must be 'C O",
-        ),
-        (5, says("Not yet.", "Go on."), "its subject is 'checker: Go on.', and must"),
-        (6, says("What was said.", "All is well."), "its subject is 'writer: All is well.'"),
-        (3, says("resume: resumed", "resume: goes on"), "its subject is 'resume: goes on', and"),
-        (7, says("killed after 3 steps", "stopped"), "its subject is 'kill: stopped', and must"),
-        (7, authored(MALLORY), "its author is 'Mallory <m@example.com>', and must be "),
-    ],
-)
-def test_words_of_steering_are_those_of_the_signal(
-    world: World, steered: ThreadId, number: int, change: Change, told: str
-) -> None:
-    assert messages(world) == []
-
-    oids = forge(world.store, ARCHIVE + steered, {number: change})
-
-    (found,) = troubles(world)
-    assert (found.commit, found.message[: len(told)]) == (oids[number], told)
 
 
 @pytest.mark.parametrize(

@@ -107,54 +107,6 @@ def test_setting_leaves_one_value(
     assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [last], "uwf.other": ["kept"]}
 
 
-WRITTEN_BY_PEOPLE = """\
-\ufeff# a comment before all
-[core]
-\tbare = false ; and one behind\u2028a strange line
-[UWF] Agent = "first" # on the line of its section
-\t; kept
-\tstore
-\tpath = C:\\\\dir\\\\
-[other "a.b \\"c\\""]
-\tagent = mine
-\t# a comment that ends in a backslash \\
-[uwf]
-\tagent = second \\
-  and more of it \\
-  # and this is a comment
-\tagentless = 1
-\tagent
-# the end of it: no line end"""
-
-AFTER = """\
-\ufeff# a comment before all
-[core]
-\tbare = false ; and one behind\u2028a strange line
-[UWF]
-\t; kept
-\tstore
-\tpath = C:\\\\dir\\\\
-[other "a.b \\"c\\""]
-\tagent = mine
-\t# a comment that ends in a backslash \\
-[uwf]
-\tagentless = 1
-# the end of it: no line end
-\tagent = "new"
-"""
-
-
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_what_people_wrote_stays_as_it_is(config: str, line_end: str) -> None:
-    Path(config).write_bytes(WRITTEN_BY_PEOPLE.replace("\n", line_end).encode())
-    before = as_git_sees(config)
-    assert as_we_see(config) == before
-    set_config(config, "uwf.agent", "new")
-    after = Path(config).read_bytes().decode().replace(line_end, "\n")
-    assert after == AFTER
-    assert as_git_sees(config) == as_we_see(config) == {**before, "uwf.agent": ["new"]}
-
-
 @pytest.mark.parametrize(
     "before",
     [
@@ -174,6 +126,7 @@ def test_what_people_wrote_stays_as_it_is(config: str, line_end: str) -> None:
         "[uwf]\n\tx = 1 ; \\\n[core]\n\tx = 1\n",
         '[uwf]\n\tx = "a # \\\n\tb"\n[core]\n\tx = 1\n',
         "[UWF]\n\tAGENT\n[uwf]\n\tAgent = 2\n",
+        "[core]\r\n\tx = 1\r\n",
     ],
 )
 def test_git_finds_the_new_value_and_every_old_one(config: str, before: str) -> None:
@@ -184,13 +137,6 @@ def test_git_finds_the_new_value_and_every_old_one(config: str, before: str) -> 
     expected = {**old, "uwf.added": ["a"], "uwf.agent": ["b"]}
     assert as_git_sees(config) == expected
     assert as_we_see(config) == expected
-
-
-def test_adding_keeps_the_values_that_are_there(config: str) -> None:
-    for value in ("a", "b", "a"):
-        add_config(config, "uwf.trustedAgent", value)
-    assert read_config_file(config).get_all("uwf.trustedagent") == ["a", "b", "a"]
-    assert read_config_file(config).get("UWF.trustedAgent") == "a"
 
 
 def test_bytes_that_are_no_text_are_kept(config: str) -> None:

@@ -123,14 +123,6 @@ def test_message_of_another_format_is_refused(version: str, words: str) -> None:
         parse_trailers(message)
 
 
-def test_a_trailer_in_the_body_is_not_one() -> None:
-    body = "Uwf-Status: completed\n\nUwf-Status: completed"
-    message = build_message(
-        "a", "b", body=body, trailers=list({"Uwf-Status": "ready", **FORMAT_2}.items())
-    )
-    assert parse_trailers(message) == {"Uwf-Status": "ready", **FORMAT_2}
-
-
 def test_a_refusal_names_the_commit_when_it_is_known() -> None:
     assert "the message of a commit has" in BadMessage("has no trailers").message
     named = BadMessage("has no trailers", hint="look").of_commit("123")

@@ -85,16 +85,6 @@ def test_names_are_those_that_git_takes(name: str) -> None:
     assert is_remote_name(name) == (not wrong)
 
 
-@pytest.mark.parametrize("name", ["origin", "a/b", "-x", "ü", "a.", "a..b", "a b", ".a", "a.lock"])
-def test_git_agrees_about_names(name: str, git: Git, tmp_path: Path) -> None:
-    try:
-        git("check-ref-format", f"refs/remotes/{name}/x", cwd=tmp_path)
-        taken = True
-    except Exception:  # noqa: BLE001 (git says no by failing)
-        taken = False
-    assert is_remote_name(name) == taken
-
-
 def test_the_default_is_the_only_one_else_origin(store: Store, tmp_path: Path) -> None:
     with refuses("which-remote", match="no remote yet"):
         choose_remote(store.config, None)

@@ -18,25 +18,6 @@ OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 # What a path can be on this system: any bytes but NUL.
 paths = st.binary(min_size=1).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"/")))
 
-ODD = [
-    "/a b/ c ",
-    "/ends in a newline\n",
-    "/ends in two\n\n",
-    "\n",
-    "/crlf\r\n",
-    "/tab\there",
-    "/ümläut/日本/🐟",
-    "/no utf-8 \udcff\udcfe",
-    "/-rf $(touch x) `touch y` ; '\"",
-    "relative/../path",
-]
-
-
-def test_a_path_comes_back_as_it_was_whatever_is_in_it(store: Store) -> None:
-    for path in ODD:
-        set_workdir(store, THREAD, path)
-        assert find_workdir(open_store(store.path), THREAD) == path
-
 
 @given(path=paths)
 @settings(
