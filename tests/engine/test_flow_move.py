@@ -115,22 +115,11 @@ def test_what_is_asked_when() -> None:
     assert ask.asked == [("0/0", 0), ("0", 1), ("0/0", 1)]
 
 
-def test_a_loop_without_condition_runs_to_its_bound() -> None:
-    flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": 3})
-    assert [str(each) for each in walk(flow, Told())] == ["0.1/0", "0.2/0", "0.3/0"]
-
-
 def test_a_bound_of_the_state_is_asked_each_time() -> None:
     flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": "${x}"})
     at = parse_position("0.7/0")
     assert next_move(flow, at, Told(bound=8)).at == parse_position("0.8/0")
     assert next_move(flow, at, Told(bound=7)).kind == "end"
-
-
-def test_the_end_of_a_loop_does_not_end_what_is_around_it() -> None:
-    flow = as_flow(loop(loop(AGENT), AGENT), AGENT)
-    assert next_move(flow, parse_position("0.1/0.4/0"), Told("n")).at == parse_position("0.1/1")
-    assert next_move(flow, parse_position("0.1/1"), Told("n")).at == parse_position("1")
 
 
 def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:
