@@ -63,16 +63,6 @@ def allowed(store: Store) -> list[dict[str, Any] | None]:
     return [each.agent for each in list_trusted(reopened(store))]
 
 
-def test_nothing_is_trusted_at_first(store: Store) -> None:
-    assert not is_trusted(store, AGENT_CONFIG, None)
-
-
-def test_what_was_allowed_is_trusted_at_once_and_by_the_next_process(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    assert is_trusted(store, AGENT_CONFIG, None)
-    assert is_trusted(reopened(store), AGENT_CONFIG, None)
-
-
 @pytest.mark.parametrize(
     "change",
     [
