@@ -209,25 +209,9 @@ def test_clock_is_the_callers(clock: Callable[[], int], tmp_path: Path) -> None:
     assert (ran.started_ms, ran.duration_ms) == (1_760_000_000_000, 1000)
 
 
-def test_log_is_forwarded_while_the_agent_runs(run: Run, program: Program, tmp_path: Path) -> None:
-    heard = []
-
-    def answer(chunk: bytes) -> None:
-        heard.append(chunk)
-        (tmp_path / "heard").touch()
-
-    ran = run(
-        program("echo ready >&2; until [ -e heard ]; do sleep 0.01; done; echo done >&2"),
-        on_stderr=answer,
-        timeout_s=10,
-    )
-
-    assert ran.outcome == "exited"
-    assert b"".join(heard) == b"ready\ndone\n" == ran.stderr
-
-
-def test_reply_is_forwarded_while_the_agent_runs(
-    run: Run, program: Program, tmp_path: Path
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_output_is_forwarded_while_the_agent_runs(
+    run: Run, program: Program, tmp_path: Path, descriptor: int
 ) -> None:
     heard = []
 
@@ -235,14 +219,13 @@ def test_reply_is_forwarded_while_the_agent_runs(
         heard.append(chunk)
         (tmp_path / "heard").touch()
 
-    ran = run(
-        program("echo ready; until [ -e heard ]; do sleep 0.01; done; echo done"),
-        on_stdout=answer,
-        timeout_s=10,
-    )
+    script = "echo ready; until [ -e heard ]; do sleep 0.01; done; echo done"
+    listener = {1: "on_stdout", 2: "on_stderr"}[descriptor]
+    ran = run(program(f"exec >&{descriptor}; {script}"), timeout_s=10, **{listener: answer})
 
     assert ran.outcome == "exited"
-    assert b"".join(heard) == b"ready\ndone\n" == ran.stdout
+    said = (ran.stdout, ran.stderr)[descriptor - 1]
+    assert b"".join(heard) == b"ready\ndone\n" == said
 
 
 def test_listener_ticks_while_an_agent_says_nothing(

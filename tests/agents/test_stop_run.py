@@ -139,16 +139,6 @@ def test_process_that_looks_at_a_lock_does_not_hold_it(run_dir: str) -> None:
         assert is_left(run_dir)
 
 
-def test_run_that_has_ended_is_not_touched(run: Run, run_dir: str, lives: Lives) -> None:
-    """What holds the lock after the end is a daemon that the agent left behind."""
-    leader = run(f"echo x >ready; {HANG}")
-    Path(run_dir, "exit").write_text("0\n")
-
-    assert find_group(run_dir, alive_of(run_dir)) is None
-    assert not stop(run_dir)
-    assert lives(leader.pid)
-
-
 def test_number_that_is_another_s_by_now_is_never_signalled(
     run: Run, run_dir: str, lives: Lives, tmp_path: Path
 ) -> None:
@@ -165,12 +155,19 @@ def test_number_that_is_another_s_by_now_is_never_signalled(
     stranger.wait()
 
 
-@pytest.mark.parametrize("number", ["", "0", "1", "-1", "x", "99999999999999999999"])
-def test_invalid_number_is_never_signalled(
-    number: str, run: Run, run_dir: str, lives: Lives
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        # What holds the lock after the end is a daemon that the agent left behind.
+        ("exit", "0"),
+        *(("pid", number) for number in ("", "0", "1", "-1", "x", "99999999999999999999")),
+    ],
+)
+def test_run_that_has_ended_or_has_no_valid_number_is_not_touched(
+    name: str, number: str, run: Run, run_dir: str, lives: Lives
 ) -> None:
     leader = run(f"echo x >ready; {HANG}")
-    Path(run_dir, "pid").write_text(f"{number}\n")
+    Path(run_dir, name).write_text(f"{number}\n")
 
     assert find_group(run_dir, alive_of(run_dir)) is None
     assert not stop(run_dir)

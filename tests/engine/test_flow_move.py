@@ -115,6 +115,13 @@ def test_what_is_asked_when() -> None:
     assert ask.asked == [("0/0", 0), ("0", 1), ("0/0", 1)]
 
 
+def test_a_bound_of_the_state_is_asked_each_time() -> None:
+    flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": "${x}"})
+    at = parse_position("0.7/0")
+    assert next_move(flow, at, Told(bound=8)).at == parse_position("0.8/0")
+    assert next_move(flow, at, Told(bound=7)).kind == "end"
+
+
 def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:
     flow = as_flow(loop(AGENT, maxIterations=2, onExhausted="stop", name="tidy"))
     at = parse_position("0.2/0")

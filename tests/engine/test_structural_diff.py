@@ -61,16 +61,6 @@ def test_there_are_changes_exactly_where_values_differ(one: Any, other: Any) -> 
     assert (diff_values(one, other) == []) is (spelled(one) == spelled(other))
 
 
-@given(VALUES, VALUES)
-def test_as_much_differs_the_other_way_round(one: Any, other: Any) -> None:
-    there, back = diff_values(one, other), diff_values(other, one)
-
-    assert bool(there) is bool(back)
-    kinds = [change.kind for change in back]
-    assert bool(there) is bool(kinds)
-    assert spelled(applied(applied(one, there), back)) == spelled(one)
-
-
 def test_places_are_reported_as_people_would() -> None:
     one = {"ok": False, "phases": [{"name": "a", "n": 1}, {"name": "b"}], "old": 1}
     other = {"ok": 0, "phases": [{"name": "new"}, {"name": "a", "n": 2}, {"name": "b"}], "more": []}

@@ -1,5 +1,6 @@
-import itertools
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from uwf_git.model.builtin import (
     collect_references,
     reference,
 )
-from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.model.node import Node
 from uwf_git.model.schema_check import check_schema, check_value
 
@@ -36,142 +36,10 @@ NAMES = {
     "FLOW": "6KJSXTD1NR6YV",
 }
 
-_numbers = itertools.count()
-
-
-def ref() -> dict[str, str]:
-    """Refer to a node that nothing else refers to."""
-    return reference(NodeHash(encode_u64(next(_numbers))))
-
-
-FULL: dict[str, dict[str, Any]] = {
-    "ROLE": {
-        "name": "developer",
-        "description": "",
-        "systemPrompt": "Write.",
-        "extractPrompt": "",
-        "outputSchema": ref(),
-        "checks": ["make test"],
-        "outputFile": "report.json",
-        "inputFiles": ["docs/*.md"],
-    },
-    "MODERATOR": {
-        "graph": [{"from": "$START", "transitions": [{"to": "$END", "condition": None}]}]
-    },
-    "WORKFLOW": {
-        "name": "w",
-        "description": "",
-        "roles": {"developer": ref()},
-        "moderator": ref(),
-        "defaultAgent": "uwf-mock",
-        "agentOverrides": {"developer": {"command": "x", "timeout": 1.5, "env": {"A": "b"}}},
-        "initialState": {},
-        "config": {},
-    },
-    "AGENT_CONFIG": {
-        "command": "x",
-        "protocol": "flags",
-        "timeout": 2,
-        "retries": 0,
-        "backoff": 0.5,
-        "env": {},
-    },
-    "START": {
-        "workflow": ref(),
-        "prompt": "",
-        "agentBinding": {"developer": ref()},
-        "initialState": {},
-        "maxSteps": 3,
-        "maxExecutionTime": 600000,
-        "maxTokens": 5,
-        "maxCost": 0.5,
-        "parent": ref(),
-        "depth": 1,
-        "entry": "a",
-    },
-    "STEP": {
-        "role": "developer",
-        "meta": {"ok": True},
-        "content": ref(),
-        "agent": ref(),
-        "prev": ref(),
-        "raw": ref(),
-        "prompt": ref(),
-        "rung": "json",
-        "session": "s",
-        "trace": ref(),
-        "stderr": ref(),
-        "execContext": ref(),
-        "state": {},
-        "usage": {"tokens": 1},
-        "startedAt": 0,
-        "durationMs": 0,
-        "branches": [ref()],
-    },
-    "ATTEMPT": {
-        "role": "developer",
-        "agent": ref(),
-        "attempt": 1,
-        "error": {"kind": "exit", "message": "1"},
-        "exitCode": -9,
-        "content": ref(),
-        "raw": ref(),
-        "stderr": ref(),
-        "prompt": ref(),
-        "trace": ref(),
-        "usage": {},
-        "resetAt": 0,
-        "startedAt": 0,
-        "durationMs": 0,
-    },
-    "TRACE": {"events": [{"type": "tool"}], "badLines": 1, "leftOut": 2},
-    "SIGNAL": {
-        "action": "amend",
-        "reason": "",
-        "patch": {},
-        "workflow": ref(),
-        "agentBinding": {"developer": ref()},
-        "limits": {"maxSteps": None, "maxCost": 1},
-    },
-    "AGENT_EXEC_CONTEXT": {"env": {"LANG": "C.UTF-8"}},
-    "FLOW": {
-        "language": "javascript",
-        "nodes": {
-            "0": {
-                "type": "map",
-                "id": "each",
-                "name": "each one",
-                "description": "",
-                "agentId": "a",
-                "input": {"text": "${state.a}"},
-                "output": "a",
-                "condition": "a",
-                "maxIterations": 1,
-                "onExhausted": "stop",
-                "over": "state.list",
-                "as": "one",
-                "use": "w",
-                "workflow": ref(),
-                "join": "any",
-                "merge": {"*": "collect"},
-                "tolerate": 0,
-                "isolation": "worktree",
-                "onError": "retry",
-                "retries": "${state.retries}",
-                "timeout": "${state.timeout}",
-                "inputFiles": ["docs/*.md"],
-                "verifiedBy": {
-                    "agentId": "v",
-                    "when": "meta.verified",
-                    "input": {"text": "${state.a}"},
-                    "output": "verdict",
-                    "timeout": 1000,
-                    "inputFiles": ["docs/*.md"],
-                },
-            }
-        },
-    },
-}
+FULL: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "made_up" / "payloads.json").read_text()
+)
+"""A payload of each schema with every field; each reference is to another node."""
 NEEDED = {
     "ROLE": "name description",
     "MODERATOR": "graph",
@@ -255,10 +123,10 @@ def test_every_reference_in_a_payload_is_collected(name: str) -> None:
 
 
 def test_a_role_may_be_played_by_a_workflow_instead() -> None:
-    role = {"name": "team", "description": "", "workflow": ref()}
+    role = {"name": "team", "description": "", "workflow": reference(META)}
     assert check_value(schema("ROLE"), role) == []
 
 
 def test_a_workflow_may_have_a_flow_instead_of_a_moderator() -> None:
-    workflow = {"name": "w", "description": "", "roles": {}, "flow": ref()}
+    workflow = {"name": "w", "description": "", "roles": {}, "flow": reference(META)}
     assert check_value(schema("WORKFLOW"), workflow) == []

@@ -11,16 +11,8 @@ from uwf_git.model.workflow_name import check_name, check_workflow_name, fold_wo
 @pytest.mark.parametrize(
     "name",
     [
-        "solve-issue",
-        "develop",
-        "a",
-        "v1.2",
-        "snake_case",
-        "9lives",
-        "résumé",
-        "工作流",
-        "नमस्ते",
-        "_",
+        *("solve-issue", "develop", "a", "v1.2", "snake_case", "9lives", "résumé", "工作流"),
+        *("नमस्ते", "_"),
     ],
 )
 def test_ordinary_name_has_no_problem(name: str) -> None:

@@ -63,16 +63,6 @@ def allowed(store: Store) -> list[dict[str, Any] | None]:
     return [each.agent for each in list_trusted(reopened(store))]
 
 
-def test_nothing_is_trusted_at_first(store: Store) -> None:
-    assert not is_trusted(store, AGENT_CONFIG, None)
-
-
-def test_what_was_allowed_is_trusted_at_once_and_by_the_next_process(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    assert is_trusted(store, AGENT_CONFIG, None)
-    assert is_trusted(reopened(store), AGENT_CONFIG, None)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -154,13 +144,17 @@ ODD = [
 
 
 @pytest.mark.parametrize("command", ODD, ids=lambda command: repr(command[:20]))
-def test_any_command_is_kept_whole(store: Store, git: Git, command: str) -> None:
+def test_any_command_is_kept_whole_and_can_go_again(store: Store, git: Git, command: str) -> None:
     agent = {"command": command, "env": {command: command}}
-    trust_agents(store, [agent, AGENT_CONFIG], None)
+    trust_agents(store, [AGENT_CONFIG], None)
+    before = list_file(store).read_text()
+    trust_agents(store, [agent], None)
     told = git("config", "--null", "--file", list_file(store), "--get-all", NAME, cwd=Path.home())
     written = [json.loads(text)["agent"] for text in told.split("\0")[:-1]]
-    assert written == [agent, AGENT_CONFIG] == allowed(store)
+    assert written == [AGENT_CONFIG, agent] == allowed(store)
     assert is_trusted(reopened(store), agent, None)
+    assert len(untrust_agents(store, command=command)) == 1
+    assert list_file(store).read_text() == before
 
 
 @given(known=st.lists(agents), asked=agents)
@@ -317,15 +311,6 @@ def test_a_command_goes_with_all_its_settings(store: Store) -> None:
     gone = untrust_agents(store, command="uwf-cursor --model x")
     assert [each.agent for each in gone] == [AGENT_CONFIG, bare, long]
     assert allowed(store) == [{"command": "other"}]
-
-
-@pytest.mark.parametrize("command", ODD, ids=lambda command: repr(command[:20]))
-def test_any_command_can_go_again_and_the_rest_stays(store: Store, command: str) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    before = list_file(store).read_text()
-    trust_agents(store, [{"command": command}], None)
-    assert len(untrust_agents(store, command=command)) == 1
-    assert list_file(store).read_text() == before
 
 
 def test_untrusting_no_agent_writes_nothing(store: Store) -> None:

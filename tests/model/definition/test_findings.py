@@ -1,5 +1,5 @@
 import pytest
-from workflow_file import SOUND, problems_of, spoiled
+from workflow_file import SOUND, problems_of
 
 from uwf_git.model.definition.definition import (
     Findings,
@@ -92,43 +92,6 @@ def test_word_that_is_near_nothing_has_no_nearest() -> None:
 
 def test_long_word_is_shortened_in_messages() -> None:
     assert len(shown("x" * 1_000_000)) < 110
-
-
-def test_unknown_key_is_reported_with_the_nearest_known_one() -> None:
-    assert problems_of(spoiled("systemPrompt: Write.", "system_prompt: Write.")) == [
-        (
-            4,
-            "roles.writer.system_prompt",
-            "unknown key 'system_prompt'; did you mean 'systemPrompt'?",
-        )
-    ]
-
-
-def test_unknown_key_like_no_other_is_reported_with_all_known_ones() -> None:
-    assert problems_of(spoiled("to: writer\n          condition", "to: writer\n          zzz")) == [
-        (
-            18,
-            "moderator.graph[2].transitions[0].zzz",
-            "unknown key 'zzz'; there is to, condition, when",
-        ),
-        (
-            19,
-            "moderator.graph[2].transitions[1]",
-            "is never taken: one before it from checker always holds",
-        ),
-    ]
-
-
-def test_number_where_text_belongs_gets_a_hint_to_quote_it() -> None:
-    assert problems_of(spoiled("systemPrompt: Write.", "systemPrompt: 12")) == [
-        (4, "roles.writer.systemPrompt", "must be text, not a number; write it in quotes")
-    ]
-
-
-def test_list_where_text_belongs_is_reported() -> None:
-    assert problems_of(spoiled("systemPrompt: Write.", "systemPrompt: [Write]")) == [
-        (4, "roles.writer.systemPrompt", "must be text, not a list")
-    ]
 
 
 def test_file_with_endless_problems_is_given_up() -> None:

@@ -229,43 +229,6 @@ def test_a_flow_has_at_most_so_many_nodes_and_levels() -> None:
     assert message == "is nested deeper than 32 levels"
 
 
-@pytest.mark.parametrize(
-    ("root", "path", "message"),
-    [
-        ("words", "", "must be a container or an agent, not text"),
-        ("{agentId: a}", "", "'type' is missing: one of agent, sequential, parallel, loop"),
-        ("{type: agnt}", ".type", "no type is 'agnt'; did you mean 'agent'?"),
-        ("{type: 3}", ".type", "no type is a number"),
-        ("{type: agent}", "", "'agentId' is missing"),
-        ("{type: workflow}", "", "'use' is missing"),
-        ("{type: workflow, use: gone}", ".use", "no other workflow is known here"),
-        ("{type: sequential}", "", "'nodes' is missing"),
-        ("{type: loop, nodes: []}", ".nodes", "must be a list of containers and agents, not an"),
-        ("{type: loop, nodes: {a: 1}}", ".nodes", "must be a list of containers and agents"),
-        ("{type: agent, agentId: a, nodes: []}", ".nodes", "'nodes' is not for agent, but for"),
-        ("{type: agent, agentId: a, agent: b}", ".agent", "unknown key 'agent'; did you mean"),
-        (
-            (
-                "{type: parallel, nodes: [{type: agent, agentId: a, id: i},"
-                " {type: agent, agentId: a, id: i}]}"
-            ),
-            ".nodes[1].id",
-            "a second node with the id 'i'",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_node_is_told_with_path_and_line(
-    root: str, path: str, message: str
-) -> None:
-    found = problems_of(f"name: x\n\nroot: {root}\n", Surroundings())
-    assert [each for each in found if each[:2] == (3, f"root{path}") and message in each[2]], found
-
-
-def test_a_language_is_one_of_two() -> None:
-    text = "name: x\nlanguage: lua\nroot: {type: agent, agentId: a}\n"
-    assert problems_of(text) == [(2, "language", "must be javascript or jsonata, not 'lua'")]
-
-
 def test_a_bare_container_has_the_name_of_its_file_unless_it_says_one() -> None:
     bare = "type: agent\nagentId: a\n"
     assert read_flow_file(bare, Surroundings("work")).name == "work"

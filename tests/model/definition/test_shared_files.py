@@ -1,7 +1,7 @@
 """Branches that run at once in one directory have an output file each."""
 
 import pytest
-from workflow_file import problems_of, read_flow_file
+from workflow_file import read_flow_file
 
 FILE = """\
 name: demo
@@ -18,20 +18,6 @@ root:
 
 def flow(kind: str, file: str) -> str:
     return FILE.replace("KIND", kind).replace("FILE", file)
-
-
-def test_branches_of_a_parallel_share_no_file() -> None:
-    [(line, path, message)] = problems_of(flow("parallel", "status.json"))
-    assert (line, path) == (5, "root")
-    assert "nodes[0], nodes[1] would write 'status.json' at once" in message
-
-
-@pytest.mark.parametrize("item", ["status.json", "${state.other}.json"])
-def test_items_of_a_map_share_no_file(item: str) -> None:
-    text = flow('map\n  over: "[1]"', item).replace("outputFile: status.json", "description: x")
-    [(_, path, message)] = problems_of(text)
-    assert path == "root"
-    assert "report-${state.itemIndex}.json" in message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import yaml
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from uwf_git.model.yaml import reader as yaml_text
 from uwf_git.model.yaml.include import CannotInclude, Includes
 from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml, YamlDocument, parse_yaml
+
+WRONG = Path(__file__).parent / "made_up" / "wrong_yaml.json"
 
 
 @pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
@@ -91,46 +95,18 @@ def test_core_tags_are_understood() -> None:
     assert parse_yaml(source).value == ["1", "2", 3, 4, True, None, {}, []]
 
 
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("!!int abc", "'abc' is no !!int"),
-        ("!!bool 1", "'1' is no !!bool"),
-        ("!!float true", "'true' is no !!float"),
-        ("!!binary aGk=", "the tag !!binary is not supported"),
-        ("!!timestamp 2024-01-01", "the tag !!timestamp is not supported"),
-        ("!include x", "the tag !include is not supported"),
-        ("!!python/object/apply:os.system [x]", "tag !!python/object/apply:os.system is not"),
-        ("!!set {a}", "the tag !!set is not supported"),
-        ("!!map []", "the tag !!map is not supported"),
-    ],
-)
-def test_other_tags_are_refused(source: str, problem: str) -> None:
-    line, told = refused(f"a: 1\nb: {source}")
-    assert (line, problem in told) == (2, True), told
+def test_what_is_refused_is_told_with_its_line(golden: Callable[[str, str], None]) -> None:
+    told: list[str] = []
+    for about, sources in json.loads(WRONG.read_text()).items():
+        told += [f"# {about}", ""]
+        for source in sources:
+            line, problem = refused(source)
+            told += [f"> {json.dumps(source)}", f"{line}: {problem}", ""]
+    golden("yaml.txt", "\n".join(told))
 
 
 def test_merge_key_is_an_ordinary_key() -> None:
     assert parse_yaml("a: &x {b: 1}\nc:\n  <<: *x").value["c"] == {"<<": {"b": 1}}
-
-
-def test_duplicate_key_names_both_lines() -> None:
-    assert refused("a: 1\nb: 2\n'a': 3") == (3, "the key 'a' is duplicated, first on line 1")
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("1: x", 'the key 1 is not text; write "1"'),
-        ("true: x", 'the key true is not text; write "true"'),
-        ("~: x", 'the key ~ is not text; write "~"'),
-        ("?\n: x", "a key must be text"),
-        ("? [a]\n: x", "a key must be text"),
-        ("{{a: b}: c}", "a key must be text"),
-    ],
-)
-def test_key_that_is_not_text_is_refused(source: str, problem: str) -> None:
-    assert refused(source) == (1, problem)
 
 
 def test_alias_repeats_its_value_and_its_lines() -> None:
@@ -141,14 +117,6 @@ def test_alias_repeats_its_value_and_its_lines() -> None:
 
 def test_alias_may_be_a_key() -> None:
     assert parse_yaml("a: &x b\n*x : c").value == {"a": "b", "b": "c"}
-
-
-def test_alias_without_anchor_is_refused() -> None:
-    assert refused("a: 1\nb: *x") == (2, "the alias *x has no anchor before it")
-
-
-def test_alias_inside_itself_is_refused() -> None:
-    assert refused("a: &x\n  - *x") == (2, "the alias *x contains itself")
 
 
 def test_aliases_cannot_multiply() -> None:
@@ -194,23 +162,9 @@ def test_size_is_counted_in_bytes() -> None:
     assert refused("é" * (MAX_SOURCE_BYTES // 2 + 1)) == (None, "the file is larger than 1 MiB")
 
 
-@pytest.mark.parametrize("source", ["", " \n\n", "# nothing\n", "---\n", "---\n...\n", "\ufeff"])
-def test_empty_file_is_refused(source: str) -> None:
-    assert refused(source) == (None, "the file is empty")
-
-
 def test_null_and_empty_text_are_not_an_empty_file() -> None:
     assert parse_yaml("null").value is None
     assert parse_yaml("''").value == ""
-
-
-@pytest.mark.parametrize("source", ["a: 1\n---\nb: 2\n", "a: 1\n---\n", "a: 1\n...\n---\nb: 2"])
-def test_second_document_is_refused(source: str) -> None:
-    line, problem = refused(source)
-    assert (line, problem) == (
-        source.count("\n", 0, source.rindex("---")) + 1,
-        "a second document starts here; one file holds one",
-    )
 
 
 def test_bytes_that_are_not_utf_8_are_refused_with_their_line() -> None:
@@ -228,12 +182,6 @@ def test_byte_order_mark_is_skipped() -> None:
     assert parse_yaml(b"\xef\xbb\xbfname: demo").value == {"name": "demo"}
 
 
-@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x85", "\u2028", "\ud800", "\ufffe"])
-def test_character_that_is_no_text_is_refused_with_its_line(character: str) -> None:
-    line, problem = refused(f"a: 1\r\nb: {character}")
-    assert (line, f"the character U+{ord(character):04X} is not allowed" in problem) == (2, True)
-
-
 def test_binary_file_is_refused() -> None:
     assert refused(bytes(range(256))) == (2, "the file is not UTF-8 text (byte 0x80)")
 
@@ -247,7 +195,7 @@ def test_half_of_a_surrogate_pair_is_refused(escape: str) -> None:
     assert refused(escape)[0] == 1
 
 
-@pytest.mark.parametrize("number", [".nan", ".inf", "-.INF", "1e999", "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
 def test_number_that_json_does_not_have_is_refused(number: str) -> None:
     line, problem = refused(f"a: 1\nb: {number}")
     assert (line, "is a number that JSON does not have" in problem) == (2, True)
@@ -276,10 +224,6 @@ def test_syntax_error_has_its_line(source: str, line: int) -> None:
 )
 def test_number_beyond_all_characters_and_versions_is_refused(source: str) -> None:
     assert refused(source)
-
-
-def test_tag_cannot_write_to_the_terminal() -> None:
-    assert refused("!%1b%5b31m%0a x")[1] == r"the tag !\x1b[31m\n is not supported"
 
 
 def test_long_words_are_shortened_in_messages() -> None:

@@ -4,6 +4,12 @@ import pytest
 
 from uwf_git.model.yaml.render import resolve_plain
 
+TEXTS = [
+    *("nULL", "tRUE", "0o8", "0xG", "-0x3A", "1e", ".", "..", "-", "+", "-.", ".e3", "1.2.3"),
+    # What YAML 1.1 reads as something else, and digits that are not ASCII
+    *("y", "n", "yes", "no", "No", "on", "off", "12:30", "190:20:30", "2024-01-01"),
+    *("2024-01-01 10:00:00", "1_000", "0b101", "=", "<<", "١٢", "12 "),
+]
 GOLDEN: list[tuple[str, object]] = [
     # YAML 1.2.2, section 10.3.2
     ("", None),
@@ -11,11 +17,9 @@ GOLDEN: list[tuple[str, object]] = [
     ("null", None),
     ("Null", None),
     ("NULL", None),
-    ("nULL", "nULL"),
     ("true", True),
     ("True", True),
     ("TRUE", True),
-    ("tRUE", "tRUE"),
     ("false", False),
     ("False", False),
     ("FALSE", False),
@@ -27,44 +31,15 @@ GOLDEN: list[tuple[str, object]] = [
     ("017", 17),
     ("0o7", 7),
     ("0o17", 15),
-    ("0o8", "0o8"),
     ("0x3A", 58),
     ("0xfF", 255),
-    ("0xG", "0xG"),
-    ("-0x3A", "-0x3A"),
     ("0.", 0.0),
     ("-0.0", -0.0),
     (".5", 0.5),
     ("+12e03", 12000.0),
     ("-2E+05", -200000.0),
     ("12e-2", 0.12),
-    ("1e", "1e"),
-    (".", "."),
-    ("..", ".."),
-    ("-", "-"),
-    ("+", "+"),
-    ("-.", "-."),
-    (".e3", ".e3"),
-    ("1.2.3", "1.2.3"),
-    # What YAML 1.1 reads as something else
-    ("y", "y"),
-    ("n", "n"),
-    ("yes", "yes"),
-    ("no", "no"),
-    ("No", "No"),
-    ("on", "on"),
-    ("off", "off"),
-    ("12:30", "12:30"),
-    ("190:20:30", "190:20:30"),
-    ("2024-01-01", "2024-01-01"),
-    ("2024-01-01 10:00:00", "2024-01-01 10:00:00"),
-    ("1_000", "1_000"),
-    ("0b101", "0b101"),
-    ("=", "="),
-    ("<<", "<<"),
-    # Digits that are not ASCII are letters to YAML
-    ("١٢", "١٢"),
-    ("12 ", "12 "),
+    *((text, text) for text in TEXTS),
 ]
 
 

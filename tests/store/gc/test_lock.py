@@ -67,14 +67,11 @@ def test_a_gc_of_git_that_lives_is_named(store: Store) -> None:
         gc_lock.hold_gc_lock(store).__enter__()
 
 
-def test_what_a_dead_gc_of_git_left_is_cleared_away(store: Store) -> None:
-    path = write_pid(store, f"{dead_pid()} {HOST}")
-    check_git_lock(store)
-    assert not path.exists()
-
-
-def test_a_process_that_began_later_only_has_its_number(store: Store) -> None:
-    path = write_pid(store, f"{os.getpid()} {HOST}", age_s=30 * 24 * 3600)
+@pytest.mark.parametrize("is_alive", [False, True])
+def test_what_a_dead_gc_of_git_left_is_cleared_away(store: Store, *, is_alive: bool) -> None:
+    """A process that is alive, but began later, only has its number."""
+    pid = os.getpid() if is_alive else dead_pid()
+    path = write_pid(store, f"{pid} {HOST}", age_s=is_alive * 30 * 24 * 3600)
     check_git_lock(store)
     assert not path.exists()
 

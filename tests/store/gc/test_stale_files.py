@@ -75,12 +75,6 @@ def test_held_lock_is_left(store: Store) -> None:
         assert os.path.exists(lock)
 
 
-def test_a_lock_of_git_is_left(store: Store) -> None:
-    path = leave(f"{store.path}/refs/threads/x.lock")
-    assert remove_stale_files(store) == 0
-    assert path.exists()
-
-
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_what_belongs_to_a_thread_goes_when_it_has_ended(
     store: Store, clock: Callable[[], int], *, is_ended: bool
@@ -128,12 +122,6 @@ def test_the_log_of_a_thread_that_has_ended_is_left_for_a_day(
     assert remove_stale_files(store) == 0
 
 
-def test_a_file_beside_the_logs_that_is_no_threads_is_left(store: Store) -> None:
-    path = leave(f"{store.path}/uwf/logs/notes.log")
-    assert remove_stale_files(store) == 0
-    assert path.exists()
-
-
 def test_a_work_directory_that_waits_for_its_thread_is_left_for_a_day(store: Store) -> None:
     set_workdir(store, NOBODY, "/somewhere")
     assert remove_stale_files(store) == 0
@@ -142,9 +130,11 @@ def test_a_work_directory_that_waits_for_its_thread_is_left_for_a_day(store: Sto
     assert find_workdir(store, NOBODY) is None
 
 
-def test_files_of_no_thread_are_left(store: Store) -> None:
-    paths = [leave(f"{store.path}/uwf/{name}") for name in ("locks/init", "run/x", "index/x")]
-    remove_stale_files(store)
+def test_files_of_no_thread_and_locks_of_git_are_left(store: Store) -> None:
+    own = ("locks/init", "run/x", "index/x", "logs/notes.log")
+    names = [*(f"uwf/{name}" for name in own), "refs/threads/x.lock"]
+    paths = [leave(f"{store.path}/{name}") for name in names]
+    assert remove_stale_files(store) == 0
     assert all(path.exists() for path in paths)
 
 
