@@ -153,6 +153,12 @@ def test_a_table_of_moves(previous: str | None, following: str, *, told: bool) -
     assert is_possible(flow, before, parse_position(following)) is told
 
 
+def test_a_loop_without_condition_cannot_be_left_early() -> None:
+    flow = as_flow({"type": "loop", "maxIterations": 3, "nodes": [AGENT]}, AGENT)
+    assert not is_possible(flow, parse_position("0.2/0"), parse_position("1"))
+    assert is_possible(flow, parse_position("0.3/0"), parse_position("1"))
+
+
 def test_a_lower_bound_lets_the_pass_under_way_go_on() -> None:
     flow = as_flow({"type": "loop", "condition": "x", "maxIterations": 2, "nodes": [AGENT, AGENT]})
     assert is_possible(flow, parse_position("0.4/0"), parse_position("0.4/1"))
