@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import drive, script
-from commands.step.test_flows import CHECKS
+from commands.step.test_record_turn import CHECKS
 from commands.world import World, make_world
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, find_foreign

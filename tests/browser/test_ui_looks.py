@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from browser.ui import ASKED, Listener, Tab, end, expect
 from commands.flow_runs import drive, script
-from commands.step.test_flows import CHECKS
+from commands.step.test_record_turn import CHECKS
 from commands.world import World, says
 from store.loose import lose
 from web.stories import tell_hostile, tell_work

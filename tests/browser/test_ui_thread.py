@@ -5,7 +5,7 @@ import re
 from browser.ui import Tab, expect
 from commands.flow_runs import script
 from commands.flows import finish, split_checks
-from commands.step.test_flows import CHECKS
+from commands.step.test_record_turn import CHECKS
 from commands.world import World, replied, says
 from web.stories import tell_work
 

@@ -1,10 +1,13 @@
+"""What a prompt says of a try."""
+
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from agentkit.conftest import MakeContext
 
-from uwf_git.engine.prompt import build_answer_format
+from uwf_git.engine.prompt import SchemaWords, build_answer_format, build_prompt
 from uwf_git.engine.turn_context import RoleView
 
 Build = Callable[..., str]
@@ -136,3 +139,152 @@ def test_meta_that_is_no_object_goes_into_a_block(build: Build, schema: Any, phr
 
 def test_extract_prompt_says_how_to_fill_the_fields(build: Build) -> None:
     assert "How to fill the fields:\n\nTake the verdict." in build({}, " Take the verdict.\n")
+
+
+@pytest.mark.parametrize(
+    ("schema", "phrase"),
+    [
+        ({"type": "string"}, "text"),
+        ({"type": "boolean"}, "true or false"),
+        ({"type": ["integer", "null"], "minimum": 1}, "a whole number or null, at least 1"),
+        ({"const": "$END"}, 'exactly "$END"'),
+        ({"enum": ["ja", 1, None]}, 'one of "ja", 1, null'),
+        ({"type": "array"}, "a list"),
+        ({"type": "array", "items": {"type": "number"}}, "a list, each item a number"),
+        (
+            {"type": "string", "minLength": 1, "pattern": "^é\\d$"},
+            'text, at least 1 characters, matching the regular expression "^é\\\\d$"',
+        ),
+        ({"anyOf": [{"type": "string"}, {"const": 0}]}, "text or exactly 0"),
+        ({}, "any value"),
+        (True, "any value"),
+        ({"description": "x", "title": "y"}, "any value"),
+        ({"$id": "a:b", "$schema": "a:c", "$comment": "x", "examples": [1]}, "any value"),
+        ({"$defs": {"a": False}, "definitions": {"b": False}}, "any value"),
+        ({"deprecated": True, "readOnly": True, "writeOnly": True}, "any value"),
+    ],
+)
+def test_schema_is_put_in_words(schema: Any, phrase: str) -> None:
+    words = SchemaWords(schema)
+
+    assert words.phrase(schema) == phrase
+    assert words.is_complete
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"not": {}},
+        {"type": "object", "patternProperties": {}},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"anyOf": [{"type": "object", "properties": {"a": {}}}]},
+        {"anyOf": [{"type": "string"}], "minLength": 1},
+        {"type": "array", "items": {"not": {}}},
+        {"$ref": "#/$defs/nowhere"},
+        {"$ref": "https://example.com/schema"},
+        {"$ref": "#"},
+        {"$ref": "#/$defs/a", "minLength": 1, "$defs": {"a": {"type": "string"}}},
+    ],
+)
+def test_what_words_leave_out_is_known(schema: Any) -> None:
+    words = SchemaWords(schema)
+
+    words.phrase(schema)
+
+    assert not words.is_complete
+
+
+def test_fields_are_listed_with_theirs() -> None:
+    issue = {
+        "type": "object",
+        "properties": {"line": {"type": "integer"}, "file": {"$ref": "#/$defs/path"}},
+        "required": ["file"],
+    }
+    schema = {
+        "properties": {
+            "issues": {"type": "array", "items": issue},
+            "by": {"type": "object", "properties": {"name": {"type": "string"}}},
+        },
+        "required": ["issues"],
+        "$defs": {"path": {"type": "string", "description": "Seen\nfrom the root."}},
+    }
+    words = SchemaWords(schema)
+
+    words.list_fields(schema)
+
+    assert words.lines == [
+        "- `issues` (required): a list of objects, each with the fields below",
+        "  - `line` (optional): a whole number",
+        "  - `file` (required): text. Seen from the root.",
+        "- `by` (optional): an object",
+        "  - `name` (optional): text",
+    ]
+    assert words.is_complete
+
+
+def test_required_field_without_a_schema_is_not_forgotten() -> None:
+    words = SchemaWords({})
+
+    words.list_fields({"properties": {"a": {}}, "required": ["a", "b"]})
+
+    assert words.lines == ["- `a` (required): any value"]
+    assert not words.is_complete
+
+
+def test_schema_that_leads_into_itself_comes_to_an_end() -> None:
+    names = [f"f{n}" for n in range(10)]
+    schema = {"properties": {name: {"$ref": "#"} for name in names}, "anyOf": [{"$ref": "#"}] * 10}
+    words = SchemaWords(schema)
+
+    words.list_fields(schema)
+
+    assert 10 < len(words.lines) <= 210
+    assert not words.is_complete
+
+
+TRY = {"number": 2, "of": 3, "node": "executor", "at": "0", "turn": "executor"}
+
+
+def rejected(**fields: Any) -> dict[str, Any]:
+    """Return the document of a try whose last one was rejected."""
+    verdict = {"role": "verifier", "meta": {"ok": False}, "content": "It burns.", **fields}
+    return {**TRY, "rejected": verdict}
+
+
+def test_a_turn_without_a_try_says_nothing_of_one(context: MakeContext) -> None:
+    assert "try" not in build_prompt(context()).partition("# How to answer")[0].split()
+    assert build_prompt(context(**{"try": TRY})) == build_prompt(context())
+
+
+def test_a_rejection_tells_issues_and_suggestion(context: MakeContext) -> None:
+    told = rejected(issues=["no tests", "no words"], suggestion="Write </issues> both.")
+    prompt = build_prompt(context(**{"try": told}))
+    assert "This is try 2 of 3. verifier looked at the last one and rejected it." in prompt
+    assert "<issues>\n- no tests\n- no words\n</issues>" in prompt
+    assert "<suggestion>\nWrite </issues> both.\n</suggestion>" in prompt
+    assert "It burns." not in prompt
+
+
+def test_a_verdict_without_these_is_told_whole(context: MakeContext) -> None:
+    prompt = build_prompt(context(**{"try": rejected()}))
+    assert '<verdict>\n{"ok": false}\n\nIt burns.\n</verdict>' in prompt
+
+
+def test_what_is_too_long_is_cut_with_a_note(context: MakeContext) -> None:
+    prompt = build_prompt(context(**{"try": rejected(suggestion="word " * 10_000)}))
+    assert len(prompt) < 20_000
+    assert "characters left out; `uwf thread context" in prompt
+
+
+def test_a_verifier_is_told_whose_work_it_judges(context: MakeContext) -> None:
+    verifies = {"role": "executor", "input": {"plan": "000.md"}}
+    told = {**TRY, "number": 4, "verifies": verifies}
+    prompt = build_prompt(context(**{"try": told}))
+    # One that was taken by hand, after all tries.
+    assert "You judge the work of executor, which is the newest step above (try 4)." in prompt
+    assert '<work>\n{"plan": "000.md"}\n</work>' in prompt
+    assert "checks" not in prompt
+    told["verifies"] = {**verifies, "checked": "$ lint\nno line is too long"}
+    prompt = build_prompt(context(**{"try": told}))
+    assert "printed:\n\n<checks>\n$ lint\nno line is too long\n</checks>" in prompt

@@ -1,16 +1,29 @@
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uwf_git.engine.flow_state import (
     MAX_STATE_BYTES,
+    Join,
+    Merged,
+    Side,
+    build_patch,
     find_patch_problem,
     find_state_problem,
     fold_result,
+    merge_conflict,
+    merge_map,
+    merge_nothing,
+    merge_parallel,
     read_state,
     result_value,
     without_iteration,
 )
+from uwf_git.model.event_folds import merge_patch
+from uwf_git.model.flow import FlowNode
 
 
 @pytest.mark.parametrize(
@@ -101,3 +114,249 @@ def test_a_state_has_no_more_levels_than_a_node() -> None:
         deep = [deep]
     assert "500 levels" in (find_state_problem({"a": deep}) or "")
     assert find_state_problem({"a": deep[0]}) is None
+
+
+State = dict[str, Any]
+BRANCH = "parallel_"
+
+
+def sides_of(states: list[State]) -> list[Side]:
+    return [Side(number, f"branch-{number}", state) for number, state in enumerate(states)]
+
+
+def parallel(merge: Any = None) -> FlowNode:
+    return FlowNode("0", "parallel", {} if merge is None else {"merge": merge})
+
+
+def join(base: State, ours: State, states: list[State], merge: Any = None) -> Merged:
+    return merge_parallel(Join(base, ours, sides_of(states)), parallel(merge))
+
+
+def top(merged: Merged) -> State:
+    """Return the state without the keys of branches."""
+    assert merged.conflicts == ()
+    return {key: each for key, each in merged.state.items() if not key.startswith(BRANCH)}
+
+
+B = {"n": 0, "o": {"x": 1, "y": 2}, "l": [1]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "states", "merge", "merged"),
+    [
+        ({}, [{}, {}], None, {}),
+        ({}, [{"n": 1}, {}], None, {"n": 1}),
+        ({}, [{"n": 1}, {"n": 1}], None, {"n": 1}),
+        ({}, [{"n": 1}, {"z": 1}], None, {"n": 1, "z": 1}),
+        ({}, [{"n": 1}, {"n": 2}], "first", {"n": 1}),
+        ({}, [{"n": 1}, {"n": 2}], "last", {"n": 2}),
+        ({}, [{"n": 1}, {"n": 2}, {}], {"n": "collect"}, {"n": [1, 2]}),
+        ({}, [{"n": 1}, {"n": 1}], {"n": "collect"}, {"n": [1, 1]}),
+        ({}, [{"n": 1}, {}], {"n": "collect"}, {"n": [1]}),
+        ({}, [{"l": [1, 2]}, {"l": [1, 3]}], {"l": "append"}, {"l": [1, 2, 3]}),
+        ({}, [{"l": [1, 2]}, {"l": [1, 2]}], {"l": "append"}, {"l": [1, 2, 2]}),
+        ({}, [{"v": ["a"]}, {"v": ["b"]}], {"*": "append"}, {"v": ["a", "b"]}),
+        ({}, [{"n": 1}, {"n": 2}], {"n": "last", "*": "first"}, {"n": 2}),
+        # A patch of the parent settles it.
+        ({"n": 9}, [{"n": 1}, {"n": 2}], None, {"n": 9}),
+        ({"n": None}, [{"n": 1}, {"n": 2}], None, {"n": None}),
+        # Into objects, wherever all have one.
+        ({}, [{"o": {"x": 5, "y": 2}}, {"o": {"x": 1}}], None, {"o": {"x": 5}}),
+        (
+            {"o": {"x": 1, "y": 7}},
+            [{"o": {"x": 5, "y": 2}}, {"o": {"x": 1, "y": 3}}],
+            None,
+            {"o": {"x": 5, "y": 7}},
+        ),
+        (
+            {},
+            [{"o": {"x": 5, "y": 2}}, {"o": {"x": 6, "y": 2}}],
+            {"o": "last"},
+            {"o": {"x": 6, "y": 2}},
+        ),
+        # Always.
+        ({}, [{"error": "a"}, {"error": "b"}], "first", {"error": "b"}),
+        ({}, [{"errors": ["a"]}, {"errors": ["b"]}], None, {"errors": ["a", "b"]}),
+        ({}, [{"output": "a"}, {}], None, {"output": "a", "outputs": ["a"]}),
+        ({}, [{"output": 0}, {}], None, {"output": 0}),
+        ({}, [{"output": []}, {}], None, {"output": [], "outputs": [[]]}),
+        ({}, [{"parallel_7": 1}, {}], None, {}),
+        ({}, [{"iteration": 1}, {"iteration": 2}], "last", {}),
+    ],
+)
+def test_a_table_of_joins(ours: State, states: list[State], merge: Any, merged: State) -> None:
+    done = join(B, {**B, **ours}, [{**B, **each} for each in states], merge)
+    assert top(done) == {**B, **merged}
+
+
+def test_removing_is_a_change() -> None:
+    base = {"a": 1, "b": 1}
+    assert top(join(base, base, [{"b": 1}, base])) == {"b": 1}
+    assert top(join(base, {"b": 1}, [{"a": 5, "b": 1}, base])) == {"b": 1}
+    assert join(base, base, [{"b": 1}, {"a": 2, "b": 1}]).conflicts != ()
+
+
+def test_true_and_one_differ() -> None:
+    assert top(join({"a": 1}, {"a": 1}, [{"a": True}])) == {"a": True}
+    assert join({}, {}, [{"a": [True]}, {"a": [1]}]).conflicts != ()
+
+
+@pytest.mark.parametrize(
+    ("base", "values"),
+    [
+        ({"l": [1]}, [[1, 2], [3]]),  # one does not begin with base
+        ({"l": "text"}, [["a"], ["b"]]),
+        ({}, [["a"], "b"]),
+        ({"l": [1]}, [[True, 2], [1, 3]]),
+    ],
+)
+def test_append_needs_lists_that_begin_with_base(base: State, values: list[Any]) -> None:
+    states = [{"l": value} for value in values]
+    (conflict,) = join(base, base, states, {"l": "append"}).conflicts
+    assert conflict.path == ("l",)
+
+
+def test_a_branch_keeps_what_it_changed_without_what_is_merged_always() -> None:
+    base = {"a": 1, "outputs": [], "parallel_0": {"old": 1}}
+    side = {"b": 2, "output": "x", "error": "e", "errors": ["e"], "outputs": ["y"]}
+    merged = join(base, base, [{**base, **side}, base]).state
+    assert merged["parallel_0"] == {"b": 2, "output": "x"}
+    assert merged["parallel_1"] == {}
+    assert merged["outputs"] == ["y", "x"]
+
+
+def test_what_was_given_up_is_in_errors() -> None:
+    merged = merge_parallel(Join({}, {"errors": ["a"]}, [], ["b", "c"]), parallel())
+    assert merged.state == {"errors": ["a", "b", "c"]}
+
+
+def test_where_no_branch_counts_the_errors_alone_are_new() -> None:
+    ours = {"iteration": 7, "a": 1}
+    assert merge_nothing(Join({}, ours, [], ["b"])).state == {**ours, "errors": ["b"]}
+    assert merge_nothing(Join({}, ours, [])) == Merged(ours, ())
+
+
+def test_outputs_that_are_no_list_are_a_conflict_that_a_patch_settles() -> None:
+    base = {"outputs": "mine"}
+    (conflict,) = join(base, base, [{**base, "output": 1}]).conflicts
+    ours = merge_patch(base, conflict.patch())
+    assert top(join(base, ours, [{**base, "output": 1}]))["outputs"] == [1]
+
+
+def test_a_conflict_names_key_values_and_the_patch_to_type() -> None:
+    base = {"o": {"verdict": None, "n": 1}}
+    states = [{"o": {"verdict": "yes", "n": 1}}, {"o": {"verdict": "no", "n": 1}}]
+    merged = join(base, base, states)
+
+    error = merge_conflict("01J7", "checks", merged.conflicts)
+
+    assert error.message == (
+        "the branches of checks disagree about o.verdict: null at the split, "
+        'branch-0 (0) "yes", branch-1 (1) "no"'
+    )
+    assert error.hint is not None
+    assert """uwf thread patch 01J7 '{"o": {"verdict": "yes"}}'""" in error.hint
+    assert error.facts["conflicts"] == [
+        {
+            "key": "o.verdict",
+            "base": None,
+            "branches": [
+                {"number": 0, "label": "branch-0", "value": "yes"},
+                {"number": 1, "label": "branch-1", "value": "no"},
+            ],
+            "patch": {"o": {"verdict": "yes"}},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "merged"),
+    [
+        ({}, {"out": [1, None]}),
+        ({"merge": {"log": "append"}}, {"out": [1, None], "log": ["a", "b"]}),
+        (
+            {"merge": "last"},
+            {"out": [1, None], "log": ["b"], "sum": 2},
+        ),
+        ({"merge": {"*": "first"}}, {"out": [1, None], "log": ["a"], "sum": 1}),
+        ({"merge": {"one": "error"}}, {"out": [1, None]}),
+    ],
+)
+def test_a_map_merges_only_the_keys_that_it_names(fields: State, merged: State) -> None:
+    states = [
+        {"one": 0, "oneIndex": 0, "log": ["a"], "sum": 1, "parallel_0": {}},
+        {"one": 1, "oneIndex": 1, "log": ["b"], "sum": 2},
+    ]
+    node = FlowNode("0", "map", {"as": "one", "output": "out", **fields})
+    done = merge_map(Join({}, {}, sides_of(states)), node, [1, None])
+    assert done == Merged(merged, ())
+
+
+def test_a_map_names_its_output_after_itself() -> None:
+    node = FlowNode("0", "map", {"name": "reviews"})
+    done = merge_map(Join({}, {"reviewsOutput": "old"}, [], ["late"]), node, [])
+    assert done.state == {"reviewsOutput": [], "errors": ["late"]}
+
+
+keys = st.sampled_from(["a", "b", "o"])
+leaves = st.sampled_from([0, 1, True, None, "x", [], [1], [1, 2]])
+objects = st.dictionaries(keys, leaves, max_size=3)
+states = st.dictionaries(keys, st.one_of(leaves, objects), max_size=3)
+
+
+@given(states, st.integers(0, 3), states)
+def test_no_changes_change_nothing(base: State, count: int, ours: State) -> None:
+    assert top(join(base, ours, [base] * count)) == ours
+
+
+@given(states, states)
+def test_one_branch_alone_has_its_state(base: State, side: State) -> None:
+    done = top(join(base, base, [side], "last"))
+    assert done == side
+    assert json.dumps(done, sort_keys=True) == json.dumps(side, sort_keys=True)
+
+
+@given(states, states, st.lists(states, max_size=3), st.randoms())
+def test_the_order_of_branches_decides_no_errors(
+    base: State, ours: State, changed: list[State], random: Any
+) -> None:
+    sides = sides_of(changed)
+    mixed = random.sample(sides, len(sides))
+    one = merge_parallel(Join(base, ours, sides), parallel())
+    other = merge_parallel(Join(base, ours, mixed), parallel())
+    assert {each.path for each in one.conflicts} == {each.path for each in other.conflicts}
+    assert one.state == other.state
+
+
+@given(states, states, st.lists(states, max_size=3))
+def test_a_key_that_the_parent_patched_is_the_parents(
+    base: State, ours: State, changed: list[State]
+) -> None:
+    done = join(base, ours, changed, "last")
+    for key in ours:
+        both = isinstance(base.get(key), dict) and isinstance(ours[key], dict)
+        if not both and repr(base.get(key, "-")) != repr(ours[key]):
+            assert done.state[key] == ours[key]
+
+
+@given(states, st.lists(states, min_size=2, max_size=3), st.sampled_from(["error", "append"]))
+def test_the_patch_of_each_conflict_settles_it(
+    base: State, changed: list[State], merge: str
+) -> None:
+    ours = base
+    for _count in range(10):
+        conflicts = join(base, ours, changed, merge).conflicts
+        if not conflicts:
+            return
+        before = len(conflicts)
+        ours = merge_patch(ours, conflicts[0].patch())
+        assert len(join(base, ours, changed, merge).conflicts) < before
+    raise AssertionError("it never ends")
+
+
+@given(states, st.lists(states, min_size=2, max_size=3))
+def test_the_patch_that_is_printed_settles_all_at_once(base: State, changed: list[State]) -> None:
+    conflicts = join(base, base, changed).conflicts
+    if not conflicts:
+        return
+    assert join(base, merge_patch(base, build_patch(conflicts)), changed).conflicts == ()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from commands.step.test_flows import CHECKS, LOOP
+from commands.step.test_record_turn import CHECKS, LOOP
 from library.crowd import Crowd
 
 from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime, TaskStep

@@ -1,8 +1,22 @@
+import json
+import os
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from commands.world import DEMO
+from library.conftest import PLAYERS
+from store.due import make_due
+from store.small_packs import packs_in, unpacked_in, write_blobs
 
-from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep, TaskWaiting
+from uwf_git import AgentFailed, TaskHandle, TaskRun, TaskRuntime, TaskStep, TaskWaiting
+from uwf_git.commands.admin.config import set_setting
+from uwf_git.library.values import read_system_clock_ms
+from uwf_git.store.gc.packing import MOST_PACKS
+from uwf_git.store.git.config import set_config
+from uwf_git.store.store import open_store
 
 
 def test_step_has_its_role_and_the_status(task: TaskHandle) -> None:
@@ -50,3 +64,119 @@ def test_run_that_an_agent_stops_has_the_failure(
     assert (run.stopped, run.status, run.steps) == ("failed", "failed", 0)
     assert run.failure is not None
     assert run.failure.message == "writer failed (agent): exit status 7: no"
+
+
+@pytest.fixture
+def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
+    """Set a listener, and return a function that returns the types of its events."""
+    listener = program('cat >>"$0.heard"', name="listener")
+    set_setting(open_store(store, environ=os.environ), "uwf.onEvent", listener)
+
+    def read() -> list[str]:
+        path = Path(f"{listener}.heard")
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [json.loads(line)["type"] for line in lines]
+
+    return read
+
+
+def test_listener_gets_the_events_of_successes_and_failures(
+    runtime: TaskRuntime, heard: Callable[[], list[str]]
+) -> None:
+    task = runtime.start(DEMO, "Do it.")
+    assert heard() == ["workflow:start"]
+    task.query()
+    assert heard() == []
+    with pytest.raises(AgentFailed):
+        task.step(agent="writer=false")
+    assert heard() == ["node:enter", "node:exit", "workflow:error"]
+
+
+def test_listener_gets_each_step_before_the_next_begins(
+    task: TaskHandle, heard: Callable[[], list[str]]
+) -> None:
+    told: list[list[str]] = []
+    task.run(until="checker", on_step=lambda _step: told.append(heard()))
+
+    assert told == [["node:enter", "node:exit", "workflow:progress"]] * 2
+
+
+def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None:
+    set_setting(open_store(store, environ=os.environ), "uwf.onEvent", "/no/such/program")
+
+    assert task.step().depth == 1
+
+
+def test_store_is_packed_when_that_is_due(store: str, task: TaskHandle) -> None:
+    make_due(store)
+    task.query()
+    assert unpacked_in(open_store(store)) > 0
+    task.step()
+
+    assert unpacked_in(open_store(store)) == 0
+
+
+def test_a_program_that_steps_in_a_loop_leaves_few_packs(store: str, task: TaskHandle) -> None:
+    small = open_store(store)
+    for _number in range(2):
+        write_blobs(small, MOST_PACKS)
+        task.step()
+        assert len(packs_in(small)) <= MOST_PACKS
+
+
+def test_runtime_stays_at_its_store_wherever_the_process_goes(
+    runtime: TaskRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relative = TaskRuntime("store.git", cwd=tmp_path, players=PLAYERS)
+    monkeypatch.chdir("/")
+
+    task = relative.start(DEMO, "Do it.")
+    assert runtime.list() == (task,)
+
+
+def test_settings_that_change_meanwhile_count(store: str, runtime: TaskRuntime) -> None:
+    runtime.put(DEMO)
+    set_config(os.path.join(store, "config"), "uwf.agent", "somebody")
+
+    task = TaskRuntime(store).start("demo", "Do it.")
+    set_config(os.path.join(store, "config"), "uwf.agent", "somebody-else")
+    other = TaskRuntime(store).start("demo", "Do it.")
+
+    agents = [each.query().document["agents"]["writer"] for each in (task, other)]
+    assert agents == ["somebody", "somebody-else"]
+
+
+def together(*works: Callable[[], object]) -> list[BaseException]:
+    """Run each function in a Python thread, and return what they raised."""
+    raised: list[BaseException] = []
+    ready = threading.Barrier(len(works))
+
+    def run(work: Callable[[], object]) -> None:
+        ready.wait()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 (given back, to be looked at)
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
+    tasks = [runtime.start(DEMO, f"{number}.") for number in range(8)]
+
+    raised = together(*(task.run for task in tasks))
+
+    assert raised == []
+    assert [task.status for task in tasks] == ["completed"] * 8
+    assert {task.query().depth for task in tasks} == {4}
+
+
+def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: -5_000_000_000)
+    assert read_system_clock_ms() == 0

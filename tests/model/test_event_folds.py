@@ -1,5 +1,6 @@
 """The effect of each event on a thread's status and state."""
 
+import copy
 import json
 from typing import Any
 
@@ -12,8 +13,11 @@ from uwf_git.model.event_folds import (
     Cause,
     Standing,
     begin_state,
+    count_steps,
     counts_as_failure,
+    describe_step,
     find_wait_end,
+    first_line,
     merge_patch,
 )
 from uwf_git.model.event_rules import apply_event
@@ -354,3 +358,102 @@ def test_a_person_is_asked_and_answers_at_a_place() -> None:
     assert waits.state.waiting == Waiting("developer", at="0/3")
     assert parse_present(waits.state.as_document()) == waits.state
     assert (answered.state.waiting, answered.state.at) == (None, "0/3")
+
+
+def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:
+    for meta, content, said in [
+        ({"summary": "Fixed the loop."}, "text", "Fixed the loop."),
+        ({"title": "A title", "summary": "The summary"}, "", "The summary"),
+        ({"summary": "  \n# First\nsecond"}, "", "First"),
+        ({"summary": "###", "title": "told"}, "", "told"),
+        ({"summary": 7}, "The text says it.", "The text says it."),
+        ({"ok": True}, "\n\n## Heading\ntext", "Heading"),
+        ({"ok": True}, '{"meta": {"ok": true}}', '{"ok": true}'),
+        ({"ok": True}, "```\ncode\n```", '{"ok": true}'),
+        ({"ok": True}, "", '{"ok": true}'),
+        (["a", 1], "", '["a", 1]'),
+        (None, "", "null"),
+        ({"name": "日本"}, "", '{"name": "日本"}'),
+    ]:
+        assert describe_step(meta, content) == said
+
+
+@pytest.mark.parametrize("meta", [{"summary": "x" * 100_000}, {"other": "x" * 100_000}])
+def test_whatever_an_agent_says_is_one_short_line(meta: dict[str, str]) -> None:
+    said = describe_step(meta, "")
+
+    assert len(said) == 200
+    assert said.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", ""),
+        (" \n\t\n", ""),
+        ("one", "one"),
+        ("\n  two  \nthree", "two"),
+        ("# Title\n", "Title"),
+        ("#\n##\nx", "x"),
+        ("a\rb", "a"),
+        ("\n" * 20_000 + "too late", ""),
+    ],
+)
+def test_first_line_is_the_first_that_says_something(text: str, line: str) -> None:
+    assert first_line(text) == line
+
+
+def test_one_step_is_one() -> None:
+    assert [count_steps(number) for number in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
+
+
+values = st.recursive(
+    st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+
+
+# RFC 7396, appendix A, row by row.
+def test_the_examples_of_the_rfc_hold() -> None:
+    for target, patch, result in [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ]:
+        assert merge_patch(target, patch) == result
+
+
+@given(objects, objects)
+def test_neither_is_modified(target: Any, patch: Any) -> None:
+    before = copy.deepcopy((target, patch))
+    result = merge_patch(target, patch)
+    result["new"] = 1
+    assert (target, patch) == before
+
+
+@given(objects, objects)
+def test_patching_twice_is_patching_once(target: Any, patch: Any) -> None:
+    once = merge_patch(target, patch)
+    assert merge_patch(once, patch) == once
+
+
+@given(objects)
+def test_a_patch_of_nothing_changes_nothing_and_one_without_nulls_makes_itself(value: Any) -> None:
+    assert merge_patch(value, {}) == value
+    assert merge_patch({}, value) == value

@@ -1,13 +1,26 @@
+import json
+import math
+import struct
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.names import NodeHash, is_node_hash
 from uwf_git.model.node import (
+    MAX_NESTING,
+    MAX_SAFE_INTEGER,
     NotCanonical,
     build_node,
     build_self_typed_node,
+    canonical,
     content_hash,
+    encode,
     self_typed_hash,
     typed_hash,
 )
@@ -51,3 +64,193 @@ def test_content_kept_under_its_own_type_is_hashed_as_a_meta_schema() -> None:
     node = build_self_typed_node({"type": "object"}, timestamp=0)
     assert content_hash(node.hash, node.payload, name=node.hash) == node.hash
     assert content_hash(node.hash, node.payload, name=TEXT) == typed_hash(node.hash, node.payload)
+
+
+json_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+json_values = st.recursive(
+    json_scalars,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def nested(levels: int) -> Any:
+    value: Any = "bottom"
+    for _level in range(levels):
+        value = [value]
+    return value
+
+
+def nested_objects(levels: int) -> Any:
+    value: Any = "bottom"
+    for _level in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (1.0, 1),
+        (-0.0, 0),
+        (1.5, 1.5),
+        (True, True),
+        (MAX_SAFE_INTEGER, MAX_SAFE_INTEGER),
+        (float(MAX_SAFE_INTEGER), MAX_SAFE_INTEGER),
+        (-(2**53), -(2.0**53)),
+        (10**30, 1e30),
+        ((1, 2.0), [1, 2]),
+        ({"b": (), "a": None}, {"b": [], "a": None}),
+    ],
+)
+def test_values_take_their_one_form(value: Any, form: Any) -> None:
+    found = canonical(value)
+    assert found == form
+    assert type(found) is type(form)
+
+
+def test_keys_keep_their_order() -> None:
+    assert list(canonical({"b": 1, "a": 2})) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "problem"),
+    [
+        (math.nan, "$", "is nan"),
+        ({"a": [1, math.inf]}, "$.a[1]", "is inf"),
+        ({"a": {"b": "\ud800"}}, "$.a.b", "lone surrogate"),
+        ({"a": {"\udfff": 1}}, "$.a", "lone surrogate"),
+        ({"a": {1: 2}}, "$.a", "a key that is not a string: 1"),
+        ([10**400], "$[0]", "no 64-bit float can hold"),
+        ([b"bytes"], "$[0]", "is a bytes"),
+        ({"a": {1, 2}}, "$.a", "is a set"),
+        (nested(MAX_NESTING + 1), "$…", "nested more than 500 levels"),
+        (nested_objects(MAX_NESTING + 1), "$…", "nested more than 500 levels"),
+    ],
+)
+def test_non_canonical_value_is_refused_with_its_place(value: Any, path: str, problem: str) -> None:
+    with pytest.raises(NotCanonical) as caught:
+        canonical(value)
+    assert caught.value.facts["path"] == path
+    assert problem in caught.value.message
+
+
+def test_an_error_names_a_monstrous_place_in_few_words() -> None:
+    with pytest.raises(NotCanonical) as caught:
+        canonical({"k" * 100_000: math.nan})
+    assert len(caught.value.message) < 200
+
+
+def test_a_long_list_below_a_long_key_costs_no_more_than_its_size() -> None:
+    before = time.process_time()
+    canonical({"k" * 1_000_000: list(range(100_000))})
+    assert time.process_time() - before < 2
+
+
+def test_the_deepest_value_is_encoded() -> None:
+    assert encode(nested(MAX_NESTING)).startswith(b"\x81" * MAX_NESTING)
+    assert encode(nested_objects(MAX_NESTING)).startswith(b"\xa1aa" * MAX_NESTING)
+
+
+def test_cbor_is_that_of_rfc_8949_with_wide_floats() -> None:
+    cases: list[tuple[Any, str]] = [
+        (0, "00"),
+        (23, "17"),
+        (24, "1818"),
+        (-1, "20"),
+        (MAX_SAFE_INTEGER, "1b001fffffffffffff"),
+        (0.5, "fb3fe0000000000000"),
+        (2**53, "fb4340000000000000"),
+        (False, "f4"),
+        (None, "f6"),
+        ("é", "62c3a9"),
+        ([], "80"),
+        ({"bb": 1, "a": 2, "é": 3}, "a36161026262620162c3a903"),
+    ]
+    for value, cbor in cases:
+        assert encode(value).hex() == cbor
+
+
+@given(json_values)
+def test_the_form_of_a_form_is_itself(value: Any) -> None:
+    form = canonical(value)
+    assert canonical(form) == form
+    assert encode(form) == encode(value)
+
+
+@given(json_values)
+def test_the_form_survives_json(value: Any) -> None:
+    assert encode(json.loads(json.dumps(canonical(value)))) == encode(value)
+
+
+@given(st.dictionaries(st.text(), json_scalars), st.data())
+def test_bytes_do_not_depend_on_the_order_of_keys(fields: dict[str, Any], data: Any) -> None:
+    keys = data.draw(st.permutations(list(fields)))
+    assert encode([{key: fields[key] for key in keys}]) == encode([fields])
+
+
+@given(st.dictionaries(st.text(), st.none(), min_size=2))
+def test_keys_are_ordered_by_length_then_bytes(fields: dict[str, None]) -> None:
+    encoded = encode(fields)
+    keys = sorted((key.encode() for key in fields), key=lambda key: (len(key), key))
+    at = [encoded.index(encode(key.decode()) + b"\xf6") for key in keys]
+    assert at == sorted(at)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_an_integer_or_a_wide_float(number: float) -> None:
+    encoded = encode(number)
+    if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER:
+        assert encoded == encode(int(number))
+    else:
+        assert encoded == b"\xfb" + struct.pack(">d", number)
+
+
+@given(json_values, json_values)
+def test_different_values_have_different_bytes(one: Any, other: Any) -> None:
+    same = json.dumps(canonical(one), sort_keys=True) == json.dumps(
+        canonical(other), sort_keys=True
+    )
+    assert (encode(one) == encode(other)) is same
+
+
+# Made with json-cas itself: nodes keep their names when they move between the two.
+VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "cas.json").read_bytes())
+ONE, OTHER = NodeHash("0123456789ABC"), NodeHash("0123456789ABD")
+
+
+def test_nodes_are_named_and_encoded_as_json_cas_does() -> None:
+    for vector in VECTORS["self"]:
+        assert self_typed_hash(vector["payload"]) == vector["hash"], vector["label"]
+        assert encode(vector["payload"]).hex() == vector.get("cbor", mock.ANY), vector["label"]
+    for vector in VECTORS["typed"]:
+        name = typed_hash(vector["type"], vector["payload"])
+        assert name == vector["hash"], vector["label"]
+
+
+def test_the_type_is_part_of_the_name() -> None:
+    assert len({typed_hash(ONE, 1), typed_hash(OTHER, 1), self_typed_hash(1)}) == 3
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text()))
+def test_a_name_is_a_node_hash_and_ignores_the_order_of_keys(payload: dict[str, Any]) -> None:
+    name = typed_hash(ONE, payload)
+    assert is_node_hash(name)
+    assert typed_hash(ONE, dict(reversed(payload.items()))) == name
+
+
+@given(st.text(), st.text())
+def test_changing_a_text_changes_the_name(one: str, other: str) -> None:
+    assert (typed_hash(ONE, one) == typed_hash(ONE, other)) is (one == other)
+
+
+@pytest.mark.parametrize("name", [typed_hash, lambda _type, payload: self_typed_hash(payload)])
+def test_non_canonical_value_has_no_name(name: Any) -> None:
+    with pytest.raises(NotCanonical):
+        name(ONE, "\udc00")

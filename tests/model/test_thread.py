@@ -1,20 +1,32 @@
 import json
+import sys
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from uwf_git.model.builtin import BUILTIN, SIGNAL
+from uwf_git.model.limits import LIMITS
 from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.schema_check import check_value
 from uwf_git.model.thread import (
     ENDED,
     EVENTS,
     STATUSES,
+    Amendment,
     Child,
     NotAPresent,
     Split,
     ThreadState,
     Try,
     Waiting,
+    add_usage,
+    build_signal,
+    drop_unfit,
+    find_unfit,
     parse_present,
+    read_amendment,
 )
 
 WORKFLOW, AGENT, ATTEMPT = (NodeHash(letter * 13) for letter in "ABC")
@@ -187,3 +199,94 @@ def test_something_else_is_no_present(document: Any) -> None:
 def test_a_field_of_another_kind_is_no_present(field: str, value: Any) -> None:
     with pytest.raises(NotAPresent):
         parse_present({**FULL.as_document(), field: value})
+
+
+A, B = NodeHash("8FWKR3TN5V1QA"), NodeHash("7BQST3VW9F2MA")
+
+amendments = st.builds(
+    Amendment,
+    workflow=st.none() | st.just(A),
+    binding=st.dictionaries(st.sampled_from(["writer", "checker"]), st.just(B)),
+    limits=st.dictionaries(st.sampled_from(sorted(LIMITS)), st.none() | st.integers(0, 99)),
+)
+
+
+def test_signal_says_no_more_than_was_asked() -> None:
+    assert build_signal("pause", timestamp=5).payload == {"action": "pause"}
+    patched = build_signal("patch", timestamp=5, reason="too slow", patch={"a": None})
+    assert patched.payload == {"action": "patch", "reason": "too slow", "patch": {"a": None}}
+    assert (patched.type, patched.timestamp) == (SIGNAL, 5)
+
+
+@given(amendments)
+def test_amendment_reads_back_and_keeps_to_its_schema(amendment: Amendment) -> None:
+    signal = build_signal("amend", timestamp=5, amendment=amendment)
+
+    assert read_amendment(signal.payload) == amendment
+    assert check_value(BUILTIN[SIGNAL].payload, signal.payload) == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [{"action": "fly"}, {}, {"action": "amend", "limits": {"maxSteps": -1}}, {"action": 1}],
+)
+def test_invalid_payload_is_no_signal(payload: Any) -> None:
+    assert check_value(BUILTIN[SIGNAL].payload, payload) != []
+
+
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+reports = st.dictionaries(
+    st.sampled_from("abc"),
+    numbers | st.booleans() | st.text(max_size=2) | st.dictionaries(st.sampled_from("xy"), numbers),
+)
+
+
+@pytest.mark.parametrize(
+    ("total", "report", "result"),
+    [
+        ({}, {"in": 3}, {"in": 3}),
+        ({"in": 3, "cost": 0.5}, {"in": 4, "cost": 0.25}, {"in": 7, "cost": 0.75}),
+        ({"in": 3}, {"out": 1}, {"in": 3, "out": 1}),
+        ({"model": "a"}, {"model": "b"}, {"model": "b"}),
+        ({"a": {"in": 1}}, {"a": {"in": 2, "out": 3}}, {"a": {"in": 3, "out": 3}}),
+        ({"a": 1}, {"a": {"in": 2}}, {"a": {"in": 2}}),
+        ({"a": {"in": 2}}, {"a": 1}, {"a": 1}),
+        ({"a": True}, {"a": True}, {"a": True}),
+        ({"a": 1}, {"a": None}, {"a": None}),
+    ],
+)
+def test_numbers_add_up_and_the_rest_is_replaced(total: Any, report: Any, result: Any) -> None:
+    assert add_usage(total, report) == result
+
+
+@pytest.mark.parametrize("number", [1e308, 10**400])
+def test_a_sum_beyond_all_floats_can_still_be_written_down(number: float) -> None:
+    total = add_usage({"cost": number}, {"cost": 1e308})
+    assert total == {"cost": sys.float_info.max}
+    assert add_usage({"cost": -1e308}, {"cost": -1e308}) == {"cost": -sys.float_info.max}
+
+
+@given(reports, reports)
+def test_the_total_is_json_and_the_parts_stay_as_they_were(total: Any, report: Any) -> None:
+    before = json.dumps([total, report])
+    json.dumps(add_usage(total, report), allow_nan=False)
+    assert json.dumps([total, report]) == before
+
+
+@pytest.mark.parametrize("amount", [-1, -0.01, -(10**400), True, "5", [1], {"a": 1}])
+@pytest.mark.parametrize("name", ["inputTokens", "outputTokens", "costUsd"])
+def test_amount_that_would_lower_a_sum_is_unfit(name: str, amount: Any) -> None:
+    assert name in str(find_unfit({"inputTokens": 1, name: amount}))
+    assert drop_unfit({"inputTokens": 1, name: amount}) == {}
+
+
+def test_null_is_left_out_and_what_no_limit_counts_is_free() -> None:
+    spent = {
+        "costUsd": 0,
+        "inputTokens": 1e308,
+        "saved": -1,
+        "model": "m",
+        "inner": {"costUsd": -1},
+    }
+
+    assert drop_unfit({**spent, "outputTokens": None}) == spent

@@ -1,8 +1,16 @@
+"""Frozen values are read as any dict and list, and changed by nothing."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from refusing import refuses
-from workflow_file import SOUND, read
+from workflow_file import SOUND, problems_of, read, spoiled
 
 from uwf_git.model.builtin import (
     AGENT_CONFIG,
@@ -17,16 +25,24 @@ from uwf_git.model.builtin import (
     walk_closure,
 )
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import Node, build_node
+from uwf_git.model.node import Node, build_node, canonical
 from uwf_git.model.schema_check import check_value
+from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import (
+    END,
+    START,
+    FrozenDict,
+    FrozenList,
     NotAWorkflow,
+    Transition,
     build_workflow,
+    freeze,
     parse_flow_node,
     parse_graph,
     parse_role,
     parse_workflow,
 )
+from uwf_git.model.workflow_name import check_name
 
 AGENTS = """
 defaultAgent: uwf-mock
@@ -169,3 +185,113 @@ def test_a_workflow_has_a_graph_or_a_flow() -> None:
         payload = {"name": "w", "description": "", "roles": {}, **moves}
         with pytest.raises(NotAWorkflow, match="with a moderator or a flow"):
             parse_workflow(build_node(WORKFLOW, payload, timestamp=0))
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+_CHANGES: dict[str, Callable[[Any], object]] = {
+    "dict item": lambda value: value.__setitem__("a", 1),
+    "dict del": lambda value: value.__delitem__("list"),
+    "dict |=": lambda value: value.__ior__({}),
+    "dict clear": lambda value: value.clear(),
+    "dict pop": lambda value: value.pop("list"),
+    "dict popitem": lambda value: value.popitem(),
+    "dict setdefault": lambda value: value.setdefault("a", 1),
+    "dict update": lambda value: value.update(a=1),
+    "list item": lambda value: value["list"].__setitem__(0, 1),
+    "list del": lambda value: value["list"].__delitem__(0),
+    "list +=": lambda value: value["list"].__iadd__([1]),
+    "list *=": lambda value: value["list"].__imul__(2),
+    "list append": lambda value: value["list"].append(1),
+    "list clear": lambda value: value["list"].clear(),
+    "list extend": lambda value: value["list"].extend([1]),
+    "list insert": lambda value: value["list"].insert(0, 1),
+    "list pop": lambda value: value["list"].pop(),
+    "list remove": lambda value: value["list"].remove({"b": 2}),
+    "list reverse": lambda value: value["list"].reverse(),
+    "list sort": lambda value: value["list"].sort(),
+    "deep": lambda value: value["list"][0].update(b=3),
+}
+
+
+@given(_JSON)
+def test_frozen_value_reads_as_the_value(value: Any) -> None:
+    frozen = freeze(value)
+
+    assert frozen == value
+    assert json.dumps(frozen) == json.dumps(value)
+    assert canonical(frozen) == canonical(value)
+    assert freeze(frozen) == value
+    for made in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen))):
+        assert made == value
+    assert type(copy.deepcopy(frozen)) is type(value)
+
+
+@pytest.mark.parametrize("change", _CHANGES.values(), ids=_CHANGES)
+def test_frozen_value_refuses_every_change(change: Callable[[Any], object]) -> None:
+    value = freeze({"list": [{"b": 2}]})
+
+    with pytest.raises(TypeError, match="is shared and cannot be changed"):
+        change(value)
+    assert value == {"list": [{"b": 2}]}
+
+
+def test_every_method_that_changes_is_refused() -> None:
+    """A method that a later Python adds would be found here."""
+    for frozen, plain in ((FrozenDict, dict), (FrozenList, list)):
+        own = {name for name in vars(plain) if vars(frozen).get(name) is not None}
+        reading = {name for name in vars(plain) if name not in own and not name.startswith("__")}
+        assert reading <= {"copy", "count", "fromkeys", "get", "index", "items", "keys", "values"}
+
+
+def test_copy_can_be_changed() -> None:
+    value = freeze({"list": [{"b": 2}]})
+    for made in (copy.copy(value), copy.deepcopy(value), value.copy(), {**value}, value | {}):
+        made["new"] = 1
+    copied = copy.copy(value["list"])
+    copied.append(1)
+
+    assert value == {"list": [{"b": 2}]}
+
+
+def test_the_two_ends_are_spelled_as_every_store_has_them() -> None:
+    """They stand in moderator nodes, so another spelling would be another node."""
+    assert (START, END) == ("$START", "$END")
+
+
+@pytest.mark.parametrize("end", [START, END])
+def test_no_role_can_have_the_name_of_an_end(end: str) -> None:
+    assert check_name(end) is not None
+    messages = [
+        message for _line, _path, message in problems_of(spoiled("  checker:", f"  {end}:"))
+    ]
+    assert f"{end} is an end of the graph and cannot be a role" in messages
+
+
+def test_a_thread_stands_at_the_start_before_its_first_step() -> None:
+    present = ThreadState(NodeHash("8FWKR3TN5V1QA"), {}, 0)
+    assert present.role == START
+
+
+def test_a_transition_says_whether_it_has_a_condition() -> None:
+    """Left out it would hold always, and a forgotten condition would go unnoticed."""
+    with pytest.raises(TypeError, match="condition"):
+        Transition("writer")  # type: ignore[call-arg]  # the missing one is the point
+    assert Transition("writer", None) != Transition("writer", "true")
+
+
+def test_a_table_keeps_its_ways_in_the_order_in_which_they_are_asked() -> None:
+    ways = {
+        START: (Transition("writer", None),),
+        "writer": (Transition("checker", None),),
+        "checker": (Transition("writer", "meta.ok = false"), Transition(END, None)),
+    }
+    assert read(SOUND).graph == ways
+    _workflow, closure = build_workflow(read(SOUND), timestamp=0)
+    stored = next(node for node in closure if node.type == MODERATOR)
+    assert parse_graph(stored) == ways
+    assert list(parse_graph(stored)) == list(ways)

@@ -1,14 +1,28 @@
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, timedelta, timezone
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from plan.stories import BEGIN_MS, NO, PLANS, YES, Story
 
 from uwf_git.plan.phases import (
     IDLE,
+    STATE_FILE,
     PlanState,
+    add_entries,
     build_state_document,
     fold_story,
     list_failures,
     list_plan_rows,
     list_plans,
+    read_state,
+    render_entries,
+    write_session_log,
+    write_state,
 )
 from uwf_git.plan.project_files import PlanFile
 
@@ -211,3 +225,176 @@ def test_words_of_plans(story: Story, words: dict[int, str]) -> None:
 def test_list_that_is_none(meta: object) -> None:
     assert list_plans(meta) == ()
     assert SECOND.name == "b"
+
+
+DAY = "session-2026-11-23.md"
+
+
+def whole_story() -> Story:
+    """Return a story with each kind of transition."""
+    story = Story("做一个网站\n## 00:00:00 forged").step("planner").step("plan-verifier", NO)
+    story.planned().crash("executor").step("executor").crash("verifier").step("verifier", NO)
+    story.crash("executor", "failed").add("retry", reason="use pip").plan()
+    story.add("pause", "paused", paused_from="ready", reason="lunch").add("resume")
+    story.add("wait", "waiting", role="executor", until_ms=9, reason="usage limit").add("resume")
+    story.add("patch").step("executor", {"summary": "it\ncommit 0000000000"}).add("poke")
+    return story.plan().add("end", "completed")
+
+
+def test_entries(golden: Callable[[str, str], None]) -> None:
+    days = render_entries(whole_story().told, zone=UTC)
+
+    golden(f"plan/{DAY}", add_entries(b"", DAY, days[DAY]).decode())
+
+
+def test_day_is_that_of_the_zone() -> None:
+    (name,) = render_entries(Story().told, zone=timezone(timedelta(hours=10)))
+
+    assert name == "session-2026-11-24.md"
+
+
+@given(st.data())
+def test_each_entry_is_there_once_whatever_was_lost(draws: st.DataObject) -> None:
+    entries = render_entries(whole_story().told, zone=UTC)[DAY]
+    content = b""
+    seen = 0
+    while seen < len(entries):
+        # The engine is killed now and then, before the log of a transition, or while a line waits.
+        seen = draws.draw(st.integers(seen + 1, len(entries)))
+        content = add_entries(content, DAY, dict(list(entries.items())[:seen]))
+        if draws.draw(st.booleans()):
+            content += "A person writes here, 没有换行".encode()
+    places = [content.find(f"\ncommit {commit}".encode()) for commit in entries]
+
+    assert places == sorted(places)
+    assert all(content.count(f"\ncommit {commit}\n".encode()) == 1 for commit in entries)
+    assert add_entries(content, DAY, entries) == content
+
+
+def test_log_of_somebody_stays_as_it_is(tmp_path: Path) -> None:
+    log = tmp_path / "docs/memory" / DAY
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"\xef\xbb\xbfmine\r\n\xff")
+
+    (written,) = write_session_log(str(tmp_path), Story().step("planner").told)
+
+    assert written == str(log)
+    assert log.read_bytes().startswith(b"\xef\xbb\xbfmine\r\n\xff\n\n## 14:32:07 planning\n")
+    assert write_session_log(str(tmp_path), Story().step("planner").told) == []
+
+
+def test_log_behind_a_link_is_left_alone(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (project / "docs").mkdir(parents=True)
+    elsewhere.mkdir()
+    (project / "docs/memory").symlink_to(elsewhere)
+    (project / DAY).symlink_to(elsewhere / "x")
+
+    assert write_session_log(str(project), Story().told) == []
+    assert write_session_log(str(project), Story().told, memory_dir=".") == []
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_rejection_that_used_up_the_tries() -> None:
+    story = Story().planned().step("executor")
+    story.add("step", "failed", role="verifier", agent="a", meta=NO)
+
+    (entries,) = render_entries(story.told, zone=UTC).values()
+
+    assert list(entries.values())[-1].splitlines()[1] == (
+        "verifier (a): rejected: 缺少测试; x; write one; waiting for a person"
+    )
+
+
+@pytest.mark.parametrize("meta", [None, 1, {}, {"summary": 1}, {"summary": " "}, YES])
+def test_report_without_words(meta: object) -> None:
+    (entries,) = render_entries(Story().add("step", role="planner", meta=meta).told).values()
+
+    assert list(entries.values())[1].splitlines()[1] == "planner: done"
+
+
+def test_one_plan_is_no_plans() -> None:
+    story = Story().step("plans", {"plans": PLANS["plans"][:1]}).plan().add("end", "completed")
+
+    told = "".join(render_entries(story.told, zone=UTC)[DAY].values())
+
+    assert "1 plan: 000-准备.md\n" in told
+    assert "1 of 1 plan completed" in told
+
+
+def test_state_is_written_only_if_it_changed(tmp_path: Path) -> None:
+    state = fold_story(Story("做一个网站").planned().told)
+
+    assert write_state(str(tmp_path), state, WHERE)
+    first = (tmp_path / STATE_FILE).stat()
+    assert not write_state(str(tmp_path), state, WHERE)
+    assert (tmp_path / STATE_FILE).stat().st_ino == first.st_ino
+    assert read_state(str(tmp_path))["currentPlan"] == "000-准备"
+    assert write_state(str(tmp_path), IDLE, {})
+    assert read_state(str(tmp_path))["phase"] == "idle"
+    assert sorted(os.listdir(tmp_path / ".state")) == [".gitignore", "workflow.state.json"]
+
+
+def test_state_is_no_file_of_the_project(tmp_path: Path, git: Callable[..., str]) -> None:
+    """Only folders of ours ignore themselves."""
+    git("init", "--quiet", cwd=tmp_path)
+    (tmp_path / ".state").mkdir()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/x.md").touch()
+
+    write_state(str(tmp_path), IDLE, {})
+    write_state(str(tmp_path), IDLE, {}, state_file="docs/state.json")
+    write_state(str(tmp_path), IDLE, {}, state_file="new/state.json")
+    write_state(str(tmp_path), IDLE, {}, state_file="state.json")
+
+    status = git("status", "--short", "--untracked-files=all", cwd=tmp_path).splitlines()
+    assert status == ["?? docs/state.json", "?? docs/x.md", "?? state.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_file_that_is_none(tmp_path: Path, content: bytes) -> None:
+    assert read_state(str(tmp_path)) == {}
+    (tmp_path / ".state").mkdir()
+    (tmp_path / STATE_FILE).write_bytes(content)
+
+    assert read_state(str(tmp_path)) == {}
+
+
+def test_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / ".state").mkdir()
+    os.mkfifo(tmp_path / STATE_FILE)
+
+    assert read_state(str(tmp_path)) == {}
+    assert write_state(str(tmp_path), IDLE, {})
+    assert read_state(str(tmp_path))["phase"] == "idle"
+
+
+def test_mark_of_an_editor(tmp_path: Path) -> None:
+    (tmp_path / ".state").mkdir()
+    (tmp_path / STATE_FILE).write_bytes(b"\xef\xbb\xbf" + json.dumps(WHERE).encode())
+
+    assert read_state(str(tmp_path)) == WHERE
+
+
+def test_state_outside_is_left_alone(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".state").symlink_to(tmp_path)
+
+    assert not write_state(str(project), IDLE, WHERE)
+    assert not write_state(str(project), IDLE, WHERE, state_file="../x.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["project"]
+
+
+@pytest.mark.parametrize("target", [None, "/dev/zero"])
+def test_file_without_end_is_not_read_to_it(tmp_path: Path, target: str | None) -> None:
+    (tmp_path / ".state").mkdir()
+    if target is None:
+        with open(tmp_path / STATE_FILE, "wb") as file:
+            file.write(b'{"thread": "T"}')
+            file.seek(15 * 1024**4)
+            file.truncate()
+    else:
+        (tmp_path / STATE_FILE).symlink_to(target)
+
+    assert read_state(str(tmp_path)) == {}

@@ -1,19 +1,35 @@
 import functools
 import itertools
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fresh_store import fresh_store
+from git_settings import remove_config
 from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
-from uwf_git.store.git.config import BadConfig
+from uwf_git.store.git.config import BadConfig, add_config, set_config
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
-from uwf_git.store.store import NotAStore, create_store, find_git_dir, open_store
+from uwf_git.store.store import (
+    NotAStore,
+    Store,
+    accept_config,
+    create_store,
+    default_path,
+    find_bare_around,
+    find_git_dir,
+    find_store,
+    list_changed_settings,
+    open_store,
+    own_change,
+    watch_config,
+)
 
 ONE = Oid("1" * 40)
 
@@ -211,3 +227,263 @@ def test_settings_that_git_refuses_are_refused(setting: str) -> None:
     Path(store.path, "config").write_text(f"{setting}\n")
     with pytest.raises(BadConfig):
         open_store(store.path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return the store of a user with a home."""
+    opened = create_store(str(tmp_path / "store.git"), environ=os.environ)
+    set_config(f"{opened.path}/config", "uwf.agent", "mine")
+    return opened
+
+
+def change(store: Store, name: str, value: str = "x") -> None:
+    set_config(f"{store.path}/config", name, value)
+
+
+def test_nothing_is_noticed_before_an_agent_was_started(store: Store) -> None:
+    change(store, "uwf.onEvent")
+    assert list_changed_settings(store) == accept_config(store) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "names"),
+    [
+        (lambda path: set_config(path, "uwf.onEvent", "evil"), ["uwf.onevent"]),
+        (lambda path: set_config(path, "uwf.agent", "evil"), ["uwf.agent"]),
+        (lambda path: add_config(path, "uwf.agent", "mine"), ["uwf.agent"]),
+        (lambda path: remove_config(path, "uwf.agent", {"mine"}), ["uwf.agent"]),
+        (lambda path: Path(path).write_text(""), ["uwf.agent"]),
+        (lambda path: set_config(path, "uwf.llm.keyEnv", "HOME"), ["uwf.llm.keyenv"]),
+        (lambda path: set_config(path, "gpg.ssh.program", "evil"), ["gpg.ssh.program"]),
+        (lambda path: set_config(path, "remote.x.url", "/evil"), ["remote.x.url"]),
+        (lambda path: set_config(path, "include.path", "evil"), ["include.path"]),
+        (lambda path: set_config(path, "uwf.claude.model", "opus"), []),
+        (lambda path: set_config(path, "commit.gpgSign", "true"), []),
+        (lambda path: set_config(path, "branch.main.remote", "origin"), []),
+        (lambda path: Path(path).write_text(f"# seen\n{Path(path).read_text()}"), []),
+    ],
+)
+def test_what_something_else_changes_is_told_until_it_is_accepted(
+    store: Store, edit: Callable[[str], None], names: list[str]
+) -> None:
+    watch_config(store)
+    edit(f"{store.path}/config")
+    watch_config(store)
+
+    assert list_changed_settings(store) == list_changed_settings(store) == names
+    assert accept_config(store) == names
+    assert list_changed_settings(store) == []
+
+
+def test_own_changes_are_known_and_hide_no_others(store: Store) -> None:
+    watch_config(store)
+    change(store, "core.hooksPath")
+    with own_change(store):
+        change(store, "uwf.onEvent")
+        remove_config(f"{store.path}/config", "uwf.agent", {"mine"})
+
+    assert list_changed_settings(store) == ["core.hookspath"]
+
+
+def test_what_is_known_is_not_in_the_store(store: Store) -> None:
+    before = sorted(Path(store.path).rglob("*"))
+    watch_config(store)
+    assert sorted(Path(store.path).rglob("*")) == before
+    watch_config(store._replace(trust_file=None))
+    change(store, "uwf.onEvent")
+    assert list_changed_settings(store._replace(trust_file=None)) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff"])
+def test_damaged_record_is_none(store: Store, content: bytes) -> None:
+    assert store.trust_file is not None
+    known = Path(store.trust_file).with_name("known-config")
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.write_bytes(content)
+    change(store, "uwf.onEvent")
+    assert list_changed_settings(store) == []
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the home of a user without a store."""
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, git: Git) -> Path:
+    """Return a repository that says that it is a store."""
+    path = tmp_path / "project"
+    (path / "deep" / "down").mkdir(parents=True)
+    git("init", "--quiet", cwd=path)
+    git("config", "uwf.store", "true", cwd=path)
+    return path
+
+
+def found(repo: str | None, cwd: Path, home: Path | None, *, create: bool = False) -> str:
+    environ = {} if home is None else {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+    return find_store(repo, str(cwd), environ, create=create).path
+
+
+def test_what_was_named_comes_first(tmp_path: Path, home: Path, project: Path) -> None:
+    named = create_store(str(tmp_path / "named.git")).path
+    assert found(named, project, home) == named
+    assert found("../named.git", project, home) == named
+    assert found(".", project / ".git", home) == str(project / ".git")
+
+
+def test_the_home_of_the_user_may_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    path = create_store(str(home / "mine.git")).path
+    assert found("~/mine.git", home, home) == path
+
+
+@pytest.mark.parametrize("below", [".", "deep", "deep/down", ".git", ".git/objects"])
+def test_the_enclosing_store_comes_next(project: Path, home: Path, below: str) -> None:
+    assert found(None, project / below, home) == str(project / ".git")
+
+
+def test_a_repository_that_does_not_say_so_is_passed_over(
+    project: Path, home: Path, git: Git
+) -> None:
+    inner = project / "deep" / "down"
+    git("init", "--quiet", cwd=inner)
+    assert found(None, inner, home) == str(project / ".git")
+    git("config", "uwf.store", "false", cwd=project)
+    with pytest.raises(NotAStore, match=r"\.uwf/store\.git does not exist yet"):
+        found(None, inner, home)
+
+
+@pytest.mark.parametrize("below", ["vendor/lib", "vendor/lib/objects"])
+def test_a_bare_repository_in_a_checkout_is_passed_over(
+    project: Path, home: Path, git: Git, below: str
+) -> None:
+    """Its files can come with any commit, and its config names commands."""
+    git("init", "--quiet", "--bare", "vendor/lib", cwd=project)
+    git("config", "uwf.store", "true", cwd=project / "vendor" / "lib")
+
+    assert found(None, project / below, home) == str(project / ".git")
+    assert find_bare_around(str(project / below)) == str(project / "vendor" / "lib")
+    git("config", "uwf.store", "false", cwd=project)
+    assert found(None, project / below, home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_a_bare_store_is_used_only_if_it_is_named(home: Path, tmp_path: Path, git: Git) -> None:
+    store = create_store(str(tmp_path / "bare.git")).path
+    git("config", "uwf.store", "true", cwd=store)
+
+    assert found(".", Path(store), home) == store
+    assert found(None, Path(store), home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_nothing_bare_is_around_a_work_tree(project: Path) -> None:
+    for below in (".", "deep", ".git", ".git/objects"):
+        assert find_bare_around(str(project / below)) is None
+
+
+@pytest.mark.parametrize("value", ["{0}/mine.git", "~/mine.git", "mine.git"])
+def test_the_user_may_name_the_default_store(home: Path, git: Git, value: str) -> None:
+    git("config", "--file", home / ".gitconfig", "uwf.repo", value.format(home), cwd=home)
+
+    assert found(None, home, home, create=True) == str(home / "mine.git")
+    assert found(None, home, home) == str(home / "mine.git")
+
+
+def test_a_store_does_not_name_another(project: Path, home: Path, git: Git, tmp_path: Path) -> None:
+    git("config", "uwf.repo", tmp_path / "other.git", cwd=project)
+
+    assert found(None, project, home) == str(project / ".git")
+
+
+def test_the_default_store_is_made_when_it_is_wanted(home: Path) -> None:
+    path = str(home / ".uwf" / "store.git")
+    with pytest.raises(NotAStore):
+        found(None, home, home)
+    assert not (home / ".uwf").exists()
+    assert found(None, home, home, create=True) == path
+    assert found(None, home, home) == default_path({"HOME": str(home)}) == path
+
+
+def test_a_named_store_is_never_made_by_accident(tmp_path: Path, home: Path) -> None:
+    with pytest.raises(NotAStore, match="typo does not exist"):
+        found("typo", tmp_path, home, create=True)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
+def test_without_a_home_there_is_no_default_store(tmp_path: Path, environ: dict[str, str]) -> None:
+    with refuses("no-home") as caught:
+        find_store(None, str(tmp_path), environ, create=True)
+    assert caught.value.exit_status == 2
+
+
+def test_a_store_of_another_kind_is_refused(project: Path, home: Path, git: Git) -> None:
+    git("config", "extensions.objectFormat", "sha256", cwd=project)
+    with refuses("unsupported-repository"):
+        found(None, project, home)
+
+
+@pytest.fixture
+def somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend to be a user that owns nothing here."""
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+
+
+def test_enclosing_store_of_another_user_is_refused(
+    project: Path, home: Path, somebody_else: None
+) -> None:
+    """Its config says which commands may run as agents."""
+    with refuses("foreign-repository") as caught:
+        found(None, project, home)
+    assert str(project / ".git") in caught.value.message
+    assert "--repo" in str(caught.value.hint)
+    assert caught.value.exit_status == 1
+
+
+def test_git_file_of_another_user_is_refused(
+    tmp_path: Path, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that all may write, such as /tmp, it would lead into any store of the user."""
+    place = tmp_path / "everyone"
+    place.mkdir()
+    (place / ".git").write_text(f"gitdir: {project}/.git\n")
+    lstat = os.lstat
+
+    def lstat_of_another(path: str) -> os.stat_result:
+        ours = lstat(path)
+        return os.stat_result((*ours[:4], ours.st_uid + (path == f"{place}/.git"), *ours[5:]))
+
+    monkeypatch.setattr(os, "lstat", lstat_of_another)
+
+    assert found(None, project, home) == str(project / ".git")
+    with refuses("foreign-repository"):
+        found(None, place, home)
+
+
+def test_enclosing_repository_without_the_setting_is_ignored(
+    project: Path, home: Path, git: Git, somebody_else: None
+) -> None:
+    git("config", "uwf.store", "false", cwd=project)
+    assert found(None, project, home, create=True) == str(home / ".uwf" / "store.git")
+
+
+def test_store_of_another_user_may_be_named(project: Path, home: Path, somebody_else: None) -> None:
+    assert found(str(project), project, home) == str(project / ".git")
+
+
+@pytest.mark.parametrize("safe", ["*", "work tree", "git directory", "elsewhere"])
+def test_safe_directory_is_trusted(
+    project: Path, home: Path, git: Git, somebody_else: None, safe: str
+) -> None:
+    values = {"work tree": str(project), "git directory": str(project / ".git")}
+    value = values.get(safe, safe)
+    git("config", "--file", home / ".gitconfig", "safe.directory", value, cwd=home)
+    if safe == "elsewhere":
+        with refuses("foreign-repository"):
+            found(None, project, home)
+    else:
+        assert found(None, project, home) == str(project / ".git")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands.flow_runs import drive, script
-from commands.step.test_flows import CHECKS
+from commands.step.test_record_turn import CHECKS
 from commands.world import World
 from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed

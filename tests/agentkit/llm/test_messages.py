@@ -1,16 +1,28 @@
 """Objects in a model's words."""
 
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from agentkit.endpoints import chat, endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
 from uwf_git.agentkit.extraction.adapter import AskFailed
+from uwf_git.agentkit.llm import anthropic, openai
+from uwf_git.agentkit.llm.call import explain_no_reply, read_document, refuse_shape
+from uwf_git.agentkit.llm.endpoint import Api
+from uwf_git.agentkit.llm.http_client import HttpReply, NoReply
 from uwf_git.agentkit.llm.messages import (
     Conversations,
     Message,
     ModelMessage,
+    ModelReply,
+    ModelRequest,
+    ModelTool,
+    ObjectShape,
     ToolCall,
     ToolResult,
     ToolResults,
@@ -88,3 +100,154 @@ def test_unanswered_calls_are_answered_first() -> None:
     messages: tuple[Message, ...] = (UserMessage("hi"), said)
     results = tuple(ToolResult(each, "Received; see below.") for each in "ab")
     assert go_on(messages, "again") == (*messages, ToolResults(results, "again"))
+
+
+# The words of both APIs, as written down: what is sent, and what replies and refusals mean.
+
+
+Golden = Callable[[str, str], None]
+
+APIS: dict[Api, Any] = {"openai": openai, "anthropic": anthropic}
+MADE_UP = Path(__file__).parent / "made_up"
+SITE = "http://model.example"
+BASE = f"{SITE}/v1"
+PATHS = ("", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/messages", "/v1?api-version=3")
+NOW_S = 1_760_000_000.0
+KEYED = endpoint("https://api.example.com/v1", key="sk-geheim")
+
+HI = UserMessage("hi")
+LS = ModelTool("ls", "Lists.", {"type": "object"})
+CALLED = ModelMessage(
+    "", (ToolCall("c", "ls", {}),), {"role": "assistant", "content": None, "signed": "x"}
+)
+CAME = ToolResults((ToolResult("c", ""), ToolResult("d", "gone", is_error=True)), "go on")
+REQUESTS = {
+    "plain": ModelRequest((HI,)),
+    "with a system prompt": ModelRequest((HI,), "be brief"),
+    "calls and what came of them": ModelRequest((HI, CALLED, CAME), tools=(LS,)),
+    "calls that are over": ModelRequest((HI, CALLED, ToolResults((ToolResult("c", "a.txt"),)))),
+    "forced": ModelRequest((HI,), tools=(LS,), forced="ls"),
+    "object of a shape": ModelRequest((HI,), shape=ObjectShape({"type": "object"})),
+    "object of any shape": ModelRequest((HI,), shape=ObjectShape(None)),
+}
+
+
+@pytest.mark.parametrize("name", APIS)
+def test_requests_are_sent_as_ever(name: Api, golden: Golden) -> None:
+    api = APIS[name]
+    bases = [SITE + path for path in PATHS]
+    told = [f"{base}: {api.build_url(endpoint(base, api=name))}\n" for base in bases]
+    told += [f"key {key}: {api.build_headers(endpoint(BASE, key=key))}\n" for key in (None, "k")]
+    for case, request in REQUESTS.items():
+        for settings in ({"max_tokens": 99}, {"max_tokens": 9, "temperature": 0.0}):
+            at = endpoint(BASE, api=name, **settings)
+            told.append(f"{case}: {json.dumps(api.build_body(at, request, limit_name='most'))}\n")
+
+    golden(f"llm/{name}.requests.txt", "".join(told))
+
+
+def test_without_a_limit_none_is_sent() -> None:
+    assert openai.build_body(endpoint(BASE), REQUESTS["plain"], limit_name="max_tokens") == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+
+
+@pytest.mark.parametrize("name", APIS)
+def test_replies_are_read_as_ever(name: Api, golden: Golden) -> None:
+    api = APIS[name]
+    told = []
+    for case, document in json.loads((MADE_UP / f"{name}.json").read_text()).items():
+        reply = api.parse_reply(document)
+        told += [f"{case}\n", *(tell(reply) if reply else ["    no reply\n"])]
+
+    golden(f"llm/{name}.replies.txt", "".join(told))
+
+
+def tell(reply: ModelReply) -> Iterator[str]:
+    yield f"    {reply.stop}, by {reply.model or 'nobody'}: {reply.said.text!r}\n"
+    yield from (f"    calls {call}\n" for call in reply.said.calls)
+    yield f"    usage: {json.dumps(reply.usage)}\n"
+    yield f"    echo: {json.dumps(reply.said.echo)}\n"
+
+
+def test_the_newer_name_of_the_limit_is_found_in_the_refusal() -> None:
+    told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    assert openai.wants_other_limit(told, "max_tokens") == "max_completion_tokens"
+    assert openai.wants_other_limit(told, "max_completion_tokens") is None
+    assert openai.wants_other_limit("no such model", "max_tokens") is None
+
+
+def read(status: int, body: bytes, headers: dict[str, str], *, key: str | None) -> dict[str, Any]:
+    at = endpoint("https://api.example.com/v1", key=key)
+    return read_document(at, HttpReply(status, headers, body), now_s=NOW_S)
+
+
+def refuse(
+    status: int, body: bytes, headers: dict[str, str], *, key: str | None = "sk-geheim"
+) -> AskFailed | None:
+    try:
+        read(status, body, headers, key=key)
+    except AskFailed as failure:
+        return failure
+    return None
+
+
+def test_refusals_are_explained_as_ever(golden: Golden) -> None:
+    failures = {
+        case: refuse(
+            given["status"],
+            given.get("text", json.dumps(given.get("body", ""))).encode(),
+            given.get("headers", {}),
+            key=given.get("key", "sk-geheim"),
+        )
+        for case, given in json.loads((MADE_UP / "refusals.json").read_text()).items()
+    }
+    failures["nested without end"] = refuse(200, b'{"a":' + b"[" * 100_000, {})
+    failures["no text"] = refuse(200, b"\xff" * 9, {"content-type": "text/html"})
+    failures["another shape"] = refuse_shape(KEYED)
+    for trouble in ("timed-out", "too-much", "unreachable", "unknown-host", "untrusted", "broken"):
+        no_reply = NoReply(trouble, "api.example.com", "x")
+        failures[f"no reply: {trouble}"] = explain_no_reply(KEYED, no_reply)
+
+    told = []
+    for case, failure in failures.items():
+        assert failure is not None
+        told += [f"{case}\n", f"    {type(failure).__name__} {failure.kind}: {failure.message}\n"]
+        told += [f"    hint: {failure.hint}\n"] if failure.hint else []
+        told += [f"    facts: {failure.facts}\n"]
+    golden("llm/refusals.txt", "".join(told))
+
+
+def test_a_document_passes() -> None:
+    assert read(200, json.dumps(chat()).encode(), {}, key=None) == chat()
+
+
+@given(st.integers(200, 599), st.binary() | st.text().map(str.encode))
+def test_no_response_makes_an_error_show_the_key(status: int, body: bytes) -> None:
+    echoed = {"error": {"message": f"you sent sk-geheim {body!r}"}}
+    for raw in (body, json.dumps(echoed).encode()):
+        failure = refuse(status, raw, {"location": "x", "content-type": "y"})
+        told = "" if failure is None else f"{failure.message} {failure.hint} {failure.facts}"
+        assert "sk-geheim" not in told
+        assert failure is None or "\n" not in failure.message
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+PARTS = {
+    "choices": st.lists(JSON | st.fixed_dictionaries({"message": JSON})),
+    "content": JSON,
+    "usage": JSON,
+    "stop_reason": JSON,
+}
+
+
+@pytest.mark.parametrize("name", APIS)
+@given(document=st.fixed_dictionaries({}, optional=PARTS))
+def test_any_document_is_a_reply_or_none(name: Api, document: dict[str, Any]) -> None:
+    api = APIS[name]
+    assert isinstance(api.parse_reply(document), ModelReply | None)

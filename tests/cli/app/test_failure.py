@@ -1,13 +1,22 @@
+import contextlib
 import errno
+import io
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from cli.program import Uwf
+from hypothesis import given
+from hypothesis import strategies as st
 
-from uwf_git.cli.app.failure import describe_failure
+from uwf_git.cli.app.failure import _MEANT, describe_failure, find_meant, tell
+from uwf_git.cli.app.lazy_group import LazyGroup
+from uwf_git.cli.uwf import UWF
 from uwf_git.errors import Conflict
-from uwf_git.model.problem import Failure
+from uwf_git.model.problem import Failure, Problem
 
 
 def test_our_own_errors_say_it_all_themselves() -> None:
@@ -120,3 +129,149 @@ def test_bug_without_a_place_for_its_log_is_reported_with_its_trace(
 
     assert failure.facts["trace"].startswith("KeyError")
     assert "trace above" in str(failure.hint)
+
+
+def told(
+    capsys: pytest.CaptureFixture[str], facts: dict[str, Any], *, as_json: bool = False
+) -> str:
+    tell(Failure("bad", "it is bad", 1, "do this", facts), as_json=as_json)
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+def test_error_and_hint_are_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, {"thread": "01J", "depth": 1}) == "error: it is bad\nhint: do this\n"
+
+
+def test_error_without_a_hint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(Failure("bad", "two\n lines\x1b", 1), as_json=False)
+
+    assert capsys.readouterr().err == "error: two lines\\x1b\n"
+
+
+def test_problems_are_listed_between_the_two(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [
+        {"path": "roles.planner", "message": "no such\nthing", "line": 12},
+        {"path": "", "message": "empty", "line": 1},
+        Problem("graph", "no way out"),
+        "plain words\x1b",
+    ]
+
+    assert told(capsys, {"problems": problems}).splitlines() == [
+        "error: it is bad",
+        "  line 12: roles.planner: no such thing",
+        "  line 1: empty",
+        "  graph: no way out",
+        "  plain words\\x1b",
+        "hint: do this",
+    ]
+
+
+def test_only_problem_is_not_reported_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, {"problems": [Problem("a", "is bad")]}).count("\n") == 2
+    assert "  a: worse\n" in told(capsys, {"problems": [Problem("a", "worse")]})
+
+
+def test_last_lines_of_long_texts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    stderr = "".join(f"line {number}\n" for number in range(100)) + "end\x1b[2J\n"
+
+    lines = told(capsys, {"stderr": stderr, "note": "short"}).splitlines()
+
+    assert lines[0] == "error: it is bad"
+    assert lines[1:3] == ["  line 81", "  line 82"]
+    assert lines[-2:] == ["  end\\x1b[2J", "hint: do this"]
+
+
+def test_json_has_code_message_hint_and_then_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = {"problems": [Problem("a", "b", 3)], "path": b"x", "thread": "é"}
+
+    line = told(capsys, facts, as_json=True)
+
+    assert line.count("\n") == 1
+    assert line.isascii()
+    assert list(json.loads(line)["error"]) == ["code", "message", "hint", *facts]
+    assert json.loads(line)["error"]["problems"] == [{"path": "a", "message": "b", "line": 3}]
+    assert json.loads(line)["error"]["path"] == "b'x'"
+
+
+def test_facts_cannot_hide_what_happened(capsys: pytest.CaptureFixture[str]) -> None:
+    error = json.loads(told(capsys, {"code": "nice", "message": "well"}, as_json=True))["error"]
+
+    assert error == {"code": "bad", "message": "it is bad", "hint": "do this"}
+
+
+def looped() -> list[Any]:
+    inner: list[Any] = []
+    inner.append(inner)
+    return inner
+
+
+@pytest.mark.parametrize("fact", [float("nan"), {(1, 2): 3}, looped()])
+def test_facts_that_json_cannot_hold_are_left_out(
+    fact: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = json.loads(told(capsys, {"fact": fact}, as_json=True))["error"]
+
+    assert error["message"] == "it is bad"
+
+
+@given(message=st.text(st.characters()), hint=st.text(st.characters(), min_size=1))
+def test_any_words_are_one_line_each(message: str, hint: str) -> None:
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        tell(Failure("bad", message, 1, hint), as_json=False)
+
+    first, second = said.getvalue().splitlines()
+    assert first.startswith("error: ")
+    assert second.startswith("hint: ")
+
+
+THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+
+
+def table(words: list[str]) -> LazyGroup | None:
+    """Return the group that *words* lead to."""
+    group: object = UWF
+    for word in words:
+        group = group.table.get(word) if isinstance(group, LazyGroup) else None
+    return group if isinstance(group, LazyGroup) else None
+
+
+@pytest.mark.parametrize("group", sorted(_MEANT))
+def test_every_spelling_names_commands_that_exist_and_is_none_itself(group: str) -> None:
+    here = table(group.split()[1:])
+    assert here is not None
+    assert [word for word in _MEANT[group] if word in here.table] == []
+    meant = {each for told in _MEANT[group].values() for each in told}
+    for command in sorted(each for each in meant if not each.startswith("git ")):
+        words = [word for word in command.split()[1:] if not word.startswith("-")]
+        there = table(words[:-1])
+        assert there is not None, command
+        assert words[-1] in there.table, command
+
+
+def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
+    for typed, meant in [
+        ("add", "`uwf workflow put`"),
+        ("LIST", "`uwf thread list` or `uwf workflow list`"),
+        ("show", "`uwf thread show` or `uwf workflow show`"),
+        ("remove", "`uwf workflow remove` or `uwf thread rm`"),
+        ("threads", "`uwf thread list`"),
+        ("cancel", "`uwf thread kill`"),
+        ("status", "`uwf thread show` or `uwf ps`"),
+        ("stop", "`uwf thread pause --now` or `uwf thread kill`"),
+        ("ls", "`uwf thread list` or `uwf workflow list`"),
+        (f"thread {THREAD}", f"`uwf thread show {THREAD}`"),
+        ("thread 01j7k", "`uwf thread show 01j7k`"),
+        ("thread status", "`uwf thread show`"),
+        ("thread cancel", "`uwf thread kill`"),
+    ]:
+        ran = uwf(*typed.split())
+        assert ran.status == 2
+        assert f"did you mean {meant}?" in ran.err
+
+
+@pytest.mark.parametrize("typed", ["0", "1J7K9M2", "01J7K9M2-", "nonsense", f"{THREAD}0"])
+def test_what_is_no_thread_id_is_none(typed: str) -> None:
+    assert find_meant("uwf thread", typed) == ()
+    assert find_meant("uwf", THREAD) == ()

@@ -1,14 +1,20 @@
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
 from cli.demo import DEEP, DEMO
 from cli.ran import Ran
+from hypothesis import given
+from hypothesis import strategies as st
 
-from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, run
+from uwf_git.cli.app.lazy_group import LazyCommand, LazyGroup, explicit_format, run
 from uwf_git.cli.session.settings import Session
+from uwf_git.debug_log import is_on
 
 Demo = Callable[..., Ran]
 
@@ -176,3 +182,193 @@ def test_hidden_command_is_not_completed(
 def test_hidden_command_runs(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(HIDING, ["plumbing"], prog="hiding", environ={}, session=session) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "repo"),
+    [
+        (["deep", "settings"], None),
+        (["--repo", "a", "deep", "settings"], "a"),
+        (["deep", "--repo", "b", "settings"], "b"),
+        (["deep", "settings", "--repo=c"], "c"),
+        (["--repo", "a", "deep", "--repo", "b", "settings"], "b"),
+        (["--repo", "a", "deep", "--repo", "b", "settings", "--repo", "c"], "c"),
+    ],
+)
+def test_repo_may_stand_anywhere_and_the_last_one_counts(
+    words: list[str], repo: str | None, demo: Demo
+) -> None:
+    assert json.loads(demo(*words).out)["repo"] == repo
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--format", "text", "say", "x"],
+        ["say", "x", "--format", "text"],
+        ["--format", "yaml", "say", "--format=text", "x"],
+    ],
+)
+def test_format_may_stand_anywhere_and_the_last_one_counts(words: list[str], demo: Demo) -> None:
+    assert demo(*words).out == "said: x\n"
+
+
+def test_one_command_does_not_change_the_settings_of_the_next(demo: Demo) -> None:
+    demo("say", "x", "--format", "text", "--repo", "a")
+
+    assert json.loads(demo("deep", "settings").out)["repo"] is None
+
+
+@pytest.mark.parametrize("words", [["--repo", "", "say", "x"], ["say", "x", "--repo="]])
+def test_empty_repo_is_refused(words: list[str], demo: Demo) -> None:
+    ran = demo(*words)
+
+    assert ran.status == 2
+    assert ran.err.startswith("error: invalid value for '--repo': it needs a path\n")
+
+
+def test_unknown_format_is_refused_with_the_choices(demo: Demo) -> None:
+    assert demo("say", "x", "--format", "xml").err == (
+        "error: invalid value for '--format': 'xml' is not one of 'json', 'yaml', 'text'\n"
+        "hint: `demo say --help` shows how it is typed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ([], None),
+        (["say", "json"], None),
+        (["--format", "json"], "json"),
+        (["--format=json", "say", "--format", "yaml"], "yaml"),
+        (["--format", "xml"], None),
+        (["--format"], None),
+        (["--", "--format", "json"], None),
+        (["--format", "--", "json"], None),
+        (["--format-x=json", "--format", "--format=json"], None),
+    ],
+)
+def test_format_is_known_before_the_words_are_understood(
+    words: list[str], chosen: str | None
+) -> None:
+    assert explicit_format(words) == chosen
+
+
+@given(st.lists(st.sampled_from(["--format", "json", "text", "--format=yaml", "--", "x"])))
+def test_any_words_have_a_format_or_none(words: list[str]) -> None:
+    assert explicit_format(words) in {None, "json", "text", "yaml"}
+
+
+def test_version_stops_before_anything_else(demo: Demo) -> None:
+    ran = demo("--version", "xyzzy")
+
+    assert ran.status == 0
+    assert ran.out.split()[0] == "demo"
+
+
+def tags(text: str) -> list[str]:
+    return [json.loads(line)["tag"] for line in text.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize(
+    "words", [["--debug", "say", "x"], ["say", "x", "--debug"], ["--debug", "say", "--debug", "x"]]
+)
+def test_debug_may_stand_anywhere_and_leaves_the_result_alone(words: list[str], demo: Demo) -> None:
+    ran = demo(*words)
+
+    assert (ran.status, ran.out) == (0, demo("say", "x").out)
+    assert set(tags(ran.err)) == {"W8FET4CS"}
+
+
+def test_one_command_does_not_log_for_the_next(demo: Demo) -> None:
+    demo("--debug", "say", "x")
+
+    assert not is_on()
+    assert tags(demo("say", "x").err) == []
+
+
+def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:
+    assert demo("--debug", "say").status == 2
+    assert not is_on()
+
+
+def test_environment_asks_once_and_a_file_takes_the_log(
+    demo: Demo, session: Session, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    environ = {**session.environ, "UWF_DEBUG": str(path)}
+
+    ran = demo("deep", "settings", given=session._replace(environ=environ))
+
+    assert (ran.status, ran.err) == (0, "")
+    assert tags(path.read_text()) == ["W8FET4CS"]
+
+
+def test_processes_of_a_command_get_the_signal_too(ran: Callable[..., Ran], tmp_path: Path) -> None:
+    workflow, agent = tmp_path / "echo.yaml", tmp_path / "agent"
+    workflow.write_text(ECHO)
+    agent.write_text("""#!/bin/sh\nprintf '{"meta": {}, "content": "%s"}' "$UWF_DEBUG"\n""")
+    agent.chmod(0o755)
+    store = {"UWF_REPO": str(tmp_path / "store.git")}
+    assert ran("uwf_git", "init", store["UWF_REPO"]).status == 0
+
+    began = ran(
+        "uwf_git", "--debug", "run", str(workflow), "-p", "x", f"--agent={agent}", env=store
+    )
+
+    assert began.status == 0, began.err
+    thread = json.loads(began.out)["thread"]
+    shown = json.loads(ran("uwf_git", "thread", "show", thread, env=store).out)
+    assert shown["step"]["content"] == "1"
+    told = [json.loads(line) for line in began.err.splitlines() if line.startswith("{")]
+    assert {"store opened", "lock taken", "decided", "agent bound", "head moved"} <= {
+        line["content"] for line in told
+    }
+
+
+def test_kit_of_an_agent_logs_to_a_file_and_never_where_it_is_recorded(
+    ran: Callable[..., Ran], tmp_path: Path
+) -> None:
+    workflow = tmp_path / "echo.yaml"
+    workflow.write_text(ECHO)
+    path = tmp_path / "log"
+    store = {"UWF_REPO": str(tmp_path / "store.git"), "UWF_DEBUG": str(path)}
+    assert ran("uwf_git", "init", store["UWF_REPO"]).status == 0
+
+    began = ran(
+        "uwf_git", "run", str(workflow), "-p", "x", "--agent=uwf-shell 'echo \"{}\"'", env=store
+    )
+
+    assert (began.status, "tag" in began.err) == (0, False), began.err
+    pids = {json.loads(line)["pid"] for line in path.read_text().splitlines()}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+
+
+def test_broken_standard_error_does_not_keep_a_command_from_its_work(
+    start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    store = str(tmp_path / "store.git")
+    with start("uwf_git", "--debug", "init", store) as process:
+        assert process.stderr is not None
+        process.stderr.close()
+        assert process.stdout is not None
+        told = json.loads(process.stdout.read())
+
+    assert process.returncode == 0
+    assert told["repo"] == store
+
+
+ECHO = """\
+name: echo
+description: Says something.
+roles:
+  sayer:
+    description: Says something.
+    systemPrompt: Say something.
+    outputSchema: {type: object}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: sayer}]}
+    - {from: sayer, transitions: [{to: $END}]}
+"""

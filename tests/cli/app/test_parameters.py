@@ -1,18 +1,28 @@
+"""`--agent`: a command, settings, or a file with either."""
+
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from cli.program import Uwf
 from cli.ran import Ran
+from hypothesis import given
+from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.cli.app.parameters import (
     INPUT,
     Input,
+    LimitOption,
+    LimitWords,
+    limit_options,
     no_prompt,
     not_text,
+    read_agent_option,
     read_prompt,
     text_argument,
 )
@@ -191,3 +201,94 @@ def test_word_that_is_no_text_is_refused_with_the_place() -> None:
 )
 def test_every_refusal_has_a_hint(error: UwfError) -> None:
     assert error.hint
+
+
+@pytest.mark.parametrize("text", ["a", "b=日本", '{"command": "@x"}', "env X=@file y", "a@b", "@"])
+def test_value_that_names_no_file_is_given_back(text: str) -> None:
+    assert read_agent_option(text) == text
+
+
+def test_file_is_replaced_by_its_settings(uwf: Uwf) -> None:
+    file = uwf.file("command: uwf-x\nenv: {LANG: C}\n", name="agent=1.yaml")
+    settings = {"command": "uwf-x", "env": {"LANG": "C"}}
+
+    assert json.loads(read_agent_option(f"@{file}")) == settings
+    role, _, given = read_agent_option(f"writer=@{file}").partition("=")
+    assert (role, json.loads(given)) == ("writer", settings)
+    plain = uwf.file("uwf-x --fast\n", name="plain.yaml")
+    assert json.loads(read_agent_option(f"@{plain}")) == {"command": "uwf-x --fast"}
+
+
+def test_what_cannot_be_stored_is_refused(uwf: Uwf) -> None:
+    with refuses("not-text"):
+        read_agent_option("\udcff")
+    with refuses("input-unreadable"):
+        read_agent_option("writer=@nowhere.yaml")
+    with refuses("bad-agent", match=r"bad\.yaml is no agent: timeout"):
+        read_agent_option(f"@{uwf.file('timeout: -1', name='bad.yaml')}")
+
+
+# Limits as people type them.
+
+
+@click.command()
+@limit_options
+def tell(limits: dict[str, Any]) -> None:
+    """Print the limits."""
+    click.echo(json.dumps(limits))
+
+
+def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    tell.main(list(words), standalone_mode=False)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_limit_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, limits in [
+        ("", {}),
+        ("--max-steps 3", {"maxSteps": 3}),
+        ("--max-rounds 3", {"maxSteps": 3}),
+        ("--max-steps none", {"maxSteps": None}),
+        ("--no-max-steps", {"maxSteps": None}),
+        ("--max-execution-time 90", {"maxExecutionTime": 90_000}),
+        ("--max-execution-time 1.5", {"maxExecutionTime": 1500}),
+        ("--max-execution-time 90s", {"maxExecutionTime": 90_000}),
+        ("--max-execution-time 10m", {"maxExecutionTime": 600_000}),
+        ("--max-execution-time 2h", {"maxExecutionTime": 7_200_000}),
+        ("--max-execution-time 0.5d", {"maxExecutionTime": 43_200_000}),
+        ("--max-execution-time 1w", {"maxExecutionTime": 604_800_000}),
+        ("--no-max-execution-time", {"maxExecutionTime": None}),
+        ("--max-tokens 9007199254740991", {"maxTokens": 9007199254740991}),
+        ("--max-cost 0.25", {"maxCost": 0.25}),
+        ("--max-cost none --no-max-tokens", {"maxTokens": None, "maxCost": None}),
+        ("--max-steps 3 --max-steps 4", {"maxSteps": 4}),
+    ]:
+        assert typed(*words.split(), capsys=capsys) == limits
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("--max-steps", ["0", "-1", "1.5", "many", "", "9007199254740992", "None", "٣"]),
+        ("--max-execution-time", ["0", "0.0001", "-1", "1y", "10 m", "1e3", "366d", "1h30m", "m"]),
+        ("--max-tokens", ["0", "1k", "1_000", "0x10"]),
+        ("--max-cost", ["0", "-1", "$5", "1e3", "nan", "inf", "9" * 400]),
+    ],
+)
+def test_invalid_limit_is_reported_with_a_valid_form(option: str, values: list[str]) -> None:
+    for value in values:
+        with pytest.raises(click.BadParameter, match=r" is not .*; "):
+            tell.main([f"{option}={value}"], standalone_mode=False)
+
+
+def test_limit_is_not_set_and_taken_away_at_once() -> None:
+    with pytest.raises(click.UsageError, match="--max-cost and --no-max-cost exclude each other"):
+        tell.main(["--max-cost", "1", "--no-max-cost"], standalone_mode=False)
+
+
+@given(st.integers(1, 365 * 24 * 3600))
+def test_seconds_are_kept_as_milliseconds(seconds: int) -> None:
+    words = LimitWords("maxExecutionTime")
+
+    assert words.convert(str(seconds), None, None) == LimitOption(seconds * 1000)
+    assert words.convert(LimitOption(5), None, None) == LimitOption(5)

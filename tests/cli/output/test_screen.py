@@ -1,9 +1,38 @@
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import uwf_git
-from uwf_git.cli.output.screen import Painted, Screen, Styled, screen_of
-from uwf_git.cli.session.settings import Session
+from uwf_git.cli.output.screen import (
+    MOMENT,
+    Moment,
+    Painted,
+    Screen,
+    Styled,
+    describe_usage,
+    emit,
+    note,
+    render_json,
+    screen_of,
+    tell_local,
+    tell_moment,
+    tell_seconds,
+    tell_when,
+)
+from uwf_git.cli.output.step_lines import EventLines
+from uwf_git.cli.session.settings import Format, Session
 from uwf_git.model.thread import STATUSES
+from uwf_git.store.store import create_store
 from uwf_git.web.entries import badge
 
 
@@ -39,3 +68,341 @@ def test_times_are_utc_unless_a_person_is_at_the_terminal(session: Session) -> N
     assert screen_of(there._replace(is_utc=True)).tell_when(now_ms) == "2025-10-09 08:53:20 UTC"
     assert screen_of(there).tell_when(None) is None
     assert screen_of(text).tell_moment(now_ms) == "2025-10-09 08:53:20 UTC"
+
+
+THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+EVENT: dict[str, Any] = {
+    "type": "workflow:progress", "taskId": THREAD, "commit": "c", "timestamp": 1_760_000_000_000,
+    "payload": {}, "event": "step", "role": "writer", "depth": 3, "status": "ready",
+    "subject": "writer: Said.", "reason": None,
+}  # fmt: skip
+Lines = Callable[..., list[str]]
+
+
+@pytest.fixture
+def lines(session: Session, tmp_path: Path) -> Lines:
+    """Return the lines of events, each a change of EVENT, as a person sees them."""
+    environ = {"COLUMNS": "80"}
+    there = session._replace(output_format="text", stdout_is_tty=True, environ=environ)
+    events = EventLines(there, Screen(80), create_store(str(tmp_path / "store.git")))
+
+    def add(*changes: dict[str, Any]) -> list[str]:
+        return [line for change in changes for line in events.add({**EVENT, **change})]
+
+    return add
+
+
+def test_step_is_one_line_with_how_long_it_took(lines: Lines) -> None:
+    entered = {"type": "node:enter", "payload": {}}
+    left = {"type": "node:exit", "payload": {"durationMs": 700}}
+
+    (line,) = lines(entered, left, {})
+    assert line.startswith(f"08:53:20  {THREAD[:10]}  ✓  3 writer    Said.  ")
+    assert line.endswith("   0.7 s")
+    assert len(line) == 79
+    assert lines({"commit": "d"})[0].endswith("Said.")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"event": "attempt", "payload": {"error": "no"}}, "↻    writer    no"),
+        ({"event": "attempt", "status": "failed", "reason": "x"}, "✗    writer    x"),
+        (
+            {"event": "pause", "status": "paused", "role": None, "subject": "paused"},
+            "‖              paused",
+        ),
+    ],
+)
+def test_other_events_have_the_mark_of_the_status(
+    change: dict[str, Any], told: str, lines: Lines
+) -> None:
+    assert lines(change) == [f"08:53:20  {THREAD[:10]}  {told}"]
+
+
+def test_another_day_is_a_line(lines: Lines) -> None:
+    day_ms = 24 * 3600 * 1000
+    tomorrow = {"timestamp": EVENT["timestamp"] + day_ms}
+
+    assert [line.split()[0] for line in lines({}, tomorrow, tomorrow)] == [
+        "08:53:20", "2025-10-10", "08:53:20", "08:53:20",
+    ]  # fmt: skip
+
+
+TEXTS = st.text(st.characters())
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
+FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")})
+VALUES = st.recursive(FINITE, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner))
+
+
+def reads_back_as(value: Any) -> Any:
+    # Two adjacent halves of a surrogate pair become one character in any JSON.
+    return json.loads(json.dumps(value))
+
+
+@given(value=VALUES, pretty=st.booleans(), ascii_only=st.booleans())
+def test_every_value_reads_back(value: Any, *, pretty: bool, ascii_only: bool) -> None:
+    text = render_json(value, pretty=pretty, ascii_only=ascii_only)
+
+    assert json.loads(text) == reads_back_as(value)
+    assert text.encode("ascii" if ascii_only else "utf-8").strip()
+    assert text.endswith("\n")
+    assert pretty or text.count("\n") == 1
+
+
+def test_text_is_written_as_it_is_in_utf8_and_as_escapes_elsewhere() -> None:
+    assert render_json({"é": "日本"}) == '{"é":"日本"}\n'
+    assert render_json("é", ascii_only=True) == '"\\u00e9"\n'
+
+
+def test_pretty_is_two_spaces() -> None:
+    assert render_json({"a": [1]}, pretty=True) == '{\n  "a": [\n    1\n  ]\n}\n'
+
+
+def test_controls_that_json_allows_are_escaped_all_the_same() -> None:
+    assert render_json("\x1b\x7f\x9b\ud800") == '"\\u001b\\u007f\\u009b\\ud800"\n'
+
+
+@pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069")
+def test_marks_of_direction_are_escaped(mark: str) -> None:
+    assert render_json({mark: mark}) == f'{{"\\u{ord(mark):04x}":"\\u{ord(mark):04x}"}}\n'
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_number_that_json_lacks_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        render_json([number])
+
+
+def test_type_that_json_lacks_goes_through_default() -> None:
+    assert render_json({"a": b"x"}, default=repr) == '{"a":"b\'x\'"}\n'
+    with pytest.raises(TypeError):
+        render_json(b"x")
+
+
+NOW = 1_763_822_000_000  # 2025-11-22 14:33:20 UTC
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("ago_ms", "told"),
+    [
+        (0, "0 s"),
+        (-5_000, "0 s"),
+        (43_999, "43 s"),
+        (24 * 60_000, "24 min"),
+        (3 * HOUR, "3 h"),
+        (13 * HOUR, "01:33"),
+        (24 * HOUR, "yesterday 14:33"),
+        (19 * 24 * HOUR, "3 Nov 14:33"),
+        (400 * 24 * HOUR, "2024-10-18"),
+        (-30 * 24 * HOUR, "2025-12-22"),
+    ],
+)
+def test_time_is_told_as_people_tell_it(ago_ms: int, told: str) -> None:
+    assert tell_when(NOW - ago_ms, NOW) == told
+
+
+def test_times_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-09:00")
+    time.tzset()
+    try:
+        assert tell_local(NOW) == "2025-11-22 23:33:20"
+        assert tell_when(NOW - 24 * HOUR, NOW) == "yesterday 23:33"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_time_beyond_the_calendar_is_a_number() -> None:
+    for tell in (lambda ms: tell_when(ms, NOW), tell_local):
+        assert tell(10**18) == "1000000000000000000 ms after 1970"
+
+
+def test_moment_of_today_says_how_long_ago() -> None:
+    assert tell_moment(NOW - 60_000, NOW) == "2025-11-22 14:32:20, 1 min ago"
+    assert tell_moment(NOW - 24 * HOUR, NOW) == "2025-11-21 14:33:20"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(59, "59 s"), (60, "1 min"), (7200, "2 h"), (172_800, "2 d")]
+)
+def test_duration_is_told_in_its_largest_unit(seconds: int, told: str) -> None:
+    assert tell_seconds(seconds) == told
+
+
+DOCUMENT = {"name": "é\x1b", "tags": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("form", "printed"),
+    [
+        ("json", '{"name":"é\\u001b","tags":["a","b"]}\n'),
+        ("yaml", 'name: "é\\u001b"\ntags:\n  - a\n  - b\n'),
+        ("text", "name: é\\x1b\ntags:\n  a\n  b\n"),
+    ],
+)
+def test_document_is_printed_in_the_format_of_the_session(
+    form: Format, printed: str, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emit(session._replace(output_format=form), DOCUMENT)
+
+    assert capsys.readouterr() == (printed, "")
+
+
+def test_json_is_pretty_on_a_terminal(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    emit(session._replace(stdout_is_tty=True), DOCUMENT)
+
+    assert capsys.readouterr().out == json.dumps(DOCUMENT, indent=2, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "printed"), [("a\x1b\nb", "a\\x1b\nb\n"), ("a\n", "a\n"), ("", "")]
+)
+def test_own_words_are_used_for_text_and_made_visible(
+    own: str, printed: str, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emit(session._replace(output_format="text"), DOCUMENT, text=lambda _: own)
+
+    assert capsys.readouterr().out == printed
+
+
+def test_own_words_are_for_text_only(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    emit(session, 1, text=lambda _: "own")
+
+    assert capsys.readouterr().out == "1\n"
+
+
+def test_table_is_as_wide_as_the_terminal(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = session._replace(output_format="text", stdout_is_tty=True, environ={"COLUMNS": "20"})
+
+    emit(wide, [{"a": "x" * 99}])
+    emit(wide._replace(stdout_is_tty=False), [{"a": "x" * 99}])
+
+    assert [len(line) for line in capsys.readouterr().out.splitlines()] == [1, 20, 1, 99]
+
+
+def test_nothing_is_nothing_as_text(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    emit(session._replace(output_format="text"), None)
+
+    assert capsys.readouterr().out == ""
+
+
+def test_people_are_told_that_there_is_nothing(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = session._replace(output_format="text")
+
+    emit(text, [], none="nothing here")
+    emit(text, [{"a": 1}], none="nothing here")
+    emit(session, [], none="nothing here")
+
+    assert capsys.readouterr() == ("A\n1\n[]\n", "nothing here\n")
+
+
+def test_note_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    note("step 1\nof \x1b[31m2")
+
+    assert capsys.readouterr() == ("", "step 1 of \\x1b[31m2\n")
+
+
+@pytest.mark.parametrize(
+    ("environ", "shown"),
+    [({}, b"a: 1\n"), ({"UWF_THREAD_ID": "01J"}, b'{\n  "a": 1\n}\n')],
+    ids=["person", "agent"],
+)
+def test_terminal_is_noticed(
+    environ: dict[str, str], shown: bytes, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    ours, theirs = os.openpty()
+    with start("cli.demo", "show", '{"a": 1}', stdout=theirs, env=environ) as process:
+        os.close(theirs)
+        printed = os.read(ours, 1000)
+    os.close(ours)
+
+    assert process.returncode == 0
+    assert printed.replace(b"\r\n", b"\n") == shown
+
+
+@pytest.mark.parametrize(
+    ("usage", "exact", "short"),
+    [
+        ({}, [], []),
+        (
+            {"inputTokens": 146_451, "outputTokens": 872, "costUsd": 0.5861},
+            ["146,451 tokens in, 872 out", "0.5861 USD"],
+            ["146k tokens in, 872 out", "0.59 USD"],
+        ),
+        ({"outputTokens": 2_500_000}, ["2,500,000 out"], ["2.5M out"]),
+        ({"inputTokens": "many", "costUsd": True}, [], []),
+    ],
+)
+def test_usage_is_told_as_far_as_it_was_reported(
+    usage: dict[str, object], exact: list[str], short: list[str]
+) -> None:
+    assert describe_usage(usage) == exact
+    assert describe_usage(usage, short=True) == short
+
+
+NOW_MS = 1_800_000_000_000
+DAY_MS = 24 * 3600 * 1000
+
+
+def read(text: str) -> Moment:
+    return MOMENT.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "ago_ms"),
+    [
+        ("0s", 0),
+        ("30m", 30 * 60_000),
+        ("12h", DAY_MS // 2),
+        ("7d", 7 * DAY_MS),
+        (" 2w ", 14 * DAY_MS),
+    ],
+)
+def test_span_is_counted_back_from_now(text: str, ago_ms: int) -> None:
+    assert read(text).at(NOW_MS) == NOW_MS - ago_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-11-01", "2026-11-01T00:00:00+00:00"),
+        ("2026-11-01T12:30", "2026-11-01T12:30:00+00:00"),
+        ("2026-11-01 12:30:15", "2026-11-01T12:30:15+00:00"),
+        ("2026-11-01T12:30Z", "2026-11-01T12:30:00+00:00"),
+        ("2026-11-01T12:30+02:00", "2026-11-01T10:30:00+00:00"),
+    ],
+)
+def test_time_is_in_utc_unless_it_says_otherwise(text: str, told: str) -> None:
+    moment = datetime.fromtimestamp(read(text).at(NOW_MS) / 1000, tz=UTC)
+    assert moment.isoformat() == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "7", "d", "-7d", "1.5d", "7x", "7D", "7d3h", "yesterday", "2026", "20261101", "2026-13-01",
+     "2026-02-30", "2026-11-01T25:00", "2026-11-01x", "01/11/2026", "\u0667d", "9" * 400 + "d"],
+)  # fmt: skip
+def test_invalid_time_is_reported_with_valid_forms(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no time: type how long ago \(30m"):
+        read(text)
+
+
+def test_nothing_was_before_1970() -> None:
+    assert read("999999999w").at(NOW_MS) == 0
+    assert read("0001-01-01").at(NOW_MS) == 0
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))  # noqa: DTZ001 (hypothesis wants them so)
+def test_every_iso_time_is_read(time: datetime) -> None:
+    known = time.replace(tzinfo=UTC)
+    assert abs(read(time.isoformat()).at(NOW_MS) - known.timestamp() * 1000) <= 1
+
+
+def test_value_that_was_read_is_taken_as_it_is() -> None:
+    assert MOMENT.convert(read("7d"), None, None) == read("7d")

@@ -79,3 +79,15 @@ def test_command_for_every_role_leaves_the_person_of_the_file_but_not_in_a_step(
     assert "a command for every role leaves checker" in again.err
     uwf.json("thread", "step", thread)
     assert uwf.json("thread", "step", thread, "--agent", mine)["role"] == "checker"
+
+
+def test_options_of_a_step_that_is_not_taken_are_refused(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    head = uwf.json("thread", "step", thread)["head"]
+
+    for option in (("--agent", "x"), ("--workdir", "/"), ("--trust",)):
+        ran = uwf("thread", "poke", thread, "--no-step", *option)
+        assert (ran.status, ran.out) == (2, "")
+        assert "--no-step takes none" in ran.err
+
+    assert uwf.json("thread", "show", thread)["head"] == head

@@ -1,7 +1,13 @@
+import itertools
 import json
 
+import click
 import pytest
 from cli.program import ANSWER, Uwf
+from click.testing import CliRunner
+
+from uwf_git.cli.thread.run import DriveOptions, drive_options, waiting_document
+from uwf_git.model.thread import Waiting
 
 
 def test_thread_is_driven_from_where_it_is(uwf: Uwf) -> None:
@@ -101,3 +107,83 @@ def test_agent_of_a_missing_role_is_refused_before_the_run(more: tuple[str, ...]
     assert (ran.status, ran.out) == (1, "")
     assert "workflow demo has no role editor" in ran.err
     assert uwf.json("thread", "show", thread)["depth"] == 0
+
+
+@click.command
+@drive_options
+def parse(how: DriveOptions) -> DriveOptions:
+    """Return the options as they were parsed."""
+    return how
+
+
+def read(words: list[str]) -> DriveOptions:
+    made = CliRunner().invoke(parse, words, standalone_mode=False)
+    assert made.exception is None
+    told: DriveOptions = made.return_value
+    return told
+
+
+TYPED = [
+    DriveOptions(until, trust, wait, stream, background=True, timestamps=False, jobs=2)
+    for until in (None, "writer", "--wait", "")
+    for trust, wait, stream in itertools.product([False, True], repeat=3)
+]
+
+
+def test_driver_in_the_background_reads_the_same_options() -> None:
+    for typed in TYPED:
+        assert read(typed.words()) == typed._replace(background=False)
+
+
+def test_all_is_off_unless_typed() -> None:
+    assert read([]) == DriveOptions(None, *[False] * 5)
+
+
+def test_options_say_what_they_are_called() -> None:
+    flags = ["--trust", "--wait", "--stream", "--background", "--timestamps"]
+
+    assert read([*flags, "--until", "writer"]) == DriveOptions("writer", *[True] * 5)
+
+
+def test_end_of_a_wait_is_reported_where_there_is_one() -> None:
+    assert waiting_document(Waiting("writer", 77)) == {"role": "writer", "until": 77}
+    assert waiting_document(Waiting("checker")) == {"role": "checker"}
+
+
+def test_waiting_thread_names_its_role(uwf: Uwf) -> None:
+    thread = uwf.begun("human")
+    uwf.json("thread", "step", thread)
+
+    [row] = uwf.json("thread", "wait", thread)
+
+    assert (row["status"], row["waiting"]) == ("waiting", {"role": "writer"})
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [(["killed"], 1), (["failed"], 3), (["ready", "killed"], 1), (["killed", "failed"], 3)],
+)
+def test_exit_status_tells_the_worst(ends: list[str], status: int, uwf: Uwf) -> None:
+    threads = []
+    for end in ends:
+        threads.append(uwf.begun(uwf.agent("exit 9") if end == "failed" else uwf.agent()))
+        if end == "killed":
+            uwf.json("thread", "kill", threads[-1])
+        if end == "failed":
+            assert uwf("thread", "step", threads[-1]).status == 3
+
+    ran = uwf("thread", "wait", *threads)
+
+    assert [row["status"] for row in json.loads(ran.out)] == ends
+    assert ran.status == status
+    assert [line[:6] for line in ran.err.splitlines()] == ["next: "] * ends.count("failed")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [([], 2), (["01J", "--timeout", "-1"], 2), (["01J"], 1), (["7", "x y"], 1)]
+)
+def test_wrong_usage_is_reported(words: list[str], status: int, uwf: Uwf) -> None:
+    ran = uwf("thread", "wait", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")

@@ -1,7 +1,14 @@
 import json
+import os
+from pathlib import Path
 
+import pytest
 from cli.program import Uwf
+from commands.draft.test_judge import GOOD, spoiled
 from commands.world import DEMO
+
+from uwf_git.cli.workflow.put import judge_command
+from uwf_git.engine.picture.draw import FORMS
 
 WRONG = """\
 name: demo
@@ -108,3 +115,160 @@ def test_versions_of_a_flow_are_compared_by_place(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="work.yaml"))
     newest = uwf.json("workflow", "history", "work")[0]
     assert [row["path"] for row in newest["changes"]] == ["nodes.0"]
+
+
+BEGINNINGS = {
+    "text": "demo\n",
+    "svg": "<svg ",
+    "mermaid": "flowchart TD\n",
+}
+OUTLINE = """\
+demo
+Write until somebody is content.
+
+start
+│
+writer  Writes.
+│
+checker  Checks.
+├─ 1. meta.ok = false ↺ writer
+├─ 2. otherwise ↓ end
+│
+end
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_name_a_hash_and_a_file_give_the_same_picture(uwf: Uwf, form: str) -> None:
+    path = uwf.file()
+    before = uwf("workflow", "graph", path, "--as", form)
+    assert uwf.json("workflow", "list") == []
+    hash_ = uwf.json("workflow", "put", path)["workflow"]
+
+    drawn = [uwf("workflow", "graph", each, "--as", form) for each in ("demo", hash_)]
+
+    assert before.status == 0
+    assert before.out.startswith(BEGINNINGS[form])
+    assert [each.out for each in drawn] == [before.out] * 2
+
+
+def test_text_is_what_it_prints(uwf: Uwf) -> None:
+    assert uwf("workflow", "graph", uwf.file()).out == OUTLINE
+
+
+def test_all_problems_of_a_file_are_told(uwf: Uwf) -> None:
+    ran = uwf("workflow", "graph", uwf.file("name: demo\n"))
+    assert (ran.status, ran.out) == (1, "")
+    assert "a workflow needs at least one role" in ran.err
+
+
+def test_a_terminal_gets_lines_that_fit(uwf: Uwf, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Path(uwf.file()).read_text().replace("Writes.", "Writes " + "and writes " * 30)
+    path = uwf.file(text)
+    for columns in (60, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        environ = {**uwf.session.environ, "COLUMNS": str(columns)}
+        shown = uwf("workflow", "graph", path, stdout_is_tty=True, environ=environ).out
+        assert columns - 15 < max(map(len, shown.splitlines())) <= columns
+
+
+def drafted(uwf: Uwf, text: str) -> str:
+    """Start a drafting thread, and let the drafter take its step; return its id."""
+    uwf.file(text, name="newest")
+    head = "---\\nname: x\\nwhy: so\\nquestions: []\\n---\\n"
+    agent = uwf.agent(f"printf -- '{head}'; cat newest")
+    words = ["run", "draft", "-p", "A letter", "--agent", f"drafter={agent}", "--max-steps", "1"]
+    return str(uwf.json(*words)["thread"])
+
+
+def test_draft_is_judged_in_the_form_of_an_agents_answer(uwf: Uwf) -> None:
+    good = drafted(uwf, GOOD)
+    bad = drafted(uwf, spoiled("agentId: writer", "agentId: scribe"))
+
+    fit = json.loads(uwf("workflow", "judge", good, "--format", "text").out)
+    unfit = json.loads(uwf("workflow", "judge", bad).out)
+
+    assert fit["meta"] == {"valid": True, "problems": []}
+    assert fit["content"].startswith("It ends: writer → checker")
+    assert unfit["meta"]["valid"] is False
+    assert unfit["meta"]["problems"][0].startswith("line 13, root.nodes[0].agentId: ")
+    assert "> 13 | " in unfit["content"]
+
+
+def test_thread_without_a_draft_is_refused(uwf: Uwf) -> None:
+    ran = uwf("workflow", "judge", uwf.begun())
+
+    assert ran.status == 1
+    assert "runs demo, and drafts no workflow" in ran.err
+
+
+def test_verb_is_for_agents_and_not_in_the_help(uwf: Uwf) -> None:
+    assert judge_command.examples == ("uwf workflow judge 01J7K9M2XNPQR5VWBCDF8G3H4T",)
+    assert "judge" not in uwf("workflow", "--help").out
+
+
+def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> None:
+    path = uwf.file(WRONG)
+
+    ran = uwf("workflow", "validate", path)
+
+    assert ran.status == 1
+    assert ran.err == f"error: {path} has 3 problems\n"
+    problems = json.loads(ran.out)["problems"]
+    assert [(each["file"], each["line"]) for each in problems] == [(path, 3), (path, 5), (path, 6)]
+    lines = uwf("workflow", "validate", path, "--format", "text").out.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [f"{path}:{n}" for n in (3, 5, 6)]
+
+
+def test_included_files_are_checked_and_named(uwf: Uwf) -> None:
+    (uwf.place / "parts").mkdir()
+    (uwf.place / "parts" / "schema.json").write_text('{\n  "type": "objec"\n}')
+    (uwf.place / "a.md").write_text("Check.")
+    text = DEMO.replace(
+        "outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}",
+        "outputSchema: !include parts/schema.json",
+    ).replace("Prompt: Check.", "Prompt: !include a.md")
+    path = uwf.file(text)
+
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert (ran.status, len(ran.out.splitlines())) == (1, 1)
+    assert ran.out.startswith(f"{uwf.place}/parts/schema.json:2: roles.checker.outputSchema.type")
+    put = uwf("workflow", "put", path)
+    assert "on line 2 of parts/schema.json" in put.err
+
+    (uwf.place / "parts" / "schema.json").write_text('{"type": "object"}')
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert ran.out == f"{path}: ok: workflow demo, with 2 included files\n"
+    os.unlink(uwf.place / "a.md")
+    ran = uwf("workflow", "validate", path, "--format", "text")
+    assert ran.out == f"{path}:10: !include a.md: No such file or directory\n"
+
+
+def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
+    environ = {**uwf.session.environ, "HOME": str(uwf.place / "home")}
+
+    for repo in (None, "/nowhere"):
+        ran = uwf("workflow", "validate", uwf.file(), repo=repo, environ=environ)
+        assert (ran.status, ran.err) == (0, "")
+    assert not (uwf.place / "home").exists()
+
+
+def test_warnings_leave_a_file_valid(uwf: Uwf) -> None:
+    path = uwf.file("type: loop\nnodes: [{type: agent, agentId: a}]\n", name="work.yaml")
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+
+    ran = uwf("workflow", "validate", path)
+
+    assert (ran.status, ran.err) == (0, f"warning: {path}:1: {message}\n")
+    document = json.loads(ran.out)
+    assert (document["valid"], document["problems"]) == (True, [])
+    assert document["warnings"] == [{"file": path, "line": 1, "path": "", "message": message}]
+
+
+def test_a_used_workflow_is_looked_up_if_there_is_a_store(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file("type: agent\nagentId: a\n", name="inner.yaml"))
+    outer = uwf.file("type: workflow\nuse: inner\n", name="outer.yaml")
+
+    assert uwf.json("workflow", "validate", outer)["valid"]
+    (problem,) = json.loads(uwf("workflow", "validate", outer, repo="/nowhere").out)["problems"]
+    assert problem["message"] == "workflow inner is not known: no store is here"

@@ -1,5 +1,14 @@
+"""WORKFLOW on a command line: a name, a hash or a file."""
+
+from pathlib import Path
+
 import pytest
 from cli.program import Uwf
+from cli.sharing import clone, make_hub
+from commands.world import DEMO
+
+from uwf_git.cli.workflow.show import name_workflow, note_local
+from uwf_git.store.store import open_store
 
 
 def test_show_gives_the_workflow_as_one_document(uwf: Uwf) -> None:
@@ -20,3 +29,208 @@ def test_people_get_it_as_they_like_it(form: str, uwf: Uwf) -> None:
 
     assert (ran.status, ran.err) == (0, "")
     assert "Write until somebody is content." in ran.out
+
+
+def test_file_is_registered_and_its_hash_is_meant(uwf: Uwf) -> None:
+    file = uwf.file()
+
+    named = name_workflow(uwf.session, file)
+
+    assert uwf.json("workflow", "list")[0]["workflow"] == named
+    assert name_workflow(uwf.session, file) == named
+
+
+def test_name_and_hash_are_left_as_they_are(uwf: Uwf) -> None:
+    assert name_workflow(uwf.session, "demo") == "demo"
+    # Only an existing file counts as one: the name of a workflow may have that suffix.
+    assert name_workflow(uwf.session, "nothing.yaml") == "nothing.yaml"
+    assert uwf.json("workflow", "list") == []
+
+
+@pytest.fixture
+def versions(uwf: Uwf) -> list[str]:
+    """Put three versions; return their workflows."""
+    texts = [DEMO, DEMO.replace("Write.", "Write well."), "# why\n" + DEMO]
+    return [uwf.json("workflow", "put", uwf.file(text))["workflow"] for text in texts]
+
+
+def test_history_is_one_document_with_the_newest_first(uwf: Uwf, versions: list[str]) -> None:
+    rows = uwf.json("workflow", "history", "demo")
+
+    assert [row["workflow"] for row in rows] == versions[::-1]
+    assert list(rows[0]) == [
+        *("version", "event", "workflow", "timestamp", "author", "before", "changes"),
+    ]
+    assert len(uwf.json("workflow", "history", "demo", "--limit", "2")) == 2
+
+
+def test_people_get_a_table_that_says_what_changed(uwf: Uwf, versions: list[str]) -> None:
+    uwf.json("workflow", "remove", "demo", "-m", "Not\nneeded.")
+    uwf.json("workflow", "rollback", "demo", versions[1])
+
+    out = uwf("workflow", "history", "demo", "--format", "text").out
+
+    header, back, removal, comment, better, first = out.splitlines()
+    assert header.split() == ["WORKFLOW", "EVENT", "WHEN", "AUTHOR", "VERSION", "WHAT"]
+    assert "  rollback  " in back
+    assert "again as in " in back
+    assert removal.endswith("  Not needed.")
+    assert comment.endswith("  ~ roles.writer.systemPrompt")
+    assert better.endswith("  ~ roles.writer.systemPrompt")
+    assert first.endswith("  the first version")
+    assert all(" UTC  " in line for line in out.splitlines()[1:])
+
+
+def test_many_changes_are_counted(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    state = ", ".join(f"s{number}: 1" for number in range(9))
+    uwf.json("workflow", "put", uwf.file(DEMO + f"initialState: {{{state}}}\n"))
+
+    line = uwf("workflow", "history", "demo", "--format", "text").out.splitlines()[1]
+
+    assert line.endswith("+ initialState.s4, + initialState.s5, and 3 more")
+
+
+def test_only_a_comment_changed_is_reported_as_the_file(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    uwf.json("workflow", "put", uwf.file(DEMO + "# why\n"))
+
+    out = uwf("workflow", "history", "demo", "--format", "text").out
+    assert "~ file workflow.yaml" in out
+
+
+def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
+
+    ran = uwf("workflow", "list", "--format", "text")
+
+    assert ran.status == 0
+    assert "Write until somebody is content." in ran.out
+    assert "does not hold an object id" in ran.out
+
+
+def test_empty_list_is_a_list(uwf: Uwf) -> None:
+    assert uwf.json("workflow", "list") == []
+    assert uwf("workflow", "list", "--limit", "0").status == 2
+
+
+def test_problem_replaces_the_description_which_is_one_line(uwf: Uwf) -> None:
+    text = "description: |\n  Write,\n  and write.\n"
+    uwf.json(
+        "workflow",
+        "put",
+        uwf.file(DEMO.replace("description: Write until somebody is content.\n", text)),
+    )
+    Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
+
+    told = uwf("workflow", "list", "--format", "text").out.splitlines()
+
+    assert [line.split("  ")[-1] for line in told if line.startswith("demo")] == [
+        "Write, and write."
+    ]
+    assert any("  error: " in line for line in told if line.startswith("bad"))
+
+
+def test_registered_workflow_is_not_worth_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    note_local("demo", None, None)
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:
+    put = uwf.json("workflow", "put", uwf.file())
+    path = uwf.place / ".workflows" / "demo.yaml"
+    path.parent.mkdir()
+    path.write_text(DEMO.replace("Write.", "Write here."))
+    told = f"note: workflow demo is the file {path}, and not {put['workflow']}, which is registered"
+
+    shown = uwf("workflow", "show", "demo")
+    started = uwf("thread", "start", "demo", "-p", "x", "--agent", uwf.agent())
+    run = uwf("run", "demo", "-p", "x", "--agent", uwf.agent())
+
+    for ran in (shown, started, run):
+        assert ran.status == 0
+        assert ran.err.splitlines()[0] == told
+    (row,) = uwf.json("workflow", "list")
+    assert (row["file"], row["shadows"]) == (str(path), put["workflow"])
+    assert len(uwf.json("workflow", "history", "demo")) == 1
+
+
+def test_file_alone_is_named_without_more(uwf: Uwf) -> None:
+    path = uwf.place / ".workflows" / "demo.yaml"
+    path.parent.mkdir()
+    path.write_text(DEMO + "defaultAgent: theirs\n")
+
+    assert uwf("workflow", "show", "demo").err == f"note: workflow demo is the file {path}\n"
+    assert "demo.yaml" in uwf("workflow", "list", "--format", "text").out
+    ran = uwf("run", "demo", "-p", "x")
+    assert ran.status == 1
+    assert "would run a command that is not trusted here: theirs" in ran.err
+    trusted = uwf.json("agent", "trust", "--workflow", "demo")
+    assert trusted == {"trusted": [{"command": "theirs"}]}
+
+
+def test_agent_beside_the_workflows_is_found_from_every_folder(uwf: Uwf) -> None:
+    for folder in (".git", ".workflows", "agents", "deep"):
+        (uwf.place / folder).mkdir()
+    uwf.agent(name="agents/all")
+    (uwf.place / ".workflows" / "demo.yaml").write_text(DEMO + "defaultAgent: agents/all\n")
+
+    ran = uwf.json("run", "demo", "-p", "x", "--trust", cwd=str(uwf.place / "deep"))
+
+    assert (ran["status"], ran["steps"]) == ("completed", 2)
+
+
+def test_broken_file_is_reported_with_every_problem(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    path = uwf.place / ".workflows" / "demo.yaml"
+    path.parent.mkdir()
+    path.write_text("name: demo\nroles: {a: {systemPromt: x}}\n")
+
+    ran = uwf("thread", "start", "demo", "-p", "x")
+
+    assert (ran.status, ran.out) == (1, "")
+    assert f"  {path}:2: roles.a.systemPromt: " in ran.err
+    assert f"hint: `uwf workflow validate {path}` checks it again" in ran.err
+    assert uwf.json("workflow", "list")[0]["name"] == "demo"
+
+
+def test_removal_and_rollback_travel_like_any_version(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    hub = make_hub(uwf)
+    uwf.json("push")
+    there = clone(uwf, hub)
+    assert len(uwf.json("workflow", "list", **there)) == 1
+
+    uwf.json("workflow", "remove", "demo")
+    uwf.json("push")
+    uwf.json("fetch", **there)
+    assert uwf.json("workflow", "list", **there) == []
+    assert uwf.json("verify", **there)["problems"] == []
+
+    uwf.json("workflow", "rollback", "demo", **there)
+    uwf.json("push", **there)
+    uwf.json("fetch")
+    assert len(uwf.json("workflow", "list")) == 1
+    tips = {open_store(path).refs.find("refs/workflows/demo") for path in (hub, there["repo"])}
+    assert len(tips) == 1
+
+
+def test_removed_here_and_changed_there_keeps_both(uwf: Uwf) -> None:
+    uwf.json("workflow", "put", uwf.file())
+    hub = make_hub(uwf)
+    uwf.json("push")
+    there = clone(uwf, hub)
+    uwf.json("workflow", "put", uwf.file() + "", **there)
+    uwf.json("workflow", "remove", "demo", **there)
+    uwf.json("push", **there)
+    with open(uwf.file(), "a", encoding="utf-8") as file:
+        file.write("# mine\n")
+
+    uwf.json("workflow", "put", file.name)
+    ran = uwf("fetch", "--format", "text")
+
+    assert ran.status == 4
+    assert "diverged  refs/workflows/demo" in ran.out
+    assert len(uwf.json("workflow", "list")) == 1

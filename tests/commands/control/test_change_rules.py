@@ -4,13 +4,27 @@ import fcntl
 from pathlib import Path
 
 import pytest
-from commands.world import World
+from commands.forging import messages
+from commands.world import World, content_player, fails, says
 from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import AgentLeftRunning
-from uwf_git.commands.control.change_rules import RuleChange, build_rule_change, steer_between_steps
-from uwf_git.commands.control.steer import pause_thread
+from uwf_git.commands.control.change_rules import (
+    AmendRequest,
+    RuleChange,
+    amend_thread,
+    build_rule_change,
+    poke_thread,
+    steer_between_steps,
+)
+from uwf_git.commands.control.steer import patch_thread, pause_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.turn.branches import WrongStatus
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive
 from uwf_git.store.threads.record import NewCommit
 from uwf_git.store.threads.snapshot import Snapshot
 
@@ -58,3 +72,161 @@ def test_nothing_is_planned_while_an_agent_was_left_running(world: World) -> Non
         fcntl.flock(alive, fcntl.LOCK_EX)
         with pytest.raises(AgentLeftRunning):
             steer_between_steps(world.store, world.caller, thread, _never)
+
+
+def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "one"}, "One.", state={"n": 1}, usage={"tokens": 5}))
+    first = world.snapshot(thread)
+    world.step(thread, says({"ok": True}, "Good.", state={"n": 2}, usage={"tokens": 7}))
+    old = world.snapshot(thread).record.node
+
+    poked = poke_thread(world.store, world.caller, thread, hint="it overlooked the tests")
+
+    snapshot = world.snapshot(thread)
+    present = snapshot.get_present()
+    assert (poked.head, poked.status) == (first.record.node, "ready")
+    assert (snapshot.record.depth, present.role, present.state) == (1, "writer", {"n": 1})
+    assert present.visits == {"writer": 1}
+    # What was spent stays spent.
+    assert present.usage == {"tokens": 12}
+    assert present.execution_ms == 3000
+    assert snapshot.get_head_node().hash == first.record.node
+
+    assert world.step(thread, says({"ok": False}, "Not good.")).role == "checker"
+    new = world.snapshot(thread).get_head_node()
+    assert new.payload["prev"] == {"$ref": first.record.node}
+    # The old answer is still there, by its name.
+    assert world.snapshot(thread).get_node(old).payload["meta"] == {"ok": True}
+    assert messages(world) == []
+
+
+def test_state_that_was_patched_while_the_old_agent_ran_stays(world: World) -> None:
+    thread = world.begun()
+
+    def play(turn: Turn) -> Played:
+        patch_thread(world.store, world.caller, thread, {"during": 1})
+        return content_player(turn)
+
+    world.step(thread, play)
+    patch_thread(world.store, world.caller, thread, {"after": 1})
+
+    poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).get_present().state == {"during": 1}
+    assert messages(world) == []
+
+
+def test_one_step_is_taken_back_at_a_time(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    poke_thread(world.store, world.caller, thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    before = world.snapshot(thread).commit.oid
+
+    with pytest.raises(WrongStatus, match="taken its newest step back already") as caught:
+        poke_thread(world.store, world.caller, thread)
+
+    assert "uwf thread step" in str(caught.value.hint)
+    assert "uwf thread step" in str(caught.value.hint)
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_failed_thread_goes_on_with_the_step_before(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+
+    assert poke_thread(world.store, world.caller, thread).status == "ready"
+
+    present = world.snapshot(thread).get_present()
+    assert (present.attempts, present.failures, present.last_attempt) == (0, 0, None)
+    assert world.step(thread).role == "writer"
+    assert messages(world) == []
+
+
+def test_step_of_the_thread_that_this_one_was_forked_from_can_be_taken_again(
+    world: World,
+) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread)
+    forked = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
+    tip = world.snapshot(thread).commit.oid
+
+    poke_thread(world.store, world.caller, forked.thread)
+
+    assert world.snapshot(forked.thread).record.depth == 1
+    assert world.snapshot(thread).commit.oid == tip
+    assert world.step(forked.thread).role == "checker"
+    assert messages(world) == []
+
+
+def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    pause_thread(world.store, world.caller, thread)
+
+    with pytest.raises(WrongStatus) as caught:
+        poke_thread(world.store, world.caller, thread)
+    assert "uwf thread resume" in str(caught.value.hint)
+
+
+def test_step_that_is_under_way_is_not_poked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    def play(turn: Turn) -> Played:
+        with pytest.raises(ThreadBusy):
+            poke_thread(world.store, world.caller, thread)
+        return content_player(turn)
+
+    assert world.step(thread, play).depth == 2
+
+
+def test_driven_thread_is_not_poked(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+
+    with lock_drive(world.store, thread, since_ms=1), pytest.raises(ThreadBusy):
+        poke_thread(world.store, world.caller, thread)
+    assert world.snapshot(thread).record.event == "step"
+
+
+def test_step_is_not_taken_back_to_where_its_workflow_has_no_role(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    world.step(thread, says({"ok": False}))
+    without_writer = """\
+name: rest
+description: Only checks.
+roles:
+  checker: {description: d, systemPrompt: Check., outputSchema: {type: object}}
+moderator:
+  graph:
+    - {from: $START, transitions: [{to: checker}]}
+    - {from: checker, transitions: [{to: $END}]}
+"""
+    put_workflow(world.store, world.caller, without_writer.encode())
+    amend_thread(world.store, world.caller, AmendRequest(thread, workflow="rest"))
+    before = world.snapshot(thread).commit.oid
+
+    with refuses("position-gone", match=f"thread {thread} stands at writer"):
+        poke_thread(world.store, world.caller, thread)
+
+    assert world.snapshot(thread).commit.oid == before
+
+
+def test_poke_for_the_agent_of_another_role_takes_nothing_back(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    before = world.snapshot(thread).commit.oid
+
+    with refuses("role-not-next", match=r"role checker is not next in .* turn of writer"):
+        poke_thread(world.store, world.caller, thread, agents=("checker=mine",))
+
+    assert world.snapshot(thread).commit.oid == before
+    assert poke_thread(world.store, world.caller, thread, agents=("writer=mine",)).depth == 0

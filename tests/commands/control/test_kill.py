@@ -1,14 +1,32 @@
+"""Each verb goes on from what a plain `git fetch` brought, which moves tracking refs only."""
+
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from commands.forging import messages
-from commands.world import World, content_player, fails
+from commands.sharing import Site, hub, sites
+from commands.world import World, content_player, fails, replied
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from refusing import refuses
 
 from uwf_git.agents.request import DEFAULT_GRACE_S
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.change_rules import poke_thread
+from uwf_git.commands.control.steer import (
+    kill_thread,
+    patch_thread,
+    pause_thread,
+    resume_thread,
+    retry_thread,
+)
+from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.model.event_folds import merge_patch
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.lock import ThreadBusy, lock_stop
@@ -87,3 +105,161 @@ def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
 
     assert "it is being ended" in str(caught.value.hint)
     assert world.step(thread).status == "ready"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+PATCHES = st.lists(
+    st.dictionaries(st.sampled_from("abc"), JSON, min_size=1, max_size=3), max_size=4
+)
+
+
+@given(patches=PATCHES)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_state_is_the_fold_of_all_patches(patches: list[dict[str, object]], world: World) -> None:
+    thread = world.begun()
+    expected: dict[str, object] = {}
+
+    for patch in patches:
+        patch_thread(world.store, world.caller, thread, patch)
+        expected = merge_patch(expected, patch)
+
+    assert world.snapshot(thread).get_present().state == expected
+    assert messages(world, thread) == []
+
+
+@pytest.mark.parametrize("patch", [[], 5, "x", None, {}, [{"op": "add"}]])
+def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> None:
+    thread = world.begun()
+    before = world.snapshot(thread).commit.oid
+
+    with refuses("bad-patch") as caught:
+        patch_thread(world.store, world.caller, thread, patch)
+
+    assert caught.value.exit_status == 2
+    assert world.snapshot(thread).commit.oid == before
+
+
+FAR_MS = 4_000_000_000_000
+
+
+def test_what_is_not_paused_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
+    thread = world.begun()
+    asked = world.start("human")
+    world.step(asked)
+
+    def hint(thread: str) -> str:
+        with pytest.raises(WrongStatus) as caught:
+            resume_thread(world.store, world.caller, thread)
+        return str(caught.value.hint)
+
+    assert "uwf thread step" in hint(thread)
+    assert "uwf thread answer" in hint(asked)
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert "uwf thread retry" in hint(thread)
+
+
+def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    assert world.snapshot(thread).record.status == "waiting"
+    with pytest.raises(ThreadNotReady, match="waits until"):
+        world.step(thread)
+
+    resumed = resume_thread(world.store, world.caller, thread, reason="there is another key")
+
+    assert resumed.status == "ready"
+    assert world.snapshot(thread).get_present().waiting is None
+    assert world.step(thread).role == "writer"
+    assert messages(world) == []
+
+
+def test_pause_of_a_wait_is_ended_first_and_then_the_wait(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
+    pause_thread(world.store, world.caller, thread)
+
+    assert resume_thread(world.store, world.caller, thread).status == "waiting"
+    assert resume_thread(world.store, world.caller, thread).status == "ready"
+    assert world.step(thread, lambda _turn: replied({"text": "x"})).status == "ready"
+    assert messages(world) == []
+
+
+def failed(world: World) -> ThreadId:
+    """Start a thread whose agent has used up its retries."""
+    thread = world.begun()
+    fail(world, thread)
+    assert world.snapshot(thread).record.status == "failed"
+    return thread
+
+
+def fail(world: World, thread: ThreadId, message: str = "no key") -> None:
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(message))
+
+
+def test_hint_reaches_every_try_and_is_gone_with_the_step(world: World) -> None:
+    thread = failed(world)
+    retry_thread(world.store, world.caller, thread, hint="look into spec/")
+    seen: list[object] = []
+
+    def play(turn: Turn) -> Played:
+        context = get_context(world.store, thread)
+        seen.append((context["hint"], context["lastError"]["message"], context["attempt"]))
+        return fails("again")(turn) if len(seen) == 1 else content_player(turn)
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, play)
+    retry_thread(world.store, world.caller, thread, hint="and into lib/")
+    world.step(thread, play)
+
+    assert seen == [("look into spec/", "no key", 2), ("and into lib/", "again", 3)]
+    assert get_context(world.store, thread)["hint"] is None
+    assert messages(world) == []
+
+
+def test_what_has_not_failed_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
+    ready, paused = world.begun(), failed(world)
+    pause_thread(world.store, world.caller, paused)
+
+    for thread, told in ((ready, "uwf thread step"), (paused, "uwf thread resume")):
+        with pytest.raises(WrongStatus) as caught:
+            retry_thread(world.store, world.caller, thread)
+        assert told in str(caught.value.hint)
+
+
+__all__ = ["hub", "sites"]
+
+VERBS: dict[str, Callable[[World, ThreadId], object]] = {
+    "kill": lambda world, thread: kill_thread(world.store, world.caller, thread),
+    "patch": lambda world, thread: patch_thread(world.store, world.caller, thread, {"a": 1}),
+    "pause": lambda world, thread: pause_thread(world.store, world.caller, thread),
+    "poke": lambda world, thread: poke_thread(world.store, world.caller, thread),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verb_goes_on_from_what_git_fetched(
+    verb: str, sites: tuple[Site, Site, ThreadId], git: Callable[..., str]
+) -> None:
+    here, there, thread = sites
+    there.step(thread)
+    there.push()
+    taken = there.find(f"threads/{thread}")
+    git("fetch", "--quiet", "origin", cwd=here.path)
+    assert here.find(f"threads/{thread}") != taken
+    here.world.reopen()
+
+    VERBS[verb](here.world, thread)
+
+    tip = here.world.snapshot(thread)
+    assert tip.record.event == verb
+    assert [each.commit.oid for each in walk_history(here.world.store, tip.commit.oid)][1] == taken

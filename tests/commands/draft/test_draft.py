@@ -1,17 +1,35 @@
+"""A rehearsal takes the way that the engine takes when agents give the same answers."""
+
+from pathlib import Path
+
+import pytest
 from commands.draft.test_judge import GOOD, HOSTILE, spoiled
 from commands.flow_runs import assert_sound, drive
 from commands.world import World, replied
+from workflow_file import read_flow_file
 
 from uwf_git.commands.draft import (
     DRAFTER,
+    PATTERNS,
     DraftRequest,
     answer_as_validator,
+    build_prompt,
+    check_rules,
+    find_nearest,
+    find_problems,
+    find_unset,
+    find_wish,
     read_draft,
     start_draft,
 )
 from uwf_git.commands.inspect.context import get_context, render_prompt
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.workflow.build import put_workflow
+from uwf_git.engine.rehearsal import find_least, rehearse
+from uwf_git.model.definition.definition import Surroundings
 from uwf_git.model.names import ThreadId
+from uwf_git.model.yaml.reader import parse_yaml
 
 BAD = spoiled("agentId: writer", "agentId: scribe")
 FALSE = spoiled("state.polite === false", "state.polite = false")
@@ -125,3 +143,186 @@ def test_drafter_is_that_of_uwf_whatever_else_is_called_draft(world: World) -> N
 
     roles = world.snapshot(thread).get_present().binding
     assert list(roles) == ["drafter", "validator"]
+
+
+FILE = """\
+name: x
+roles:
+  a: {{outputSchema: {schema}}}
+initialState: {{begun: 1}}
+root:
+  type: sequential
+  nodes:
+    - {{type: agent, agentId: a, output: said}}
+    - type: map
+      over: state.list
+      as: each
+      output: results
+      nodes: [{{type: agent, agentId: a, input: {{deep: ["${{{asked}}}"]}}}}]
+"""
+CLOSED = "{type: object, properties: {list: {type: array}}, allOf: [{properties: {more: true}}]}"
+
+
+def found(asked: str, schema: str = CLOSED) -> list[tuple[str, str]]:
+    text = FILE.format(asked=asked, schema=schema)
+    definition = read_flow_file(text)
+    problems = find_problems(
+        parse_yaml(text), lambda findings, _: find_unset(findings, definition, root=("root",))
+    )
+    return [(each.path, each.message) for each in problems]
+
+
+def test_what_something_sets_may_be_read() -> None:
+    for key in [
+        *("list", "more", "begun", "said", "results", "each", "eachIndex", "aOutput"),
+        *("error", "errors", "outputs", "iteration", "parallel_0"),
+    ]:
+        assert found(f"state.{key}") == []
+
+
+def test_what_nothing_sets_is_told_with_its_place() -> None:
+    assert found("state.lists.length") == [
+        ("root.nodes[1].nodes[0].input.deep[0]", "nothing sets state.lists; did you mean 'list'?")
+    ]
+    assert [path for path, _ in found("[1].map(x => state['lost'])")] == [
+        "root.nodes[1].nodes[0].input.deep[0]"
+    ]
+
+
+@pytest.mark.parametrize("schema", ["{type: object}", "{$ref: '#/$defs/x', $defs: {x: true}}"])
+def test_role_that_may_say_anything_may_set_anything(schema: str) -> None:
+    assert found("state.lost", schema) == []
+
+
+@pytest.mark.parametrize("index", ["", "[0]", "[-1]"])
+def test_condition_of_a_graph_may_ask_the_history_for_what_was_answered(index: str) -> None:
+    text = f"""\
+name: x
+roles:
+  a: {{outputSchema: {{type: object, properties: {{ok: {{type: boolean}}}}}}}}
+  b: {{}}
+moderator:
+  graph:
+    - {{from: $START, transitions: [{{to: a}}]}}
+    - {{from: a, transitions: [{{to: b}}]}}
+    - from: b
+      transitions:
+        - {{to: a, condition: 'history[role = "a"]{index}.meta.okay and depth < 4'}}
+        - {{to: $END}}
+"""
+    definition = read_flow_file(text)
+
+    problems = find_problems(
+        parse_yaml(text), lambda findings, _: find_unset(findings, definition, root=())
+    )
+
+    assert [(each.path, each.line) for each in problems] == [("roles.a", 3)]
+    assert "a condition after b reads meta.okay of a" in problems[0].message
+
+
+WORKFLOWS = Path(__file__).parents[3] / "uwf_git" / "workflows"
+DRAFT = WORKFLOWS / "draft.yaml"
+
+
+@pytest.mark.parametrize(
+    ("wish", "nearest"),
+    [
+        ("Review the text and improve it", "review-loop"),
+        ("给每个文件写摘要", "orchestrate"),
+        ("三个专家投票", "vote"),
+        ("Deploy after a person has approved", "approve"),
+        ("Repeat until the tests pass", "until-done"),
+        ("Triage each issue by its kind", "route"),
+        ("", "review-loop"),
+    ],
+)
+def test_nearest_patterns_are_found_by_the_words_of_the_wish(wish: str, nearest: str) -> None:
+    assert find_nearest(wish)[0] == nearest
+    assert len(find_nearest(wish)) == 2
+
+
+def test_prompt_begins_with_the_wish_and_has_two_patterns_whole() -> None:
+    prompt = build_prompt("三个专家投票")
+
+    assert prompt.startswith("三个专家投票\n\n")
+    assert prompt.count("```yaml\n") == 2
+    assert (WORKFLOWS / "vote.yaml").read_text() in prompt
+    for pattern in PATTERNS:
+        assert f"\n- {pattern.name}: " in prompt
+
+
+@pytest.mark.parametrize("wish", ["one line", "two\n\n# Patterns\n\nlines", "没有"])
+def test_wish_is_found_again(wish: str) -> None:
+    assert find_wish(build_prompt(wish)) == wish
+
+
+def test_patterns_are_those_that_are_shipped() -> None:
+    shipped = {path.stem for path in WORKFLOWS.glob("*.yaml") if "Use it where" in path.read_text()}
+
+    assert {pattern.name for pattern in PATTERNS} == shipped
+
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = ("develop", "draft", "fan-out", "orchestrate", "review-loop", "vote")
+OF_THE_SEED = ("for-each-feature", "level-2", "level-4")
+FILES = [
+    *(ROOT / "workflows" / f"{name}.yaml" for name in SHIPPED),
+    *(ROOT / "tests" / "flows" / f"{name}.yaml" for name in OF_THE_SEED),
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_rehearsal_and_engine_take_the_same_way(path: Path, world: World) -> None:
+    definition = read_flow_file(path.read_text(), Surroundings(path.stem))
+    rehearsed = rehearse(definition, "Do it.")
+    put = put_workflow(world.store, world.caller, path.read_bytes(), path=str(path))
+    agents = tuple(f"{role}=nobody" for role in definition.roles)
+    request = StartRequest(put.workflow, "Do it.", agents)
+    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
+    acted: list[str] = []
+
+    def play(turn: Turn) -> Played:
+        acted.append(turn.role)
+        schema = definition.roles[turn.role].output_schema
+        return replied({} if schema is True else find_least(schema), "")
+
+    drive(world, thread, play)
+
+    assert acted
+    # A flow that goes wrong goes wrong at the same place.
+    assert rehearsed.roles == tuple(acted), rehearsed.problem
+
+
+def broken(text: str) -> list[str]:
+    """List the paths of what the rules find in a file, by line."""
+    document = parse_yaml(text)
+    return [each.path for each in find_problems(document, check_rules)]
+
+
+def test_commands_are_found_wherever_the_language_has_them() -> None:
+    text = """\
+defaultAgent: null
+agentOverrides: {a: human, b: uwf-shell x, c: uwf-human, d: null, e: {command: human}}
+roles:
+  a: {checks: [x]}
+  b: {outputSchema: {properties: {checks: true}}}
+root:
+  checks: [x]
+  nodes:
+    - {verifiedBy: {checks: [x]}}
+    - nodes: [{checks: [x]}]
+      else: [{nodes: [{checks: [x]}]}]
+"""
+
+    assert sorted(broken(text)) == [
+        "agentOverrides.b",
+        "agentOverrides.c",
+        "agentOverrides.d",
+        "agentOverrides.e",
+        "defaultAgent",
+        "roles.a.checks",
+        "root.checks",
+        "root.nodes[0].verifiedBy.checks",
+        "root.nodes[1].else[0].nodes[0].checks",
+        "root.nodes[1].nodes[0].checks",
+    ]

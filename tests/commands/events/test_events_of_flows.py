@@ -5,19 +5,29 @@ from typing import Any
 
 import pytest
 from commands.inspect.test_branches import fail_reviewer, split_of
-from commands.inspect.test_context_of_flows import NESTED, branch_of
-from commands.step.test_flows import CHECKS, LOOP, drive, script
+from commands.inspect.test_context import NESTED, branch_of
+from commands.step.test_record_turn import CHECKS, LOOP, drive, script
 from commands.turns import begin_turn
 from commands.world import World, fails
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread, retry_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread, retry_thread
 from uwf_git.commands.events.commit_events import EventOptions
-from uwf_git.commands.events.journal import EventsRequest, EventStream
+from uwf_git.commands.events.journal import (
+    EventsRequest,
+    EventStream,
+    NoSuchEvent,
+    OrderedTransition,
+    find_thread,
+    find_turn_end,
+    list_new,
+    merge_transitions,
+)
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.engine.events import parse_event_id
+from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
 
 LOOPS = """\
 name: loops
@@ -276,3 +286,88 @@ def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: Wor
 
     assert {event["taskId"] for event in stream.read()} == {thread, branch_of(world, thread, 0)}
     assert [each.code for each in troubles] == ["damaged-commit"]
+
+
+A, B = ThreadId("01J00000000000000000000001"), ThreadId("01J00000000000000000000002")
+
+
+def tip(world: World, thread: ThreadId) -> Oid:
+    return world.snapshot(thread).commit.oid
+
+
+def test_new_transitions_are_those_not_behind_the_known_one(world: World) -> None:
+    thread = world.begun()
+    commits = [tip(world, thread)]
+    for _ in range(2):
+        world.step(thread)
+        commits.append(tip(world, thread))
+
+    def new(known: Oid | None) -> list[Oid]:
+        return [each.commit for each in list_new(world.store, thread, commits[-1], known=known)]
+
+    assert new(None) == commits
+    assert new(commits[0]) == commits[1:]
+    assert new(commits[-1]) == []
+    # The thread was moved back.
+    assert list_new(world.store, thread, commits[0], known=commits[-1]) == []
+
+
+def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> None:
+    thread = world.begun()
+    start = tip(world, thread)
+    world.step(thread)
+    here = tip(world, thread)
+    world.store.refs.advance(f"refs/threads/{thread}", seen=here, to=start)
+    patch_thread(world.store, world.caller, thread, {"a": 1})
+    there = tip(world, thread)
+
+    assert [each.commit for each in list_new(world.store, thread, there, known=here)] == [there]
+    lost = Oid("0" * 40)
+    assert [each.commit for each in list_new(world.store, thread, there, known=lost)] == [
+        start,
+        there,
+    ]
+
+
+def test_threads_are_merged_by_time_and_each_keeps_its_own_order() -> None:
+    def seen(time_s: int, thread: ThreadId, oid: str) -> OrderedTransition:
+        return OrderedTransition(time_s, thread, Oid(oid))
+
+    first = [seen(1, B, "b1"), seen(5, B, "b2"), seen(5, B, "b0")]
+    second = [seen(5, A, "a1"), seen(9, A, "a0")]
+
+    assert [each.commit for each in merge_transitions([first, second])] == [
+        "b1",
+        "a1",
+        "b2",
+        "b0",
+        "a0",
+    ]
+
+
+def test_turn_ends_where_it_is_recorded(world: World) -> None:
+    thread = world.begun()
+    base = tip(world, thread)
+    heads = {thread: base}
+    assert find_turn_end(world.store, base, heads) is None
+    patch_thread(world.store, world.caller, thread, {"a": 1})
+    patched = tip(world, thread)
+    world.step(thread)
+    heads = {thread: tip(world, thread)}
+
+    assert find_turn_end(world.store, base, heads) == EventId(heads[thread], "enter")
+    # No turn began there: the next one had begun before.
+    assert find_turn_end(world.store, patched, heads) is None
+
+
+def test_commit_of_no_thread_is_no_event(world: World) -> None:
+    workflow = world.put()
+    other = world.store.refs.find(f"refs/workflows/{workflow.name}")
+    assert other is not None
+
+    for commit in (other, Oid("0" * 40)):
+        with pytest.raises(NoSuchEvent, match="there is no event"):
+            find_thread(world.store, EventId(commit))
+    thread = world.start()
+    with pytest.raises(NoSuchEvent, match="-enter in this store"):
+        find_turn_end(world.store, tip(world, thread), {})

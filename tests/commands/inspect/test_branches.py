@@ -1,20 +1,43 @@
 """A split thread as people look at it: in lists, and by itself."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.inspect.test_context_of_flows import NESTED, branch_of
-from commands.step.test_flows import CHECKS, drive, script
-from commands.world import World, fails, replied
+from commands.inspect.test_context import NESTED, branch_of
+from commands.step.test_record_turn import CHECKS, drive, script
+from commands.world import DEMO, World, content_player, fails, replied, says
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.control.steer import pause_thread
-from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.agent_run.activity import RUNNING
+from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.inspect.list import (
+    DAMAGED,
+    MOST_THREADS,
+    UNREADABLE,
+    Candidate,
+    Group,
+    ListRequest,
+    Summary,
+    group_active,
+    list_lately_ended,
+    list_thread_rows,
+    offer_remotes,
+    offer_roles,
+    offer_threads,
+    offer_workflows,
+    order_statuses,
+    sort_counts,
+    summarize_thread,
+    tell_standing,
+)
 from uwf_git.commands.inspect.show import read_stop, show_thread
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
+from uwf_git.store.threads.lock import lock_thread
 
 
 def split_of(world: World, source: str = CHECKS) -> ThreadId:
@@ -181,3 +204,154 @@ def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) ->
         branch_of(world, thread, 0), branch_of(world, thread, 1),
     ]  # fmt: skip
     assert all(f"`uwf thread patch {each['thread']} " in each["hint"] for each in held)
+
+
+def test_threads_are_offered_by_id_or_else_by_status_workflow_and_task(world: World) -> None:
+    thread = world.begun()
+    ended = world.start()
+    kill_thread(world.store, world.caller, ended)
+
+    task = world.snapshot(thread).get_start().payload["prompt"]
+    offered = offer_threads(world.store, "", archived=True)
+
+    assert offered == [
+        Candidate(ended, f"killed, demo: {task}"),
+        Candidate(thread, f"ready, demo: {task}"),
+    ]
+    assert offer_threads(world.store, thread.lower()) == offered[1:]
+    assert offer_threads(world.store, "KILLED", archived=True) == offered[:1]
+    assert offer_threads(world.store, "", statuses=frozenset({"killed"})) == offered[:1]
+    assert offer_threads(world.store, "no such task") == []
+
+
+def test_no_more_threads_are_offered_than_a_person_reads(world: World) -> None:
+    world.put()
+    newest = [world.start() for _ in range(MOST_THREADS + 1)][-1]
+
+    offered = offer_threads(world.store, "")
+
+    assert (len(offered), offered[0].word) == (MOST_THREADS, newest)
+
+
+def test_workflows_and_their_roles_are_offered_with_what_they_are(world: World) -> None:
+    world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    cwd = str(world.store.path)
+
+    (demo,) = offer_workflows(world.store, "de", cwd=cwd)
+
+    assert demo.word == "demo"
+    assert demo.meaning in DEMO
+    assert offer_roles(world.store, "w", cwd=cwd, workflow="demo") == [
+        Candidate("writer", "of demo")
+    ]
+    (writer,) = offer_roles(world.store, "w", cwd=cwd)
+    assert {"demo", "other"} == set(writer.meaning.removeprefix("of ").split(", "))
+    assert offer_remotes(world.store, "") == []
+    with refuses("no-such-workflow"):
+        offer_roles(world.store, "", cwd=cwd, workflow="third")
+
+
+def test_what_needs_somebody_comes_first_unless_another_group_is_asked_for() -> None:
+    assert order_statuses()[:4] == ("waiting", "failed", DAMAGED, UNREADABLE)
+    assert order_statuses("running")[:2] == (RUNNING, "waiting")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "group"),
+    [
+        (("split", "running", "failed"), "needs"),
+        (("split", "running", "ready"), "running"),
+        (("split", "completed"), "others"),
+        ((), "others"),
+    ],
+)
+def test_a_thread_is_in_the_first_group_of_its_branches(
+    statuses: tuple[str, ...], group: Group
+) -> None:
+    assert group_active(statuses) == group
+
+
+def test_counts_begin_with_what_needs_somebody() -> None:
+    counts = sort_counts({"completed": 9, "later": 1, "ready": 2, "failed": 1})
+
+    assert list(counts.items()) == [("failed", 1), ("ready", 2), ("completed", 9), ("later", 1)]
+
+
+def test_a_thread_that_has_split_stands_as_its_branches() -> None:
+    row = {"status": "split", "branches": {"ready": 1, "running": 1}}
+
+    assert tell_standing(row, order_statuses()) == "running"
+    assert tell_standing({"status": "split"}, order_statuses()) == "split"
+    assert (
+        tell_standing({"status": "ready", "branches": {"failed": 1}}, order_statuses()) == "ready"
+    )
+
+
+def summary(world: World, thread: str) -> Summary:
+    rows = list_thread_rows(world.store, ListRequest(archived=True))
+    (row,) = [row for row in rows if row["thread"] == thread]
+    return summarize_thread(world.store, row)
+
+
+def test_last_is_the_newest_event_and_of_a_try_why_it_failed(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}))
+    assert summary(world, thread).last == "writer: What was said."
+
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    assert summary(world, thread).last == "checker: exit status 7"
+
+
+def test_end_says_the_step_before_it_and_a_kill_its_reason(world: World) -> None:
+    ended, killed, silent = world.begun(), world.begun(), world.begun()
+    for _ in range(3):
+        world.step(ended, content_player)
+    kill_thread(world.store, world.caller, killed, reason="not needed\nany more")
+    kill_thread(world.store, world.caller, silent)
+
+    assert summary(world, ended).last == "checker: What was said."
+    assert summary(world, killed).last == "not needed"
+    assert summary(world, silent).last == "start: Do it."
+
+
+def test_who_is_at_work_is_said(world: World) -> None:
+    thread = world.begun()
+
+    with lock_thread(world.store, ThreadId(thread), since_ms=1) as lock:
+        lock.say("writer", "uwf-mock")
+        assert summary(world, thread).last == "writer at work"
+
+
+def test_damaged_thread_says_its_damage(world: World) -> None:
+    thread = world.begun()
+    Path(f"{world.store.path}/refs/threads/{thread}").write_text("garbage\n")
+
+    assert summary(world, thread).task is None
+    assert "does not hold an object id" in (summary(world, thread).last or "")
+
+
+def test_lately_ended_ones_are_found_by_their_end(world: World) -> None:
+    old = world.begun()
+    # Of the time of the clock; other ids of tests are a year older.
+    world.new_id = lambda: ThreadId("01K742SG000000000000000001")
+    ended = world.begun()
+    kill_thread(world.store, world.caller, old)
+    kill_thread(world.store, world.caller, ended)
+    end_ms = list_thread_rows(world.store, ListRequest(archived=True))[0]["lastUpdateTime"]
+
+    def found(after_ms: int) -> list[str]:
+        rows = list_lately_ended(world.store, after_ms=after_ms, limit=9)
+        return [row["thread"] for row in rows]
+
+    assert found(end_ms) == [ended]
+    assert found(end_ms + 1) == []
+
+
+def test_role_of_a_person_that_is_not_described_is_waited_for(world: World) -> None:
+    flow = "name: ask\ndescription: Ask.\nroot: {type: agent, agentId: judge}\n"
+    thread = world.start("human", workflow=world.put(flow).workflow)
+    world.step(thread)
+
+    assert summary(world, thread).last == "judge waits for a person"

@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from commands.inspect.test_branches import fail_reviewer, split_of
-from commands.inspect.test_context_of_flows import NESTED
-from commands.step.test_flows import CHECKS, ITEMS, drive, script
+from commands.inspect.test_context import NESTED
 from commands.step.test_played_roles import begun as begin_nested
+from commands.step.test_record_turn import CHECKS, ITEMS, drive, script
 from commands.world import World
 
 from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads

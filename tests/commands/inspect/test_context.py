@@ -1,15 +1,37 @@
+"""What an agent in a flow is given: its place, its input, and the steps before its branch."""
+
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, content_player, fails, says
+from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive, script
+from commands.verified import BAD, PLANS, take
+from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
 from refusing import refuses
 
-from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.inspect.context import get_context, get_past_context
+from uwf_git.cli.output.screen import Screen
+from uwf_git.cli.thread.show import _text
+from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.agent_run.runs import describe_turn
+from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.inspect.context import (
+    find_begun,
+    find_since,
+    first_question_line,
+    get_context,
+    get_past_context,
+    load_thread_context,
+    render_prompt,
+    view_question,
+    view_waiting,
+)
+from uwf_git.commands.inspect.graph import picture_thread, view_report
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import find_fork_point
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn
+from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
+from uwf_git.web.report import render_report
 
 
 def test_first_turn_has_the_task_and_the_role(world: World) -> None:
@@ -116,3 +138,370 @@ def test_commit_that_no_agent_made_has_no_context(world: World) -> None:
 
     with refuses("no-turn-there", match="is a start"):
         get_past_context(world.store, snapshot)
+
+
+NESTED = """\
+name: nested
+description: A branch in an item, after two steps.
+initialState: {files: [a, b]}
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: planner}
+    - {type: agent, agentId: coder}
+    - type: map
+      name: each
+      over: state.files
+      as: file
+      nodes:
+        - {type: agent, agentId: reader}
+        - type: parallel
+          nodes:
+            - {type: agent, agentId: one, input: "${file} after ${state.readerOutput}"}
+            - {type: agent, agentId: other}
+"""
+
+
+class Seen:
+    """A player that keeps what each role was given, as the kit and as a person read it."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.contexts: dict[str, list[dict[str, Any]]] = {}
+        self._play = script(**answers)
+
+    def __call__(self, turn: Turn) -> Played:
+        context = load_thread_context(turn.store.path, turn.thread, role=turn.role)
+        self.contexts.setdefault(turn.role, []).append(context)
+        return self._play(turn)
+
+
+def test_turn_knows_its_node_and_its_pass(world: World) -> None:
+    thread = world.begun(LOOP)
+    seen = Seen(reviewer=[{"ok": False}, {"ok": True}])
+
+    drive(world, thread, seen)
+
+    first, second = seen.contexts["reviewer"]
+    assert first["node"] == {"label": "reviewer", "at": "0.1/1"}
+    assert (first["iteration"], first["state"]["iteration"]) == (0, 0)
+    assert second["node"]["at"] == "0.2/1"
+    assert (second["iteration"], second["state"]["iteration"]) == (1, 1)
+    assert "It is the 2nd pass of the loop" in render_prompt(second)
+    assert first["input"] is None
+
+
+def test_past_turn_has_the_place_that_it_had(world: World) -> None:
+    thread = world.begun(LOOP)
+    seen = Seen(reviewer=[{"ok": False}, {"ok": True}])
+    drive(world, thread, seen)
+    head = get_head(world.store, thread)
+
+    given = [
+        get_past_context(world.store, find_fork_point(world.store, head, str(step)))
+        for step in (2, 4)
+    ]
+
+    # An ended thread has no work directory any more.
+    assert given == [{**each, "workdir": None} for each in seen.contexts["reviewer"]]
+
+
+def test_item_has_its_input_and_the_item(world: World) -> None:
+    thread = world.begun(ITEMS)
+    seen = Seen()
+
+    drive(world, thread, seen)
+
+    given = sorted((each["input"], each["state"]["file"]) for each in seen.contexts["reader"])
+    assert given == [("read a", "a"), ("read b", "b"), ("read c", "c")]
+    prompt = render_prompt(seen.contexts["reader"][0])
+    assert "# What this turn is about\n\n<input>\nread " in prompt
+    assert "You work in a branch" in prompt
+
+
+def test_branch_has_the_steps_before_its_split(world: World) -> None:
+    thread = world.begun(CHECKS)
+    seen = Seen(coder="x = 1", builder="built")
+
+    drive(world, thread, seen)
+
+    def roles(role: str) -> list[str]:
+        return [step["role"] for step in seen.contexts[role][0]["steps"]]
+
+    assert roles("reviewer") == ["coder"]
+    assert roles("tester") == ["coder", "builder"]
+    assert roles("closer") == ["coder", "checks"]
+    tester = seen.contexts["tester"][0]
+    assert (tester["depth"], tester["steps"][0]["content"]) == (1, "x = 1")
+    assert "This is step 3 of a thread" in render_prompt(tester)
+
+
+def test_branch_of_a_branch_has_the_steps_of_all_around_it(world: World) -> None:
+    thread = world.begun(NESTED)
+    seen = Seen(reader="read")
+
+    drive(world, thread, seen)
+
+    steps = seen.contexts["other"][0]["steps"]
+    assert [step["role"] for step in steps] == ["planner", "coder", "reader"]
+    assert [steps[-1]["role"], steps[0]["role"]] == ["reader", "planner"]
+    assert sorted(each["input"] for each in seen.contexts["one"]) == [
+        "a after read",
+        "b after read",
+    ]
+
+
+def branch_of(world: World, thread: ThreadId, number: int) -> ThreadId:
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    return split.children[number].thread
+
+
+def test_branch_is_read_the_same_when_it_was_joined(world: World) -> None:
+    thread = world.begun(CHECKS)
+    seen = Seen()
+    for _ in range(3):
+        world.step(thread, seen)
+    branch = branch_of(world, thread, 1)
+
+    drive(world, thread, seen)
+
+    point = find_fork_point(world.store, get_head(world.store, branch), "2")
+    tester = seen.contexts["tester"][0]
+    assert get_past_context(world.store, point) == {**tester, "workdir": None}
+
+
+def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, script())
+    with refuses("not-its-turn", match="goes on in branches: checks"):
+        get_context(world.store, thread)
+    world.step(thread, script())
+    with refuses("not-its-turn", match="goes on in branches: checks") as caught:
+        get_context(world.store, thread)
+    assert caught.value.hint == f"`uwf thread show {thread}` lists them"
+
+
+def test_errors_are_those_of_the_same_place(world: World) -> None:
+    thread = world.begun(CHECKS)
+    world.step(thread, script())
+    world.step(thread, script())
+
+    def play(turn: Turn) -> Played:
+        return fails("no luck")(turn) if turn.role == "reviewer" else replied({})
+
+    world.step(thread, play)
+
+    context = get_context(world.store, branch_of(world, thread, 0))
+    assert (context["attempt"], context["lastError"]["message"]) == (2, "no luck")
+    assert [step["role"] for step in context["steps"]] == ["coder"]
+
+
+FORKING = """\
+name: forking
+description: One agent at either of two places.
+initialState: {ok: false}
+root:
+  type: conditional
+  condition: state.ok
+  nodes: [{type: agent, agentId: coder, id: good}]
+  else: [{type: agent, agentId: coder, id: bad, input: "it is ${state.ok}"}]
+"""
+
+
+def test_agent_keeps_its_place_when_the_route_changes_meanwhile(world: World) -> None:
+    thread = world.begun(FORKING)
+    given: list[dict[str, Any]] = []
+
+    def play(turn: Turn) -> Played:
+        turn.run_dir.begin(describe_turn(turn))
+        patch_thread(world.store, world.caller, thread, {"ok": True})
+        given.append(get_context(world.store, thread, role=turn.role))
+        return replied({})
+
+    before = get_context(world.store, thread, role="coder")
+    world.step(thread, play)
+
+    assert [before["node"]["label"], before["input"]] == ["bad", "it is false"]
+    assert [given[0]["node"]["label"], given[0]["input"]] == ["bad", "it is true"]
+    assert "You act as its node bad." in render_prompt(given[0])
+
+
+# A turn that has begun has the output file that it began with, whatever was patched since.
+
+
+GRAPH = """
+name: reporting
+initialState: {file: a.json}
+roles:
+  writer: {outputSchema: {type: object}, outputFile: "${state.file}"}
+  closer: {outputSchema: {type: object}, outputFile: "${state.file}"}
+moderator: [{from: $START, to: writer}, {from: writer, to: closer}, {from: closer, to: $END}]
+"""
+
+
+class EngineDied(BaseException):
+    """The engine is killed after its agent has finished."""
+
+
+def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
+    workflow = world.put(GRAPH).workflow
+    thread = world.start(world.program("echo '{\"meta\": {}}'"), workflow=workflow)
+
+    def play(turn: Turn) -> Played:
+        agent_player(None)(turn)
+        raise EngineDied
+
+    with pytest.raises(EngineDied):
+        world.step(thread, play)
+    patch_thread(world.store, world.caller, thread, {"file": "b.json"})
+
+    def file_of(role: str) -> object:
+        return get_context(world.store, thread, role=role)["role"]["outputFile"]
+
+    assert (file_of("writer"), file_of("closer")) == ("a.json", "b.json")
+    assert find_begun(world.store, world.snapshot(thread), "closer") is None
+
+
+def test_prompt_is_for_the_next_role(world: World) -> None:
+    thread = world.begun()
+    assert render_prompt(get_context(world.store, thread)).startswith("# You are writer\n")
+
+    world.step(thread, says({"text": "x"}, "What was said."))
+
+    prompt = render_prompt(get_context(world.store, thread))
+    assert prompt.startswith("# You are checker\n")
+    assert "What was said." in prompt
+
+
+UNTIL_MS = 4_000_000_000_000
+
+
+def waiting(world: World) -> ThreadId:
+    world.put()
+    thread = world.start("nobody", "checker=human")
+    world.step(thread)
+    world.step(thread)
+    return thread
+
+
+def test_question_has_all_that_an_agent_gets(world: World) -> None:
+    thread = waiting(world)
+    snapshot = world.snapshot(thread)
+
+    question = view_question(snapshot, snapshot.get_present())
+
+    assert question == {
+        "role": "checker",
+        "description": "Checks.",
+        "systemPrompt": "Check.",
+        "extractPrompt": "Is it good?",
+        "fields": ["- `ok` (required): true or false"],
+        "outputSchema": {
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}},
+            "required": ["ok"],
+        },
+        "task": "Do it.",
+        "lastStep": {"hash": snapshot.record.node, "role": "writer", "said": "What was said."},
+        "command": f"uwf thread answer {thread}",
+    }
+    assert first_question_line(snapshot, snapshot.get_present()) == "Checks."
+
+
+def test_wait_began_before_the_thread_was_steered(world: World) -> None:
+    thread = waiting(world)
+    asked = world.snapshot(thread).commit.time_s * 1000
+    patch_thread(world.store, world.caller, thread, {"a": 1})
+    pause_thread(world.store, world.caller, thread)
+    resume_thread(world.store, world.caller, thread)
+    snapshot = world.snapshot(thread)
+
+    assert snapshot.commit.time_s * 1000 > asked
+    assert find_since(world.store, snapshot) == asked
+    told = view_waiting(world.store, snapshot, snapshot.get_present())
+    assert told == {"role": "checker", "since": asked}
+
+
+def test_thread_that_waits_for_a_limit_has_no_question(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails("limit", left=StepFiles(reset_at=UNTIL_MS)))
+    snapshot = world.snapshot(thread)
+    present = snapshot.get_present()
+
+    told = view_waiting(world.store, snapshot, present)
+    since = snapshot.commit.time_s * 1000
+    assert told == {"role": "writer", "since": since, "until": UNTIL_MS}
+    assert view_question(snapshot, present) is None
+    assert first_question_line(snapshot, present) is None
+
+
+def test_thread_that_does_not_wait_has_no_question(world: World) -> None:
+    snapshot = world.snapshot(world.begun())
+    present = snapshot.get_present()
+
+    assert view_waiting(world.store, snapshot, present) is None
+    assert view_question(snapshot, present) is None
+    assert first_question_line(snapshot, present) is None
+
+
+# What is told of a try: by `thread show`, `read`, `graph` and `context`.
+
+
+def test_show_tells_the_try(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD, {})
+    view = show_thread(world.store, thread)["try"]
+    assert view == {"number": 2, "of": 3, "node": "executor", "at": "0.1/0", "turn": "verifier"}
+    take(world, thread, BAD)
+    shown = show_thread(world.store, thread)
+    assert shown["try"]["number"] == 3
+    assert "3 of 3 at executor; it is the turn of executor" in _text(shown, Screen())
+    take(world, thread, {}, BAD)
+    shown = show_thread(world.store, thread)
+    assert "all 3 at executor are used up" in _text(shown, Screen())
+    assert "error     verifier rejected it: no tests" in _text(shown, Screen())
+    assert shown["error"]["kind"] == "rejected"
+
+
+def test_read_and_the_picture_tell_the_try(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD, {})
+    facts = [line for line in read_thread(world.store, thread).splitlines() if " try " in line]
+    assert [line.partition("try ")[2].partition(" ·")[0] for line in facts] == [
+        "1",
+        "1 rejected",
+        "2",
+    ]
+    report = render_report(view_report(world.store, thread, {}))
+    assert [report.count(f"<li>try {each}</li>") for each in ("1", "1 rejected", "2")] == [1, 1, 1]
+    subject = picture_thread(world.store, thread)
+    assert subject.thread is not None
+    assert subject.thread.marks["0/0"].badge == "▶ try 2 of 3, verifier · ✓ 2"
+
+
+def test_the_next_try_is_told_its_plan_and_why_the_last_one_was_rejected(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, BAD)
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "Carry out 000.md." in prompt
+    assert "This is try 2 of 3. verifier looked at the last one and rejected it." in prompt
+    assert "- no tests\n- no words" in prompt
+    assert "<suggestion>\nwrite both" in prompt
+
+
+def test_a_verifier_is_told_what_it_judges(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {"completed": True})
+    context = get_context(world.store, thread)
+    assert context["role"]["name"] == "verifier"
+    assert context["input"] is None
+    prompt = render_prompt(context)
+    assert "You judge the work of executor, which is the newest step above (try 1 of 3)" in prompt
+    assert "<work>\nCarry out 000.md." in prompt
+
+
+def test_a_verdict_without_issues_is_told_whole(world: World) -> None:
+    thread = world.begun(PLANS)
+    take(world, thread, {}, {"verified": False, "why": "it burns"})
+    assert '"why": "it burns"' in render_prompt(get_context(world.store, thread))

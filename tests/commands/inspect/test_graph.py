@@ -1,13 +1,32 @@
 """What the picture of a thread says of it, in each of its states."""
 
+import json
+from pathlib import Path
+
 import pytest
+from commands.flow_runs import drive, script
+from commands.inspect.test_branches import split_of
+from commands.step.test_record_turn import CHECKS
 from commands.world import World, fails, says
+from store.loose import lose
+from store.signing_keys import needs_ssh, public_half, with_settings
+from web.stories import TASK, tell_work
 
 from uwf_git.commands.control.steer import kill_thread, pause_thread
-from uwf_git.commands.inspect.graph import picture_thread
+from uwf_git.commands.inspect.graph import (
+    ThreadReport,
+    picture_thread,
+    report_of_damage,
+    view_report,
+)
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.inspect.story import find_problems
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
+from uwf_git.model.builtin import find_reference
+from uwf_git.store.nodes.tree import find_blob
 
 FLOW = """\
 name: work
@@ -121,3 +140,126 @@ def test_many_branches_of_a_player_are_one_box_with_counts_by_status(world: Worl
     assert box.mark is not None
     assert box.mark.badge == "✗ 1 · ✓ 1"
     assert [each.blocks[0].name for each in whole.blocks[0].branches][-1] == "left-12"
+
+
+# The document of a report: every event, what it took, what is missing.
+
+
+def view(world: World, thread: str) -> ThreadReport:
+    return view_report(world.store, thread, {})
+
+
+def test_every_event_is_told_in_its_order(world: World) -> None:
+    document = view(world, tell_work(world)).document
+
+    assert [each["event"] for each in document["entries"]] == [
+        *("start", "step", "attempt", "retry", "step", "pause", "patch", "resume", "step", "poke"),
+        *("step", "step", "step", "end"),
+    ]
+    assert document["problems"] == []
+    assert (document["title"], document["prompt"]["text"]) == (TASK.splitlines()[0], TASK)
+    back = [each["depth"] for each in document["entries"] if each.get("takenBack")]
+    assert back == [3]
+    steps = [each for each in document["entries"] if each["event"] == "step"]
+    assert [each["failedAttempts"] for each in steps] == [0, 1, 0, 0, 0, 0]
+    compared = [each.get("compared", {}).get("depth") for each in steps]
+    assert compared == [None, None, None, 3, 2, 3]
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_joined_branches_count_once(world: World) -> None:
+    thread = world.begun(CHECKS)
+    drive(world, thread, script(coder="x", reviewer="fine", builder="b", tester="t", closer="c"))
+
+    report = view(world, thread)
+
+    assert report.document["totals"]["steps"] == 5
+    shown = show_thread(world.store, thread)
+    assert report.document["totals"]["durationMs"] == shown["executionTime"]
+    split = next(each for each in report.document["entries"] if each["event"] == "split")
+    told = [(each["label"], each["status"], len(each["entries"])) for each in split["branches"]]
+    assert told == [("reviewer", "completed", 3), ("testing", "completed", 4)]
+    assert report.picture is not None
+    join = next(each for each in report.document["entries"] if each["event"] == "join")
+    assert join["meta"] is None
+
+
+def test_branches_at_work_are_told_as_far_as_they_are(world: World) -> None:
+    thread = split_of(world)
+    entries = view(world, thread).document["entries"]
+    assert [each["status"] for each in entries[-1]["branches"]] == ["ready", "ready"]
+
+
+def test_a_fork_begins_with_what_it_was_forked_from(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
+
+    entries = view(world, fork.thread).document["entries"]
+
+    assert [(each["event"], each["thread"] == thread) for each in entries] == [
+        ("start", True),
+        ("step", True),
+        ("fork", False),
+    ]
+
+
+def test_a_lost_text_is_told_in_its_place(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "kept"}, "gone"))
+    snapshot = world.snapshot(thread)
+    name = find_reference(snapshot.get_head_node().payload["content"])
+    assert name is not None
+    blob = find_blob(snapshot.objects, snapshot.nodes, name)
+    assert blob is not None
+    lose(world.store, blob)
+
+    document = view(world, thread).document
+
+    assert document["entries"][1]["meta"] == {"value": {"text": "kept"}}
+    assert len(document["problems"]) == 1
+    assert [*find_problems(document["entries"])] == document["problems"]
+
+
+@pytest.mark.parametrize("number", [0, 5, 12, 13])
+def test_a_lost_commit_leaves_what_came_after_it(world: World, number: int) -> None:
+    thread = tell_work(world)
+    commit = view(world, thread).document["entries"][number]["commit"]
+    lose(world.store, commit)
+
+    document = view(world, thread).document
+
+    events = [each["event"] for each in document["entries"]]
+    assert events[0] is None
+    assert len(events) == 14 - number
+    assert any(commit in each for each in document["problems"])
+
+
+def test_the_error_names_the_first_problem() -> None:
+    error = report_of_damage("01J", ["one", "two"])
+    assert error.message == "the report of thread 01J is not whole: one (and 1 more)"
+
+
+@needs_ssh
+def test_signatures_are_told_or_why_they_are_not(world: World, key: Path) -> None:
+    signers = world.place / "signers"
+    signers.write_text(f"ada@example.com {public_half(key)}\n")
+    settings = {
+        "gpg__format": "ssh",
+        "user__signingKey": str(key),
+        "commit__gpgSign": "true",
+        "gpg__ssh__allowedSignersFile": str(signers),
+    }
+    world.store = with_settings(world.store, **settings)
+    thread = world.begun()
+
+    entry = view(world, thread).document["entries"][0]
+    assert (entry["signature"]["status"], entry["signature"]["signer"]) == (
+        "good",
+        "ada@example.com",
+    )
+
+    signers.unlink()
+    document = view(world, thread).document
+    assert document["entries"][0]["signature"] == {"status": "unchecked"}
+    assert str(signers) in document["signatureProblem"]

@@ -4,18 +4,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import World, fails, replied
+from bench.archived import add_crowd
+from commands.inspect.test_branches import fail_reviewer, split_of
+from commands.inspect.test_context import branch_of
+from commands.step.test_record_turn import script
+from commands.turns import begin_turn
+from commands.world import World, content_player, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect import overview as overview_module
 from uwf_git.commands.inspect.list import view_thread_row
-from uwf_git.commands.inspect.overview import Overview, Wanted
+from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted, WatchRequest
+from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.model.names import ThreadId
+from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.model.names import ThreadId, read_time_ms
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import RemoteHeads
 from uwf_git.store.store import Store
+from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 @pytest.fixture
@@ -139,3 +149,209 @@ def test_rows_are_chosen_by_status_age_and_cost(world: World, overview: Overview
     assert listed(world, overview, since_ms=rows[0]["updated"]) == [dear]
     assert listed(world, overview, status="ready") == [dear, cheap]
     assert listed(world, overview, status="failed") == []
+
+
+# A watch over threads: what has changed, in which order, and that standing still costs nothing.
+
+
+# The ids of tests are older than their clock.
+BEGUN_MS = read_time_ms(ThreadId("01J00000000000000000000001"))
+KEY = "correct-horse-battery"
+
+
+def watching(world: World, *roots: ThreadId) -> ThreadWatch:
+    request = WatchRequest(roots, {"MY_TOKEN": KEY})
+    return ThreadWatch(world.store, request, now_ms=BEGUN_MS + 3_600_000)
+
+
+def changed(watch: ThreadWatch) -> list[tuple[str, str]]:
+    return [(row["thread"], row["status"]) for row in watch.look()]
+
+
+def shown(watch: ThreadWatch) -> list[tuple[str, str]]:
+    return [(row["thread"], row["status"]) for row in watch.list_rows()]
+
+
+def test_each_thread_is_told_once_and_again_when_it_has_moved(world: World) -> None:
+    one, two = world.begun(), world.begun()
+    watch = watching(world)
+
+    assert changed(watch) == [(one, "ready"), (two, "ready")]
+    assert changed(watch) == []
+    world.step(two)
+    assert changed(watch) == [(two, "ready")]
+    three = world.begun()
+    assert changed(watch) == [(three, "ready")]
+    world.step(two)
+    world.step(two)
+    assert changed(watch) == [(two, "completed")]
+    assert shown(watch) == [(three, "ready"), (one, "ready"), (two, "completed")]
+
+
+def test_those_at_work_come_first_then_those_that_need_somebody(world: World) -> None:
+    ready, failed, at_work = world.begun(), world.begun(), world.begun()
+    waiting = world.start("human")
+    world.step(waiting)
+    with pytest.raises(TurnFailed):
+        world.step(failed, fails())
+    watch = watching(world)
+    with lock_thread(world.store, at_work, since_ms=1) as lock:
+        lock.say("writer")
+        watch.look()
+        running = shown(watch)[0]
+    assert running == (at_work, "running")
+    watch.look()
+
+    assert shown(watch) == [
+        (waiting, "waiting"), (failed, "failed"), (at_work, "ready"), (ready, "ready")
+    ]  # fmt: skip
+    assert watch.count() == {"waiting": 1, "failed": 1, "ready": 2}
+
+
+def test_ended_threads_are_those_of_a_day_and_removed_ones_are_gone(world: World) -> None:
+    add_crowd(world.store, size=3)
+    thread = world.begun()
+    kill_thread(world.store, world.caller, thread, reason="enough")
+    watch = watching(world)
+
+    assert changed(watch) == [(thread, "killed")]
+    remove_thread(world.store, world.caller, plan_removals(world.store, [thread])[0])
+    assert changed(watch) == []
+    assert shown(watch) == []
+
+
+def test_named_threads_have_their_branches_and_are_over_when_they_have_ended(
+    world: World,
+) -> None:
+    other, thread = world.begun(), split_of(world)
+    watch, all_of_them = watching(world, thread), watching(world)
+    assert changed(watch) == [(thread, "split")]
+    all_of_them.look()
+
+    world.step(thread, fail_reviewer)
+    branches = [branch_of(world, thread, number) for number in (0, 1)]
+    assert sorted(changed(watch)) == sorted(
+        [(branches[0], "failed"), (branches[1], "ready"), (thread, "split")]
+    )
+    # Else a thread that has split is one row, where what its branches need is.
+    assert changed(all_of_them) == [(thread, "split")]
+    assert shown(all_of_them) == [(thread, "split"), (other, "ready")]
+    assert all_of_them.count() == {"failed": 1, "ready": 1}
+    assert not watch.is_over
+    kill_thread(world.store, world.caller, thread, reason="enough")
+    watch.look()
+    assert watch.is_over
+
+
+def test_branches_at_work_are_told_of_their_thread(world: World) -> None:
+    thread = split_of(world)
+    world.step(thread, script())
+    branch = branch_of(world, thread, 1)
+    watch = watching(world)
+    watch.look()
+    with lock_thread(world.store, branch, since_ms=1) as lock:
+        lock.say("tester")
+        assert changed(watch) == [(thread, "split")]
+        (row,) = watch.list_rows()
+
+        assert row["branches"]["running"] == 1
+        assert watch.list_working_below(thread) == ["tester"]
+
+
+def test_work_is_role_attempt_log_and_usage(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails())
+    watch = watching(world)
+    watch.look()
+    base = begin_turn(world, thread)
+    run = Path(world.store.local_path("run", thread, base))
+    with lock_thread(world.store, thread, since_ms=7) as lock:
+        lock.say("writer", "nobody")
+        (row,) = watch.look()
+        work = watch.find_work(thread)
+        assert work is not None
+        at_work = {"role": "writer", "agent": "nobody", "attempt": 2, "since": 7}
+        assert row["atWork"] == at_work
+        assert (work.read_log(), work.read_usage()) == ("", {})
+
+        (run / "stderr").write_text(f"reading\nwith {KEY}\n\n")
+        files = Path(f"{run}.files")
+        files.mkdir()
+        (files / "trace.jsonl").write_text('{"type": "turn", "usage": {"inputTokens": 4}}\n')
+        assert work.read_log() == "with [masked]"
+        assert work.read_usage() == {"inputTokens": 4}
+        assert watch.look() == []
+
+
+def test_run_that_begins_after_its_turn_is_found(world: World) -> None:
+    thread = world.begun()
+    watch = watching(world)
+    with lock_thread(world.store, thread, since_ms=7) as lock:
+        lock.say("writer")
+        watch.look()
+        work = watch.find_work(thread)
+        assert work is not None
+        assert work.read_log() == ""
+        base = begin_turn(world, thread)
+        Path(world.store.local_path("run", thread, base), "stderr").write_text("found\n")
+        assert work.read_log() == "found"
+
+
+def test_a_look_where_nothing_has_happened_reads_no_object(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_crowd(world.store, size=100, is_active=True)
+    watch = watching(world)
+    assert len(watch.look()) == 100
+    rows = watch.list_rows()
+    told = [watch.summarize(row) for row in rows]
+    assert told[0].task == "Do task 99."
+    read: list[object] = []
+    get_raw = DurableObjects.get_raw
+
+    def count(self: DurableObjects, name: Any) -> Any:
+        read.append(name)
+        return get_raw(self, name)
+
+    monkeypatch.setattr(DurableObjects, "get_raw", count)
+    for _look in range(3):
+        assert watch.look() == []
+        assert [watch.summarize(row) for row in watch.list_rows()] == told
+    assert read == []
+
+    thread = ThreadId(f"01H{7:023}")
+    with lock_drive(world.store, thread, since_ms=1):
+        assert changed(watch) == [(thread, "running")]
+    # Its tip alone.
+    assert len(set(read)) == 1
+
+
+def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
+    thread = world.begun()
+    world.store.refs.create(f"refs/threads/{thread[:-1]}X", Oid("1" * 40))
+    bad = Path(world.store.path, "refs/threads", f"{thread[:-1]}Y")
+    bad.write_text("no commit\n")
+    watch = watching(world)
+
+    rows: list[dict[str, Any]] = watch.look()
+
+    assert sorted(row["status"] for row in rows) == ["damaged", "damaged", "ready"]
+    world.step(thread)
+    watch.look()
+    assert watch.count() == {"damaged": 2, "ready": 1}
+
+
+def test_player_sees_its_own_thread_at_work(world: World) -> None:
+    thread = world.begun()
+    watch = watching(world)
+    watch.look()
+    seen: list[tuple[str, str]] = []
+
+    def look(turn: Turn) -> Played:
+        seen.extend(changed(watch))
+        return content_player(turn)
+
+    world.step(thread, look)
+
+    assert seen == [(thread, "running")]

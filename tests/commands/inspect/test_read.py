@@ -1,4 +1,7 @@
+"""How often a step failed before it succeeded, as its thread's commits tell."""
+
 import re
+from typing import Any
 
 import pytest
 from commands.world import World, fails, read_thread, says
@@ -12,10 +15,16 @@ from uwf_git.commands.control.steer import (
     resume_thread,
     retry_thread,
 )
-from uwf_git.commands.inspect.read import render_thread
+from uwf_git.commands.inspect.read import diff_threads, render_thread
+from uwf_git.commands.inspect.step_view import count_failed_by_role
+from uwf_git.commands.inspect.story import count_failed
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import StoreDamaged
+from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.objects.objects import get_tree
+from uwf_git.store.threads.heads import NoSuchThread
+from uwf_git.store.threads.history import walk_history
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
 
@@ -176,3 +185,104 @@ def test_step_that_was_poked_away_is_marked(world: World) -> None:
     told = read_thread(world.store, thread)
     assert "C O Mitter\n\nshorter\n" in told
     assert "\n\nFirst.\n" in told
+
+
+def fork(world: World, thread: str, at: str) -> ThreadId:
+    request = ForkRequest(thread, at)
+    return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
+
+
+def diffed(world: World, one: str, other: str) -> dict[str, Any]:
+    return diff_threads(world.store, one, other)
+
+
+@pytest.fixture
+def both(world: World) -> tuple[ThreadId, ThreadId]:
+    """Return a thread of three steps, and a fork at its first with other steps."""
+    thread = world.begun()
+    world.step(thread, says({"text": "a"}))
+    world.step(thread, says({"ok": False, "why": ["x", "y"]}, "No.\nToo long.\n", state={"n": 1}))
+    world.step(thread, says({"text": "b"}, "Shorter."))
+    forked = fork(world, thread, "1")
+    world.step(forked, says({"ok": True, "why": ["y"]}, "Yes.\nToo long.\n", state={"n": 2}))
+    return thread, forked
+
+
+def test_steps_of_one_role_stand_side_by_side(
+    world: World, both: tuple[ThreadId, ThreadId]
+) -> None:
+    steps = diffed(world, *both)["steps"]
+
+    assert [(step["in"], step["role"]) for step in steps] == [("both", "checker"), ("a", "writer")]
+    assert steps[0]["meta"] == [
+        {"kind": "changed", "path": "ok", "before": False, "after": True},
+        {"kind": "removed", "path": "why[0]", "before": "x"},
+    ]
+    assert steps[0]["content"] == "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-No.\n+Yes.\n Too long.\n"
+    assert [steps[0][side]["number"] for side in "ab"] == [2, 2]
+    assert steps[1]["a"]["meta"] == {"text": "b"}
+    assert (steps[1]["a"]["number"], steps[1]["a"]["content"]) == (3, "Shorter.")
+
+
+def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId, ThreadId]) -> None:
+    steps = diffed(world, both[1], both[0])["steps"]
+
+    assert [step["in"] for step in steps] == ["both", "b"]
+    assert steps[0]["meta"][1] == {"kind": "added", "path": "why[0]", "after": "x"}
+
+
+def test_archived_threads_are_compared_as_well(
+    world: World, both: tuple[ThreadId, ThreadId]
+) -> None:
+    before = diffed(world, *both)
+    for thread in both:
+        kill_thread(world.store, world.caller, thread)
+
+    after = diffed(world, *both)
+
+    assert after["a"]["status"] == "killed"
+    assert after["steps"] == before["steps"]
+    assert after["common"] == before["common"]
+
+
+def test_missing_thread_is_refused(world: World) -> None:
+    thread = world.begun()
+    with pytest.raises(NoSuchThread):
+        diffed(world, thread, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:
+    """Take a step that first fails some times; return its node."""
+    for _ in range(failures):
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+    return world.step(thread).head
+
+
+def counts(world: World, thread: ThreadId) -> list[tuple[NodeHash, int]]:
+    """Return the steps with their failed attempts, newest first: also those taken back."""
+    history = walk_history(world.store, world.snapshot(thread).commit.oid, through_forks=True)
+    return [(step.record.node, count) for step, count in count_failed(history)]
+
+
+def test_attempts_of_roles_are_counted_up_to_a_length(world: World) -> None:
+    thread = world.begun()
+    step_after(world, thread, 2)
+    step_after(world, thread, 1)
+    tip = world.snapshot(thread).commit.oid
+
+    assert count_failed_by_role(world.store, tip, most=7) == {"writer": 2, "checker": 1}
+    assert count_failed_by_role(world.store, tip, most=6) == {}
+
+
+def test_attempts_are_those_since_the_step_before(world: World) -> None:
+    thread = world.begun()
+    first = step_after(world, thread, 2)
+    second = step_after(world, thread, 1)
+
+    assert counts(world, thread) == [(second, 1), (first, 2)]
+    text = "".join(render_thread(world.store, thread))
+    assert text.count("after 2 failed attempts") == text.count("after 1 failed attempt ") == 1
+    # Those before the oldest of the last events are counted too, though they are not shown.
+    text = "".join(render_thread(world.store, thread, last=1))
+    assert text.count("after 1 failed attempt ") == 1

@@ -1,12 +1,23 @@
+"""Threads that an agent started: depth and parentThread of seed 001."""
+
 import os
 from pathlib import Path
 
 import pytest
-from commands.world import World
+from commands.forging import forge, messages, says
+from commands.world import World, read_thread
 from refusing import refuses
 
+from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
+from uwf_git.commands.inspect.context import get_context
+from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
+from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.store.threads.heads import ThreadExists
+from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.engine.turn_context import parse_context
+from uwf_git.model.names import ThreadId
+from uwf_git.store.store import create_store
+from uwf_git.store.threads.heads import NoSuchThread, ThreadExists
 from uwf_git.store.threads.history import walk_history
 
 
@@ -58,3 +69,140 @@ def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
         fork_thread(world.store, world.caller, ForkRequest(thread), thread=thread)
     assert world.store.refs.names("refs/threads/") == [thread]
     assert os.listdir(Path(world.store.path, "uwf-workdirs")) == [thread]
+
+
+NOWHERE = "01J7K9M2XNPQR5VWBCDF8G3H4T"
+
+
+def start_within(world: World, thread: str, *, parent: str | None = None) -> ThreadId:
+    """Start a thread as a process does that the agent of *thread* runs."""
+    caller = world.caller._replace(environ={**world.caller.environ, "UWF_THREAD_ID": thread})
+    request = StartRequest("demo", "A part of it.", ("nobody",), parent=parent)
+    return start_thread(world.store, caller, request, thread=world.new_id()).thread
+
+
+def nesting_of(world: World, thread: str) -> tuple[str | None, int]:
+    shown = show_thread(world.store, thread)
+    return shown["parentThread"], shown["threadDepth"]
+
+
+def test_thread_that_an_agent_starts_records_its_parent_and_depth(world: World) -> None:
+    parent = world.begun()
+    child = start_within(world, parent)
+    grandchild = start_within(world, child)
+
+    snapshot = world.snapshot(grandchild)
+    assert snapshot.get_start().payload["depth"] == 2
+    assert b"\nUwf-Parent-Thread: " + child.encode() + b"\n" in snapshot.commit.message
+    assert nesting_of(world, parent) == (None, 0)
+    assert nesting_of(world, child) == (parent, 1)
+    assert nesting_of(world, grandchild) == (child, 2)
+    assert "depth" not in world.snapshot(parent).get_start().payload
+    assert messages(world) == []
+
+
+def test_parent_stays_through_all_that_happens(world: World) -> None:
+    parent = world.begun()
+    child = start_within(world, parent)
+
+    world.step(child)
+    amend_thread(world.store, world.caller, AmendRequest(child, agents=("checker=c",)))
+    poke_thread(world.store, world.caller, child)
+    for _ in range(3):
+        last = world.step(child)
+
+    assert last.status == "completed"
+    assert nesting_of(world, child) == (parent, 1)
+    assert messages(world) == []
+
+
+def test_fork_of_a_child_has_no_parent(world: World) -> None:
+    child = start_within(world, world.begun())
+    world.step(child)
+    fork = world.new_id()
+    fork_thread(world.store, world.caller, ForkRequest(child), thread=fork)
+    world.step(fork)
+
+    assert nesting_of(world, fork) == (None, 0)
+    assert nesting_of(world, start_within(world, fork)) == (fork, 1)
+    assert messages(world) == []
+
+
+def test_thread_of_another_store_is_no_parent(world: World, tmp_path: Path) -> None:
+    parent = world.begun()
+    other = create_store(str(tmp_path / "other.git"), environ=os.environ)
+    elsewhere = World(world.place, other, world.caller, world.new_id)
+    elsewhere.put()
+
+    assert nesting_of(elsewhere, start_within(elsewhere, parent)) == (None, 0)
+    for text in ("", "no id", parent.lower(), NOWHERE):
+        assert nesting_of(world, start_within(world, text)) == (None, 0)
+
+
+def test_parent_that_is_named_must_exist(world: World) -> None:
+    parent = world.begun()
+
+    assert nesting_of(world, start_within(world, "", parent=parent.lower())) == (parent, 1)
+    with pytest.raises(NoSuchThread):
+        start_within(world, parent, parent=NOWHERE)
+
+
+def test_children_are_listed_ended_ones_as_well(world: World) -> None:
+    parent = world.begun()
+    first, second = start_within(world, parent), start_within(world, parent)
+    start_within(world, second)
+    for _ in range(3):
+        world.step(first)
+
+    def children(text: str) -> list[str]:
+        return [row["thread"] for row in list_thread_rows(world.store, ListRequest(parent=text))]
+
+    assert children(parent) == [second, first]
+    assert children(first) == children(NOWHERE) == []
+    rows = list_thread_rows(world.store, ListRequest())
+    assert [row.get("parentThread") for row in rows] == [second, parent, None]
+    with pytest.raises(NoSuchThread):
+        children("7ZZZ")
+
+
+def test_parent_is_told_to_readers_and_agents(world: World) -> None:
+    parent = world.begun()
+    child = start_within(world, parent)
+
+    assert f" · by an agent of thread `{parent}`\n" in read_thread(world.store, child)
+    assert "by an agent of" not in read_thread(world.store, parent)
+    context = get_context(world.store, child)
+    assert (context["start"]["depth"], context["start"]["parentThread"]) == (1, parent)
+    start = parse_context(context).start
+    assert (start.depth, start.parent_thread) == (1, parent)
+    assert parse_context(get_context(world.store, parent)).start.parent_thread is None
+    for name in ("depth", "parentThread"):
+        # As an older uwf prints it.
+        del context["start"][name]
+    assert parse_context(context).start.depth == 0
+
+
+def test_forged_parent_is_reported(world: World) -> None:
+    parent, other = world.begun(), world.start()
+    child = start_within(world, parent)
+    world.step(child)
+    ref = f"refs/threads/{child}"
+
+    forge(world.store, ref, {1: says(f"Parent-Thread: {parent}", f"Parent-Thread: {other}")})
+    assert f"Uwf-Parent-Thread is {other}, and must be {parent}" in messages(world)
+
+
+def test_parent_and_depth_come_together(world: World) -> None:
+    child, alone = start_within(world, world.begun()), world.start()
+    parent = world.snapshot(child).record.parent_thread
+
+    forge(world.store, f"refs/threads/{child}", {0: says(f"Uwf-Parent-Thread: {parent}\n", "")})
+    invented = f"Uwf-Parent-Thread: {parent}\nUwf-Event"
+    forge(world.store, f"refs/threads/{alone}", {0: says("Uwf-Event", invented)})
+
+    assert sorted(messages(world)) == sorted(
+        [
+            "Uwf-Parent-Thread is absent, and start.json has depth 1",
+            f"Uwf-Parent-Thread is {parent}, and start.json has depth 0",
+        ]
+    )

@@ -1,19 +1,33 @@
+"""The rules as a whole, on a store and its objects; hostile clients are in interop/."""
+
 from contextlib import suppress
 
 import pytest
+from commands.forging import forge, put_raw_commit, says, tip_of, troubles
+from commands.world import World, fails
+from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
+from uwf_git.commands.cas import put_payload
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import (
     MOST_INPUT_BYTES,
     RefUpdate,
+    Refusal,
     is_ours,
     ours_among,
     parse_updates,
 )
+from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import BadUsage
+from uwf_git.model.builtin import TEXT
+from uwf_git.store.objects.commit import read_raw_commit
 from uwf_git.store.oid import Oid
+from uwf_git.store.store import Store
 
 A, B, ZERO = Oid("a" * 40), Oid("b" * 40), "0" * 40
 
@@ -83,3 +97,131 @@ def test_refs_in_our_folders_are_ours(name: str) -> None:
 def test_other_refs_are_not_ours(name: str) -> None:
     assert not is_ours(name)
     assert ours_among([RefUpdate(name, None, A)]) == []
+
+
+def empty(store: Store) -> Store:
+    """Return the store without its refs, as before the first push."""
+    return store._replace(refs=fresh_store().refs)
+
+
+def everything(world: World) -> list[RefUpdate]:
+    """Return a push of all refs."""
+    refs = world.store.refs
+    names = [
+        prefix + name
+        for prefix in ("refs/threads/", "refs/archive/", "refs/workflows/", "refs/cas/")
+        for name in refs.names(prefix)
+    ]
+    return [RefUpdate(name, None, refs.find(name)) for name in names]
+
+
+@pytest.fixture
+def busy(world: World) -> World:
+    """Return a world with every event in its threads."""
+    active, ended = world.begun(), world.start()
+    with pytest.raises(TurnFailed):
+        world.step(active, fails())
+    world.retry(active)
+    world.step(active)
+    while world.step(ended).role is not None:
+        pass
+    put_payload(world.store, world.caller, TEXT, "a note")
+    for thread in (active, ended):
+        request = ForkRequest(thread, reason="why")
+        fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
+    kill_thread(world.store, world.caller, fork.thread, reason="enough")
+    return world
+
+
+def test_whatever_uwf_writes_may_be_pushed(busy: World) -> None:
+    updates = everything(busy)
+
+    assert len(updates) == 6
+    assert check_received(empty(busy.store), updates) == []
+
+
+def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
+    assert check_received(busy.store, everything(busy)) == []
+
+
+def test_every_error_is_reported_at_once(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    updates = [
+        RefUpdate(f"refs/threads/{thread}", tip, None),
+        RefUpdate("refs/threads/x", None, tip),
+        RefUpdate("refs/heads/main", None, tip),
+        RefUpdate("refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T", None, tip),
+    ]
+
+    told = check_received(world.store, updates)
+
+    assert list(dict.fromkeys(each.name for each in told)) == [
+        each.name for each in updates if each.name != "refs/heads/main"
+    ]
+    assert all(each.message and each.hint for each in told)
+
+
+def test_what_is_missing_is_a_refusal(world: World) -> None:
+    (told,) = check_received(
+        world.store, [RefUpdate("refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4T", None, Oid("1" * 40))]
+    )
+
+    assert isinstance(told, Refusal)
+    assert "is missing" in told.message
+
+
+def test_damaged_ref_of_the_store_is_a_refusal(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
+        file.write("nonsense")
+
+    (told,) = check_received(world.store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
+
+    assert "does not hold an object id" in told.message
+
+
+@pytest.mark.parametrize("event", ["split", "join"])
+def test_branches_out_of_nothing_are_a_refusal(world: World, event: str) -> None:
+    thread = world.begun()
+    world.step(thread)
+    ref = f"refs/threads/{thread}"
+    forge(world.store, ref, {-1: says("Uwf-Event: step", f"Uwf-Event: {event}")})
+
+    told = check_received(empty(world.store), [RefUpdate(ref, None, tip_of(world.store, ref))])
+
+    assert any(f"there can be no such {event}: " in each.message for each in told)
+
+
+def test_blob_above_the_limit_is_a_refusal(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread).commit.oid
+    store = empty(world.store)
+    store.config.values["uwf.maxblobsize"] = ["100"]
+
+    told = check_received(store, [RefUpdate(f"refs/threads/{thread}", None, tip)])
+
+    assert "at most 100 bytes may be pushed here" in told[0].message
+    assert len(told) <= 11
+
+
+@pytest.mark.parametrize("more", [b"gpgsig junk\n", b"gpgsig-sha256 junk\n"])
+def test_second_signature_is_a_refusal_and_damage(world: World, more: bytes) -> None:
+    thread = world.begun()
+    ref, tip = f"refs/threads/{thread}", world.snapshot(thread).commit.oid
+    raw = read_raw_commit(world.store.objects, tip)
+    made = put_raw_commit(world.store, raw.replace(b"\n\n", b"\ngpgsig one\n" + more + b"\n", 1))
+    world.store.refs.advance(ref, seen=tip, to=made)
+
+    (told,) = check_received(empty(world.store), [RefUpdate(ref, None, made)])
+
+    assert told.name == ref
+    assert [each.commit for each in troubles(world)] == [made]
+
+
+def test_invalid_limit_is_an_error(world: World) -> None:
+    world.store.config.values["uwf.maxblobsize"] = ["much"]
+
+    with refuses("bad-receive-limit"):
+        check_received(world.store, [])

@@ -1,15 +1,36 @@
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
+from commands.sharing import make_hub, share
+from commands.world import World
 from fresh_store import fresh_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusing import refuses
 from store.story import THREAD, Story
 
-from uwf_git.commands.remote.push_plan import NotPushed, PushUnit, RefChange, plan_push
+from uwf_git.commands.remote.push import push_remote
+from uwf_git.commands.remote.push_plan import (
+    FELL_WITH_OTHERS,
+    NotPushed,
+    PushUnit,
+    RefChange,
+    add_remote_at,
+    find_first_push,
+    list_remote_rows,
+    plan_push,
+    remove_remote,
+    repair_remotes,
+    send_units,
+    single_units,
+)
+from uwf_git.store.git.config import add_config, set_config
 from uwf_git.store.objects.commit import is_descendant
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import SharedRefs
+from uwf_git.store.remotes.incoming import PushReport
+from uwf_git.store.remotes.mirror import list_mirrors
+from uwf_git.store.remotes.remotes import SharedRefs, list_remotes
 
 ACTIVE, ARCHIVE = f"refs/threads/{THREAD}", f"refs/archive/{THREAD}"
 UNKNOWN = Oid("9" * 40)
@@ -136,3 +157,240 @@ def test_a_ref_without_new_commits_is_behind(tale: Tale) -> None:
         sides = named(tale, (here, None)), side(Oid("8" * 40)), named(tale, (seen, None))
         plan = plan_push(tale.objects, *sides[:2], seen=sides[2])
         assert [each.standing for each in plan.left] == [standing]
+
+
+@pytest.fixture
+def project(world: World) -> World:
+    """Return a world whose store has a work tree, and a remote."""
+    hub = make_hub(world.place.parent / "first")
+    add_remote_at(world.store, world.caller, "origin", str(hub))
+    set_config(f"{world.store.path}/config", "core.bare", "false")
+    world.reopen()
+    return world
+
+
+def test_first_push_of_a_project_is_described_until_it_was_made(project: World) -> None:
+    store = project.store
+    assert find_first_push(store, None) is None  # there is nothing to send
+    thread, _other = project.begun(), project.begun()
+    first = find_first_push(store, None)
+    assert first is not None
+    assert (first.remote.name, first.threads, first.workflows) == ("origin", 2, 1)
+    assert first.url.endswith("hub.git")
+    one = find_first_push(store, "origin", [thread])
+    assert one is not None
+    assert (one.threads, one.workflows) == (1, 0)
+    push_remote(store, project.caller, None, [thread])
+    assert find_first_push(store, None) is None
+
+
+def test_push_from_a_bare_store_needs_no_word(project: World) -> None:
+    set_config(f"{project.store.path}/config", "core.bare", "true")
+    project.reopen()
+    project.begun()
+    assert find_first_push(project.store, None) is None
+
+
+def test_a_mirror_is_refused_before_anything_is_asked(project: World) -> None:
+    project.begun()
+    set_config(f"{project.store.path}/config", "remote.origin.mirror", "true")
+    project.reopen()
+    with refuses("mirror-store"):
+        find_first_push(project.store, None)
+
+
+A, B = Oid("a" * 40), Oid("b" * 40)
+DECLINED = "pre-receive hook declined"
+
+
+def single(name: str) -> PushUnit:
+    return PushUnit(name, (RefChange(name, None, A, "created"),))
+
+
+def move(name: str) -> PushUnit:
+    return PushUnit(
+        name,
+        (RefChange(name, None, B, "archived"), RefChange(f"{name}-active", A, None, "deleted")),
+    )
+
+
+class Server:
+    """A remote that refuses some refs, with all that is pushed together with them."""
+
+    def __init__(self, *bad: str, atomic: bool = True, frozen: bool = False) -> None:
+        self.bad, self.atomic, self.frozen = set(bad), atomic, frozen
+        self.pushes: list[list[str]] = []
+        self.refs: dict[str, Oid | None] = {}
+
+    def __call__(self, units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        if atomic and not self.atomic:
+            return PushReport({}, "", is_atomic=False)
+        changes = [change for unit in units for change in unit.changes]
+        self.pushes.append([change.ref for change in changes])
+        if self.frozen or self.bad & {change.ref for change in changes}:
+            return PushReport(dict.fromkeys((each.ref for each in changes), DECLINED), "no")
+        self.refs.update({change.ref: change.after for change in changes})
+        return PushReport({change.ref: None for change in changes}, "")
+
+    def push(self, units: list[PushUnit]) -> dict[str, str | None]:
+        """Return why each unit was refused, or None."""
+        first = self(single_units(units), atomic=False)
+        done = send_units(self, units, first)
+        assert len(done) == len(units)
+        return {each.unit.name: each.reason for each in done}
+
+
+def test_what_is_not_refused_goes_in_two_pushes() -> None:
+    server = Server()
+    assert set(server.push([single("a"), move("b"), single("c"), move("d")]).values()) == {None}
+    assert server.pushes == [["a", "c"], ["b", "b-active", "d", "d-active"]]
+
+
+@given(st.integers(1, 40), st.sets(st.integers(0, 39), max_size=3), st.booleans())
+def test_only_the_refused_refs_fail(count: int, bad: set[int], is_move: bool) -> None:  # noqa: FBT001 (drawn)
+    make = move if is_move else single
+    units = [make(f"t{number}") for number in range(count)]
+    server = Server(*(f"t{number}" for number in bad))
+    refused = {name for name, reason in server.push(units).items() if reason}
+    assert refused == {f"t{number}" for number in bad if number < count}
+    assert len(server.pushes) <= 2 + 3 * 14
+
+
+def test_pushes_to_a_remote_that_refuses_everything_end() -> None:
+    server = Server(frozen=True)
+    units = [single(f"t{number}") for number in range(1000)]
+    assert set(server.push(units).values()) == {DECLINED}
+    assert len(server.pushes) <= 65
+
+
+@pytest.mark.parametrize("times", [1, 3, 4])
+def test_push_that_met_the_server_s_gc_is_sent_again(times: int) -> None:
+    """git's words, for all of the push: objects come first, so that nothing of it has happened."""
+    server = Server()
+    left = times
+
+    def send(units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        nonlocal left
+        if not left:
+            return server(units, atomic=atomic)
+        left -= 1
+        reason = "unable to migrate objects to permanent storage"
+        return PushReport({each.ref: reason for unit in units for each in unit.changes}, "")
+
+    units = [single("a"), single("b")]
+    done = send_units(send, units, send(units, atomic=False))
+    assert {each.reason is None for each in done} == {times <= 3}
+    assert server.pushes == ([["a", "b"]] if times <= 3 else [])
+
+
+def test_without_atomic_pushes_the_archive_is_there_first() -> None:
+    server = Server("b", "c-active", atomic=False)
+    reasons = server.push([move("a"), move("b"), move("c")])
+    assert reasons == {"a": None, "b": DECLINED, "c": DECLINED}
+    assert server.refs == {"a": B, "c": B, "a-active": None}
+
+
+def test_unit_that_failed_because_of_another_is_sent_again() -> None:
+    told: list[list[str]] = []
+
+    def send(units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
+        assert atomic
+        names = [change.ref for unit in units for change in unit.changes]
+        told.append(names)
+        if "b" not in names:
+            return PushReport(dict.fromkeys(names), "")
+        return PushReport({**dict.fromkeys(names, FELL_WITH_OTHERS), "b": "hook declined"}, "")
+
+    done = send_units(send, [move("a"), move("b")], PushReport({}, ""))
+    assert [(each.unit.name, each.reason) for each in done] == [("a", None), ("b", "hook declined")]
+    assert told == [["a", "a-active", "b", "b-active"], ["a", "a-active"]]
+
+
+def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:
+    remote = add_remote_at(world.store, world.caller, "origin", "https://me:secret@host/x")
+    world.reopen()
+    assert world.store.config.get("remote.origin.url") == "https://me:secret@host/x"
+    assert remote.shown == "https://host/x"
+
+
+def test_a_row_says_where_and_how_much(world: World, tmp_path: Path) -> None:
+    assert list_remote_rows(world.store) == []
+    hub = make_hub(tmp_path)
+    site, thread = share(world, str(hub))
+    site.push()
+    site.end(thread)
+    world.start()
+    site.push()
+    set_config(f"{site.path}/config", "remote.b.url", "https://me:secret@host/x")
+    set_config(f"{site.path}/config", "remote.b.pushurl", "https://me:secret@other/x")
+    world.reopen()
+    nothing = {"threads": 0, "archived": 0, "workflows": 0}
+    assert list_remote_rows(world.store) == [
+        {"name": "b", "url": "https://host/x", "pushUrl": "https://other/x", **nothing},
+        {"name": "origin", "url": str(hub), "threads": 1, "archived": 1, "workflows": 1},
+    ]
+
+
+def test_what_was_seen_there_goes_and_what_is_here_stays(world: World, tmp_path: Path) -> None:
+    site, _thread = share(world, str(make_hub(tmp_path)))
+    site.push()
+    before = site.refs()
+    world.reopen()
+    assert remove_remote(world.store, "origin").name == "origin"
+    world.reopen()
+    assert list_remotes(world.store.config) == []
+    assert site.refs("uwf/remotes/origin/threads", "uwf/remotes/origin/workflows") == {}
+    assert site.refs() == before
+    with refuses("no-such-remote"):
+        remove_remote(world.store, "origin")
+
+
+def test_a_remote_of_the_user_s_is_not_this_store_s_to_remove(world: World) -> None:
+    set_config(world.caller.environ["GIT_CONFIG_GLOBAL"], "remote.mine.url", "/x")
+    world.reopen()
+    assert [remote.name for remote in list_remotes(world.store.config)] == ["mine"]
+    with refuses("no-such-remote"):
+        remove_remote(world.store, "mine")
+
+
+def make_mirrors(world: World, *names: str) -> None:
+    for name in names:
+        set_config(f"{world.store.path}/config", f"remote.{name}.mirror", "true")
+        set_config(f"{world.store.path}/config", f"remote.{name}.url", "/x")
+    world.reopen()
+
+
+def test_every_mirror_is_repaired_or_the_one_that_is_named(world: World) -> None:
+    make_mirrors(world, "a", "b", "c")
+    assert repair_remotes(world.store, world.caller, "b") == ["b"]
+    world.reopen()
+    assert list_mirrors(world.store.config) == ["a", "c"]
+    assert repair_remotes(world.store, world.caller, "b") == []
+    assert repair_remotes(world.store, world.caller, None) == ["a", "c"]
+    world.reopen()
+    assert repair_remotes(world.store, world.caller, None) == []
+    with refuses("no-such-remote"):
+        repair_remotes(world.store, world.caller, "d")
+
+
+def test_settings_of_the_user_are_named_and_not_changed(world: World, tmp_path: Path) -> None:
+    add_remote_at(world.store, world.caller, "origin", "/x")
+    config = tmp_path / "gitconfig"
+    add_config(str(config), "remote.origin.fetch", "+refs/*:refs/*")
+    before = config.read_text()
+    caller = world.caller._replace(environ={"GIT_CONFIG_GLOBAL": str(config)})
+    world.caller = caller
+    world.reopen()
+    with refuses("mirror-elsewhere", match="origin is a mirror by settings outside"):
+        repair_remotes(world.store, caller, None)
+    assert config.read_text() == before
+
+
+def test_in_a_mirror_nothing_is_recorded(world: World) -> None:
+    thread = world.begun()
+    make_mirrors(world, "origin")
+    before = world.store.refs.find(f"refs/threads/{thread}")
+    for record in (world.begun, lambda: world.step(thread)):
+        with refuses("mirror-store"):
+            record()
+    assert world.store.refs.find(f"refs/threads/{thread}") == before

@@ -6,8 +6,9 @@ import pytest
 from commands.flows import FILES, Split, lists, plays
 from commands.forging import troubles
 from commands.inspect.test_branches import split_of
-from commands.inspect.test_context_of_flows import NESTED, branch_of
-from commands.step.test_flows import CHECKS, LOOP, drive, script
+from commands.inspect.test_context import NESTED, branch_of
+from commands.step.test_record_turn import CHECKS, LOOP, drive, script
+from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World, replied
 from fresh_store import fresh_store
 
@@ -27,6 +28,8 @@ from uwf_git.commands.split.family import (
     Family,
     StrangeBranch,
     count_steps_before,
+    find_isolation,
+    find_owner,
     list_present_descendants,
     name_branch,
 )
@@ -189,3 +192,23 @@ def test_a_branch_that_began_at_another_split_is_told_and_never_joined(twice: Tw
     assert isinstance(done.branches[-1].error, StrangeBranch)
     assert world.snapshot(twice.thread).record.status == "split"
     assert [each.ref for each in troubles(world)] == [twice.ref("split")]
+
+
+# Which branches work in a worktree of their own, and in whose.
+
+
+def test_branches_and_those_around_them(world: World, git: Git) -> None:
+    begin_project(world, git)
+    thread = world.begun(ITEMS)
+    world.step(thread)
+    world.step(thread, writer())
+    outer = world.snapshot(children(world.snapshot(thread))[0])
+    world.step(outer.record.thread, writer())
+    inner = world.snapshot(children(outer)[0])
+    root = world.snapshot(thread)
+
+    assert (root.get_trunk(), outer.get_trunk()) == (None, thread)
+    assert inner.get_trunk() == outer.record.thread
+    assert [find_isolation(each) for each in (root, outer, inner)] == [None, "0", None]
+    owners = [find_owner(world.store, each) for each in (root, outer, inner)]
+    assert [each and each.record.thread for each in owners] == [None, *[outer.record.thread] * 2]

@@ -1,6 +1,6 @@
 """Nodes of a flow as those who watch know them."""
 
-from commands.step.test_flows import LOOP
+from commands.step.test_record_turn import LOOP
 from commands.world import World
 
 from uwf_git.commands.split.node import find_node

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from commands.step.test_flows import script
+from commands.step.test_record_turn import script
 from commands.world import World
 from refusing import refuses
 

@@ -1,6 +1,6 @@
 from commands.flows import split_checks
 from commands.inspect.test_branches import split_of
-from commands.step.test_flows import CHECKS, script
+from commands.step.test_record_turn import CHECKS, script
 from commands.world import DEMO, World
 
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread

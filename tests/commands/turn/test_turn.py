@@ -1,9 +1,25 @@
+"""Agents that are typed for a drive or a step reach the branches whose roles they name."""
+
+from typing import Any
+
 import pytest
-from commands.world import World, content_player, fails
+from commands.at_work import newest_attempt
+from commands.flows import plays, split_checks
+from commands.step.test_played_roles import INNER, MIDDLE, OUTER
+from commands.world import World, content_player, fails, replied
+from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
+from uwf_git.commands.control.steer import patch_thread
+from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
+from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.bind_roles import check_roles
+from uwf_git.commands.turn.choose_agent import Choice
+from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import ThreadId
 
 
 def test_player_gets_everything_it_needs(world: World) -> None:
@@ -32,3 +48,173 @@ def test_role_of_a_flow_that_asks_for_a_meta_may_not_print_just_anything(world: 
 
     with pytest.raises(TurnFailed, match="neither a JSON object nor text with front matter"):
         world.step(thread, agent_player(None))
+
+
+def begun(world: World) -> ThreadId:
+    for source in (INNER, MIDDLE):
+        world.put(source)
+    return world.begun(OUTER)
+
+
+def test_the_roles_are_those_of_all_workflows_inside(world: World) -> None:
+    snapshot = world.snapshot(begun(world))
+
+    known = check_roles(snapshot, "digger", ())
+
+    assert known == {"asker", "builder", "planner", "digger", "closer"}
+    assert check_roles(snapshot, None, ()) == frozenset()
+    for until, agents in (("nobody", ()), (None, ("nobody=x",))):
+        with refuses("no-such-role", match="has no role nobody") as caught:
+            check_roles(snapshot, until, agents)
+        assert set(caught.value.facts["roles"]) == known
+
+
+def test_a_drive_plays_roles_of_inner_workflows_by_typed_agents(world: World) -> None:
+    commands: dict[str, str] = {}
+
+    def play(turn: Turn) -> Played:
+        commands[turn.role] = turn.agent.payload["command"]
+        return replied({"depth": 2} if turn.role == "digger" else {"good": True})
+
+    choice = Choice(("other", "asker=first", "digger=deep"))
+    watcher = Watcher(*[lambda *_args: None] * 3)
+    request = DriveRequest(StepRequest(begun(world), play, choice))
+
+    driven = drive_thread(world.store, world.caller, request, watcher=watcher)
+
+    assert driven.stopped == "end"
+    assert commands == {"asker": "first", "planner": "other", "digger": "deep", "closer": "other"}
+
+
+def test_a_step_of_branches_gives_each_its_own_agent(world: World) -> None:
+    at = split_checks(world)
+    commands: dict[str, str] = {}
+
+    def play(turn: Turn) -> Played:
+        commands[turn.role] = turn.agent.payload["command"]
+        return plays(turn)
+
+    stepped = world.step(at.thread, play, agents=("reviewer=mine",))
+
+    assert [each.error for each in stepped.branches] == [None, None]
+    assert commands == {"reviewer": "mine", "tester": "nobody"}
+    with refuses("no-such-role"):
+        world.step(at.thread, play, agents=("nobody=mine",))
+
+
+# A role may be given files: read at its turn, whole in its context; a missing one is free.
+
+
+GRAPH = """
+name: reading
+initialState: {dir: docs}
+roles:
+  writer: {outputSchema: {type: object, required: [text]}, inputFiles: FILES}
+moderator:
+  - {from: $START, to: writer}
+  - {from: writer, to: $END}
+"""
+FLOW = GRAPH[: GRAPH.index("moderator:")] + "root: {type: agent, agentId: writer}\n"
+ANSWER = """printf '{"meta": {"text": "words"}, "content": "a text"}'"""
+
+
+def begin(world: World, files: str, *, agent: str = ANSWER, source: str = GRAPH) -> ThreadId:
+    docs = world.place / "docs"
+    docs.mkdir(exist_ok=True)
+    (docs / "1-a.md").write_text("first\n")
+    (docs / "2-b.md").write_bytes(b"\xef\xbb\xbfzwei\r\n")
+    workflow = world.put(source.replace("FILES", files)).workflow
+    return world.start(world.program(agent), workflow=workflow)
+
+
+def given(world: World, thread: ThreadId) -> Any:
+    return get_context(world.store, thread, role="writer")["inputFiles"]
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+def test_files_are_whole_in_context_and_prompt(world: World, source: str) -> None:
+    thread = begin(world, "['${state.dir}/*.md', docs/1-a.md]", source=source)
+    assert given(world, thread) == [
+        {"path": "docs/1-a.md", "content": "first\n"},
+        {"path": "docs/2-b.md", "content": "zwei\r\n"},
+    ]
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "# Files that you are given\n\n## docs/1-a.md\n\n<file>\nfirst\n</file>\n\n##" in prompt
+    (world.place / "docs" / "1-a.md").write_text("later")
+    assert given(world, thread)[0]["content"] == "later"
+    world.step(thread, agent_player(None))
+    assert verify(world.store, []).troubles == ()
+
+
+@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ("[docs/1-a.md, docs/none.md]", "docs/none.md is not there"),
+        ("['*.md']", "*.md is not there"),
+        ("[docs]", "docs is not there"),
+        ("['${state.up}']", "../secret leads out of the work directory"),
+        ("['${state.none}']", "has no value"),
+        ("[docs/way]", "leads out of the work directory"),
+        ("[docs/bytes]", "docs/bytes is not UTF-8"),
+        ("[docs/large]", "docs/large is larger than 1,024 KiB"),
+    ],
+)
+def test_file_that_cannot_be_given_fails_before_the_agent_is_paid(
+    world: World, source: str, files: str, problem: str
+) -> None:
+    (world.place.parent / "secret").write_text("not for you")
+    thread = begin(world, files, agent=f"touch paid; {ANSWER}", source=source)
+    docs = world.place / "docs"
+    (docs / "way").symlink_to("../../secret")
+    (docs / "bytes").write_bytes(b"\xff")
+    (docs / "large").write_bytes(b"x" * (MAX_BYTES + 1))
+    patch_thread(world.store, world.caller, thread, {"up": "../secret"})
+    # Of functions in this process, too.
+    for play in (agent_player(None), content_player):
+        before_ms = world.snapshot(thread).commit.time_s * 1000
+        with pytest.raises(TurnFailed) as caught:
+            world.step(thread, play)
+        attempt = newest_attempt(world, thread)
+        assert (attempt["startedAt"], attempt["durationMs"]) == (before_ms, 0)
+        assert caught.value.facts["kind"] == "input-file"
+        assert problem in caught.value.message
+    assert not (world.place / "paid").exists()
+    assert "not for you" not in str(get_context(world.store, thread))
+    assert verify(world.store, []).troubles == ()
+
+
+def test_file_that_goes_meanwhile_is_told_as_missing(world: World) -> None:
+    thread = begin(world, "[docs/1-a.md]")
+    (world.place / "docs" / "1-a.md").unlink()
+    assert given(world, thread) == [{"path": "docs/1-a.md", "problem": "is not there"}]
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "## docs/1-a.md\n\n(It is not there.)" in prompt
+
+
+def test_context_of_a_past_step_says_that_files_are_not_kept(world: World) -> None:
+    thread = begin(world, "['docs/*.md']")
+    world.step(thread, agent_player(None))
+    [file] = get_past_context(world.store, world.snapshot(thread))["inputFiles"]
+    assert file["path"] == "docs/*.md"
+    assert "is not kept" in file["problem"]
+
+
+def test_too_many_files_are_refused_at_once(world: World) -> None:
+    for number in range(MAX_FILES + 1):
+        (world.place / f"{number}.md").write_text("x")
+    [file] = read_files(str(world.place), ["*.md"])
+    assert file.problem is not None
+    assert "more than 200 files" in file.problem
+
+
+def test_files_that_are_too_long_for_a_prompt_are_cut_each_with_its_path(world: World) -> None:
+    thread = begin(world, "['docs/*.md']")
+    (world.place / "docs" / "3-c.md").write_text("c" * 90_000)
+    (world.place / "docs" / "4-d.md").write_text("d" * 50_000)
+    prompt = render_prompt(get_context(world.store, thread))
+    assert "first\n" in prompt
+    for path, letter in (("docs/3-c.md", "c"), ("docs/4-d.md", "d")):
+        assert f"the file {path} has all of it" in prompt
+        assert 25_000 < prompt.count(letter * 10) * 10 < 31_000
+    assert len(prompt) < 70_000

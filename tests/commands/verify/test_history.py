@@ -1,13 +1,40 @@
+"""The files of a store that no thread leads to; more by chance in test_damaged_stores.py."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from commands.flows import copy_commit, put, split_files, tell
 from commands.forging import forge, says
-from dulwich.objects import Commit, ObjectID
+from commands.world import World
+from dulwich.objects import Blob, Commit, ObjectID
+from fresh_store import fresh_store
+from git_settings import remove_config
+from store.loose import loose_file, write_loose
 from store.story import THREAD, Story
 
-from uwf_git.commands.verify.history import thread_of, walk_back
+from uwf_git.commands.admin.init import init_shared
+from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.remote.reconcile import Arrival, check_arrivals, judge_arrivals
+from uwf_git.commands.verify.history import (
+    Finding,
+    Location,
+    check_files,
+    find_hub_gap,
+    heads_of_refs,
+    heads_of_store,
+    list_beginnings,
+    thread_of,
+    walk_back,
+)
+from uwf_git.commands.verify.verify import verify
+from uwf_git.model.names import ThreadId
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
-from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE
+from uwf_git.store.refs.refs import Refs
+from uwf_git.store.store import Store, create_store
+from uwf_git.store.threads.heads import ACTIVE, find_head
 
 REF = ACTIVE + THREAD
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"
@@ -73,3 +100,178 @@ def test_commit_without_a_thread_trailer_belongs_to_no_thread(
 
     assert thread_of(read_commit(store.objects, forged[0])) is None
     assert thread_of(read_commit(store.objects, forged[1])) == THREAD
+
+
+A = "a" * 40
+
+
+def write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+
+
+FILES = {
+    "HEAD": (b"ref: refs/threads/x\n", "HEAD names no branch and no commit"),
+    "packed-refs": (b"", "packed-refs is empty"),
+    "refs/heads/main": (b"", "ref refs/heads/main does not hold an object id"),
+    "refs/uwf/remotes/o/threads/x": (A.encode(), f"points at {A}, which is missing"),
+    "objects/info/commit-graph": (b"garbage", "objects/info/commit-graph does not end with"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_file_that_git_rejects_is_reported_if_the_whole_store_is_checked(
+    name: str, world: World
+) -> None:
+    thread = world.begun()
+    content, told = FILES[name]
+
+    write(Path(world.store.path, name), content)
+
+    (found,) = verify(world.store, []).troubles
+    assert told in found.message
+    assert found.hint
+    assert verify(world.store, [thread]).troubles == ()
+
+
+def test_object_that_nothing_needs_is_reported(world: World) -> None:
+    blob = Blob.from_string(b"nothing needs it")
+    write_loose(world.store, [blob])
+    path = loose_file(world.store, blob.id)
+
+    write(path, path.read_bytes() + b"more")
+
+    (found,) = check_files(world.store, ())
+    assert "has garbage behind the object" in found.message
+
+
+def test_what_git_packs_is_right(world: World, git: Callable[..., str]) -> None:
+    world.step(world.begun())
+    git("gc", "--quiet", cwd=Path(world.store.path))
+    world.reopen()
+    assert list(check_files(world.store, ())) == []
+
+
+def test_store_without_our_hooks_has_no_rules_to_escape(tmp_path: Path) -> None:
+    assert find_hub_gap(create_store(str(tmp_path / "store.git")).path) is None
+
+
+def test_older_shared_store_is_told_with_what_mends_it(tmp_path: Path) -> None:
+    path = init_shared("a hub.git", str(tmp_path), os.environ, python="").store.path
+    assert find_hub_gap(path) is None
+    remove_config(f"{path}/config", "receive.shallowUpdate", ["false"])
+
+    found = find_hub_gap(path)
+
+    assert found is not None
+    assert "it does not set receive.shallowUpdate" in found.message
+    assert found.hint == f"its owner mends it: `uwf init --shared '{path}'`"
+
+
+# What threads share with those that are here is not read again, and nothing else is believed.
+
+
+def arrival(world: World, thread: ThreadId) -> Arrival:
+    head = find_head(world.store, thread)
+    assert head is not None
+    return Arrival(thread, None, head.commit, archived=head.archived)
+
+
+def empty_refs() -> Refs:
+    return fresh_store().refs
+
+
+def told(world: World, arrivals: list[Arrival], refs: Refs) -> list[str]:
+    store = world.store._replace(refs=refs)
+    return [each.message for each in check_arrivals(store, arrivals)]
+
+
+def test_what_is_in_the_history_of_a_thread_here_is_known(world: World) -> None:
+    thread = world.begun()
+    world.step(thread)
+    first = world.snapshot(thread)
+    world.step(thread)
+    heads = heads_of_store(world.store)
+
+    assert heads.has(first.commit.oid)
+    assert heads.has(first.commit.parents[0])
+    assert heads.find(world.new_id()) is None
+    other = world.store._replace(refs=empty_refs())
+    assert not heads_of_store(other).has(first.commit.oid)
+    assert heads_of_store(other, {thread: first.commit.oid}).has(first.commit.parents[0])
+
+
+def test_a_commit_that_names_a_thread_here_is_not_believed(world: World) -> None:
+    """Only what its ref leads back to was checked."""
+    thread = world.begun()
+    world.step(thread)
+    forged = copy_commit(world.store, world.snapshot(thread).commit.oid)
+    says("Uwf-Depth: 1", "Uwf-Depth: 2")(forged)
+
+    assert not heads_of_store(world.store).has(put(world.store, forged))
+
+
+def test_a_damaged_ref_is_no_thread_here(world: World) -> None:
+    thread = world.begun()
+    with open(f"{world.store.path}/refs/threads/{thread}", "w") as file:
+        file.write("nonsense")
+
+    assert heads_of_store(world.store).find(thread) is None
+
+
+def test_a_branch_of_a_forged_thread_is_refused_unless_that_is_here(world: World) -> None:
+    at = split_files(world, 2)
+    child = at.children[0]
+    tip = at.tip
+    before = copy_commit(world.store, tip.commit.parents[0])
+    says("Uwf-Depth: 1", "Uwf-Depth: 2")(before)
+    split = copy_commit(world.store, tip.commit.oid)
+    split.parents = [ObjectID(put(world.store, before).encode())]
+    forged = put(world.store, split)
+    start = copy_commit(world.store, world.snapshot(child).commit.oid)
+    start.parents = [ObjectID(forged.encode())]
+    made = put(world.store, start)
+
+    assert told(world, [Arrival(child, None, made, archived=False)], world.store.refs)
+    assert tell(world.store, child, made)
+
+
+def test_forks_and_branches_begin_where_the_others_are(world: World) -> None:
+    at = split_files(world, 3)
+    fork = world.new_id()
+    fork_thread(world.store, world.caller, ForkRequest(at.thread), thread=fork)
+    here = at.tip.commit.oid
+    refs = {f"refs/threads/{at.thread}": here}
+    heads = heads_of_refs(world.store.objects, refs)
+    tips = [world.snapshot(each).commit.oid for each in (fork, *at.children)]
+
+    assert list_beginnings(world.store.objects, tips, set(), heads) == {here}
+    nobody = heads_of_refs(world.store.objects, {})
+    assert list_beginnings(world.store.objects, tips, set(), nobody) == set()
+    assert told(world, [arrival(world, fork)], empty_refs()) == []
+
+
+def test_many_branches_are_checked_in_several_runs(world: World) -> None:
+    """The thread passes with the first of them."""
+    at = split_files(world, 101)
+    arrivals = [arrival(world, each) for each in (at.thread, *at.children)]
+    store = world.store._replace(refs=empty_refs())
+
+    assert judge_arrivals(store, arrivals).passed == set(arrivals)
+    assert told(world, arrivals[100:], world.store.refs) == []
+
+
+SITE = Location("refs/threads/x", Oid("1" * 40))
+
+
+def test_trouble_says_where_and_what_to_do() -> None:
+    hint = (
+        f"see it with `git show {SITE.commit}`; another copy of this store may have it whole: "
+        "`git fetch`"
+    )
+
+    assert SITE.finding("it is wrong", node="N", path="a.b") == Finding(
+        "it is wrong", hint, SITE.ref, SITE.commit, "N", "a.b"
+    )
+    assert SITE.finding("it is wrong", hint="mend it").hint == "mend it"

@@ -1,15 +1,24 @@
 """`uwf verify --files` checks the commits of files that steps name, where the project is."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cas_nodes import put_person
+from commands.forging import tip_of
 from commands.step.test_turn_files import edits
 from commands.worktree.project import Git, begin_project
 from commands.world import World
+from refusing import refuses
 
-from uwf_git.commands.verify.verify import check_ranges, find_targets
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.verify.verify import Target, check_ranges, find_targets
 from uwf_git.model.names import ThreadId
+from uwf_git.store.lookup.lookup import NODES_REF
+from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, NoSuchThread
+from uwf_git.store.threads.history import KEPT, preserve_commit
+from uwf_git.store.workflows import WORKFLOWS
 
 
 @pytest.fixture
@@ -50,3 +59,88 @@ def test_a_project_that_is_not_here_is_a_note(world: World, thread: ThreadId) ->
     [(is_lost, message)] = found(world)
     assert not is_lost
     assert "not here" in message
+
+
+@pytest.fixture
+def threads(world: World) -> list[ThreadId]:
+    """Return an archived thread and an active one, which has a kept commit; and more beside."""
+    put_person(world.store, name="Ada")
+    ended, going = world.begun(), world.start()
+    kill_thread(world.store, world.caller, ended)
+    preserve_commit(world.store, going, tip_of(world.store, ACTIVE + going))
+    return [ended, going]
+
+
+def refs_of(world: World, *texts: str) -> list[str]:
+    targets = find_targets(world.store, list(texts))
+    assert all(target.tip == tip_of(world.store, target.ref) for target in targets)
+    return [target.ref for target in targets]
+
+
+def test_without_a_name_everything_is_meant(
+    world: World, threads: list[ThreadId], git: Callable[..., str]
+) -> None:
+    ended, going = threads
+    everything = [
+        f"{WORKFLOWS}demo",
+        NODES_REF,
+        ARCHIVE + ended,
+        ACTIVE + going,
+        f"{KEPT}{going}/{tip_of(world.store, ACTIVE + going)}",
+    ]
+    assert refs_of(world) == everything
+
+    git("pack-refs", "--all", cwd=Path(world.store.path))
+    world.reopen()
+    assert refs_of(world) == everything
+
+
+def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> None:
+    ended, going = threads
+    kept = f"{KEPT}{going}/{tip_of(world.store, ACTIVE + going)}"
+
+    assert refs_of(world, ended) == [ARCHIVE + ended]
+    assert refs_of(world, going.lower()) == [ACTIVE + going, kept]
+    assert refs_of(world, "demo") == [f"{WORKFLOWS}demo"]
+    for ref in (f"{WORKFLOWS}demo", NODES_REF, ARCHIVE + ended, ACTIVE + going, kept):
+        assert refs_of(world, ref) == [ref]
+    assert refs_of(world, "demo", "demo", going, ACTIVE + going) == [
+        f"{WORKFLOWS}demo",
+        ACTIVE + going,
+        kept,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nope", "", "refs/heads/main", "refs/threads/x", "refs/workflows/nope", "refs/uwf/kept/x/y"],
+)
+def test_name_of_nothing_is_refused(text: str, world: World, threads: list[ThreadId]) -> None:
+    with refuses("no-such-ref", match="there is no thread, workflow or ref"):
+        find_targets(world.store, [text])
+
+
+def test_missing_or_ambiguous_thread_is_refused(world: World, threads: list[ThreadId]) -> None:
+    with pytest.raises(NoSuchThread):
+        find_targets(world.store, ["7"])
+    with refuses("ambiguous-thread"):
+        find_targets(world.store, ["01J"])
+
+
+def test_ref_that_holds_no_object_id_is_a_target_without_one(
+    world: World, threads: list[ThreadId]
+) -> None:
+    Path(world.store.path, WORKFLOWS, "demo").write_text("junk\n", encoding="utf-8")
+
+    target = Target("workflow", f"{WORKFLOWS}demo", "demo", None)
+    assert find_targets(world.store, ["demo"]) == [target]
+    assert target in find_targets(world.store, [])
+
+
+def test_what_is_no_thread_below_their_folders_is_left_alone(
+    world: World, threads: list[ThreadId]
+) -> None:
+    before = refs_of(world)
+    Path(world.store.path, ACTIVE, "junk").write_text("1" * 40, encoding="utf-8")
+
+    assert refs_of(world) == before

@@ -1,3 +1,7 @@
+"""Files of a project. Other tools searched above the repository, or listed what cannot start."""
+
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -6,18 +10,34 @@ from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
+from uwf_git.commands.verify.verify import verify
 from uwf_git.commands.workflow import build
 from uwf_git.commands.workflow.build import validate_workflow
 from uwf_git.commands.workflow.find import (
+    BadLocalWorkflow,
     WorkflowRemoved,
+    build_local,
+    find_local,
     find_shadowed,
     find_shipped_workflow,
     find_workflow,
+    list_all_workflows,
+    list_local,
+    list_workflows,
 )
 from uwf_git.commands.workflow.history import remove_workflow
 from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.commit import body_of
 from uwf_git.store.objects.pack_file import ByteCache
-from uwf_git.store.workflows import find_shipped, list_shipped
+from uwf_git.store.store import Store
+from uwf_git.store.workflows import (
+    WorkflowMoved,
+    find_shipped,
+    find_version,
+    list_names,
+    list_shipped,
+    list_versions,
+)
 
 
 def test_hash_of_any_version_is_understood(world: World) -> None:
@@ -184,3 +204,266 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
     monkeypatch.setattr(build, "_checked", ByteCache(1))
 
     assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash
+
+
+def test_row_describes_a_workflow(world: World) -> None:
+    put = world.put()
+
+    row = list_workflows(world.store)[0]
+
+    assert row.pop("lastUpdateTime") > 0
+    assert row == {
+        "name": "demo",
+        "workflow": put.workflow,
+        "description": "Write until somebody is content.",
+        "roles": ["writer", "checker"],
+    }
+
+
+def test_damaged_workflow_is_one_row_that_says_so(world: World, git: Callable[..., str]) -> None:
+    world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    store = Path(world.store.path)
+    tree = git("rev-parse", "refs/workflows/demo^{tree}", cwd=store)
+    for name, made in {
+        "bare": git("commit-tree", tree.strip(), cwd=store, stdin="no trailers\n"),
+        "nothing": "0" * 39 + "1\n",
+        "garbage": "garbage\n",
+    }.items():
+        (store / "refs" / "workflows" / name).write_text(made)
+    world.reopen()
+
+    rows = {row["name"]: row for row in list_workflows(world.store)}
+
+    assert set(rows) == {"demo", "other", "bare", "nothing", "garbage"}
+    assert all(rows[name]["error"] for name in ("bare", "nothing", "garbage"))
+    assert all("error" not in rows[name] for name in ("demo", "other"))
+
+
+def test_files_of_the_project_come_first_and_name_what_they_hide(
+    world: World, tmp_path: Path
+) -> None:
+    put = world.put()
+    world.put(DEMO.replace("name: demo", "name: other"))
+    (tmp_path / ".workflows").mkdir()
+    for name, text in {"demo": DEMO + "# here\n", "broken": "name: broken\n"}.items():
+        (tmp_path / ".workflows" / f"{name}.yaml").write_text(text)
+
+    broken, demo, other = list_workflows(world.store, cwd=str(tmp_path))
+
+    assert (demo["name"], demo["workflow"]) == ("demo", put.workflow)
+    assert demo["file"] == str(tmp_path / ".workflows" / "demo.yaml")
+    assert demo["shadows"] == put.workflow
+    assert "2 problems" in broken["error"]
+    assert "shadows" not in broken
+    assert (other["name"], "file" in other) == ("other", False)
+    assert list_workflows(world.store, cwd=str(tmp_path), limit=2) == [broken, demo]
+
+
+def test_shipped_workflows_come_last_unless_another_hides_them(
+    world: World, tmp_path: Path
+) -> None:
+    (tmp_path / ".workflows").mkdir()
+    (tmp_path / ".workflows" / "develop.yaml").write_text(DEMO.replace("demo", "develop"))
+    world.put(DEMO.replace("name: demo", "name: solve-issue"))
+    world.put(DEMO.replace("name: demo", "name: code-review"))
+    remove_workflow(world.store, world.caller, "code-review")
+
+    cwd = str(tmp_path)
+    rows = list_all_workflows(world.store, cwd=cwd)
+
+    hidden = {"develop", "solve-issue", "code-review"}
+    others = [each for each in list_shipped() if each.name not in hidden]
+    assert [row["name"] for row in rows[:2]] == ["develop", "solve-issue"]
+    assert [(row["name"], row["file"]) for row in rows[2:]] == [each[:2] for each in others]
+    assert list_all_workflows(world.store, cwd=cwd, limit=len(rows)) == rows
+    assert list_all_workflows(world.store, cwd=cwd, limit=2) == rows[:2]
+    assert [row["name"] for row in list_workflows(world.store)] == ["solve-issue"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Make a repository below a folder that has workflows as well, with folders in it."""
+    root = tmp_path / "outer" / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / "src" / "deep").mkdir(parents=True)
+    write(tmp_path / "outer", "above")
+    write(root, "demo")
+    return root
+
+
+def write(folder: Path, name: str, text: str | None = None, *, suffix: str = ".yaml") -> Path:
+    workflows = folder / ".workflows"
+    workflows.mkdir(exist_ok=True)
+    path = workflows / f"{name}{suffix}"
+    path.write_text(DEMO.replace("name: demo", f"name: {name}") if text is None else text)
+    return path
+
+
+def names(cwd: Path) -> list[str]:
+    return [file.name for file in list_local(str(cwd))]
+
+
+def test_files_are_found_from_below_and_never_above_the_repository(project: Path) -> None:
+    write(project / "src", "other")
+
+    assert names(project / "src" / "deep") == ["demo", "other"]
+    assert names(project) == ["demo"]
+    assert names(project.parent) == ["above"]
+    assert find_local(str(project), "above") is None
+
+
+def test_linked_worktree_and_submodule_are_repositories_of_their_own(project: Path) -> None:
+    (project / "src" / ".git").write_text("gitdir: ../.git/modules/src\n")
+    write(project / "src", "other")
+
+    assert names(project / "src" / "deep") == ["other"]
+
+
+def test_list_and_find_agree_on_every_file(world: World, project: Path) -> None:
+    write(project, "broken", "name: broken\n")
+    write(project, "misnamed", DEMO)
+    write(project, "two words", DEMO)
+    write(project, "short", suffix=".yml")
+    (project / ".workflows" / "link.yaml").symlink_to(project.parent / ".workflows" / "above.yaml")
+    (project / ".workflows" / "folder.yaml").mkdir()
+    (project / ".workflows" / ".hidden.yaml").write_text(DEMO)
+    (project / ".workflows" / "notes.md").write_text("no workflow")
+    os.mkfifo(project / ".workflows" / "pipe.yaml")
+    cwd = str(project / "src")
+
+    rows = {row["name"]: row for row in list_workflows(world.store, cwd=cwd)}
+
+    assert sorted(rows) == [
+        *("broken", "demo", "folder", "link", "misnamed", "pipe", "short", "two words"),
+    ]
+    for name, row in rows.items():
+        if "error" not in row:
+            found = find_workflow(world.store, name, cwd=cwd)
+            assert (found.workflow.hash, found.file) == (row["workflow"], row["file"])
+        else:
+            with refuses(BadLocalWorkflow, "no-such-workflow"):
+                find_workflow(world.store, name, cwd=cwd)
+    assert [name for name, row in rows.items() if "error" not in row] == ["demo", "short"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: demo\n", "the workflow has 2 problems"),
+        ("name: x: y", "line 1"),
+        (DEMO.replace("name: demo", "name: other"), "its `name` is other"),
+        (DEMO.replace("Check.", "!include ../../up.md"), "outside the folder"),
+    ],
+)
+def test_invalid_file_is_reported_with_its_path(text: str, said: str, project: Path) -> None:
+    path = write(project, "demo", text)
+    found = find_local(str(project), "demo")
+    assert found is not None
+
+    with pytest.raises(BadLocalWorkflow, match=said) as caught:
+        build_local(found)
+
+    assert caught.value.message.startswith(f"{path}: ")
+    assert all(each["file"] == str(path) for each in caught.value.facts["problems"])
+    assert caught.value.hint
+
+
+def test_no_link_leads_out_of_the_project(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text(DEMO.replace("name: demo", "name: secret"))
+    (project / ".workflows" / "secret.yaml").symlink_to(tmp_path / "secret.yaml")
+    (project / "src" / ".workflows").symlink_to(project.parent / ".workflows")
+
+    for name in ("secret", "above"):
+        found = find_local(str(project / "src"), name)
+        assert found is not None
+        with pytest.raises(BadLocalWorkflow, match="leads out of"):
+            build_local(found)
+
+
+def test_link_within_the_project_is_followed(project: Path) -> None:
+    kept = project / "kept.yaml"
+    kept.write_text(DEMO.replace("name: demo", "name: kept"))
+    (project / ".workflows" / "kept.yaml").symlink_to("../kept.yaml")
+    found = find_local(str(project), "kept")
+
+    assert found is not None
+    assert build_local(found).name == "kept"
+
+
+def test_local_file_includes_files_below_its_folder(project: Path) -> None:
+    (project / ".workflows" / "prompts").mkdir()
+    (project / ".workflows" / "prompts" / "check.md").write_text("Check.")
+    write(project, "demo", DEMO.replace("Prompt: Check.", "Prompt: !include prompts/check.md"))
+    found = find_local(str(project), "demo")
+
+    assert found is not None
+    assert list(build_local(found).included) == ["prompts/check.md"]
+
+
+def test_thread_of_a_local_file_carries_it_and_the_registry_gets_nothing(
+    world: World, project: Path
+) -> None:
+    write(project, "demo", DEMO + "defaultAgent: theirs\n")
+    world.caller = world.caller._replace(cwd=str(project / "src"))
+
+    thread = world.start()
+
+    assert list_names(world.store) == []
+    snapshot = world.snapshot(thread)
+    found = find_workflow(world.store, snapshot.record.workflow)
+    assert (found.workflow.name, found.file) == ("demo", None)
+    # A checkout that names an agent does not make it trusted.
+    assert '{"command":"theirs"}' not in world.store.config.get_all("uwf.trustedAgent")
+    (project / ".workflows" / "demo.yaml").unlink()
+    assert world.step(thread).role == "writer"
+
+
+def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -> None:
+    put = world.put()
+
+    removed = remove_workflow(world.store, world.caller, "demo", reason="It was bad.")
+
+    removal, version = list_versions(world.store)
+    assert (removal.commit.oid, version.commit.oid) == (removed.version, put.version)
+    assert body_of(removal.commit.message) == "It was bad."
+    assert find_workflow(world.store, put.workflow).workflow.name == "demo"
+    assert verify(world.store, []).troubles == ()
+
+
+def test_threads_go_on(world: World) -> None:
+    thread = world.begun()
+
+    remove_workflow(world.store, world.caller, "demo")
+
+    assert world.step(thread).role == "writer"
+
+
+def test_putting_it_again_works_though_nothing_changed(world: World) -> None:
+    first = world.put()
+    remove_workflow(world.store, world.caller, "demo")
+
+    again = world.put()
+
+    assert (again.changed, again.workflow) == (True, first.workflow)
+    assert len(list(list_versions(world.store))) == 3
+    assert [row["name"] for row in list_workflows(world.store)] == ["demo"]
+
+
+def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:
+    world.put()
+    changed = DEMO.replace("Writes.", "Writes well.")
+
+    def now_ms() -> int:
+        # The clock is read after the registry.
+        world.put(changed)
+        return 1_760_000_000_000
+
+    with pytest.raises(WorkflowMoved):
+        remove_workflow(world.store, world.caller._replace(now_ms=now_ms), "demo")
+    assert not_removed(world.store)
+
+
+def not_removed(store: Store) -> bool:
+    version = find_version(store, "demo")
+    return version is not None and not version.is_removed

@@ -1,11 +1,33 @@
+from pathlib import Path
+
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
+from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.workflow.build import PutWorkflow
-from uwf_git.commands.workflow.find import find_workflow
-from uwf_git.commands.workflow.history import list_history, remove_workflow, rollback_workflow
+from uwf_git.commands.verify.verify import verify
+from uwf_git.commands.workflow.build import PutWorkflow, build_source
+from uwf_git.commands.workflow.find import WorkflowRemoved, find_workflow
+from uwf_git.commands.workflow.history import (
+    Contents,
+    RolledBack,
+    choose_version,
+    compare_versions,
+    describe_workflow,
+    get_newest,
+    get_present,
+    list_history,
+    remove_workflow,
+    rollback_workflow,
+    show_workflow,
+)
+from uwf_git.model.workflow import parse_workflow
+from uwf_git.model.yaml.include import Includes
+from uwf_git.store.nodes.tree import MissingNode
+from uwf_git.store.objects.commit import body_of
+from uwf_git.store.trust import list_trusted, untrust_agents
+from uwf_git.store.workflows import SourceFiles, Version, find_version, list_versions, read_sources
 
 REF = "refs/workflows/demo"
 
@@ -82,3 +104,218 @@ def test_history_that_breaks_off_ends_in_a_row_that_says_why(
     assert (last["before"], "changes" in last) == (puts[0].version, False)
     assert list(end) == ["error"]
     assert puts[0].version in end["error"]
+
+
+def contents(text: str = DEMO, **files: bytes) -> Contents:
+    built = build_source(text.encode(), Includes(files.__getitem__), timestamp=0)
+    described = describe_workflow(parse_workflow(built.node), [built.node, *built.closure])
+    return Contents(described, SourceFiles(text.encode(), built.included))
+
+
+def told(old: Contents, new: Contents) -> list[tuple[str, str]]:
+    return [(each.kind, each.path) for each in compare_versions(old, new)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("Write until", "Go on until", [("changed", "description")]),
+        ("Write.", "Write well.", [("changed", "roles.writer.systemPrompt")]),
+        ("type: string", "type: integer", [("changed", "roles.writer.outputSchema")]),
+        ("    extractPrompt: Is it good?\n", "", [("removed", "roles.checker.extractPrompt")]),
+        ("meta.ok = false", "meta.ok != true", [("changed", "transitions.checker")]),
+        (
+            "moderator:\n  graph:\n    - from: $START\n      transitions:\n        - to: writer\n",
+            "moderator:\n  graph:\n    - from: $START\n      transitions:\n        - to: checker\n",
+            [("changed", "transitions.$START")],
+        ),
+        ("description: Write", "# why\ndescription: Write", [("changed", "file workflow.yaml")]),
+    ],
+)
+def test_changes_have_the_names_of_the_file(
+    old: str, new: str, changes: list[tuple[str, str]]
+) -> None:
+    before, after = contents(), contents(DEMO.replace(old, new, 1))
+
+    assert told(before, after) == changes
+    assert told(before, before) == told(after, after) == []
+    turned = {"added": "removed", "removed": "added", "changed": "changed"}
+    assert told(after, before) == [(turned[kind], path) for kind, path in changes]
+
+
+def test_settings_are_compared_one_by_one() -> None:
+    before = contents(DEMO + "agentOverrides: {writer: a, checker: b}\ninitialState: {n: 1}\n")
+    after = contents(DEMO + "agentOverrides: {writer: c}\ninitialState: {n: 1, m: 2}\n")
+
+    assert told(before, after) == [
+        ("changed", "agentOverrides.writer"),
+        ("removed", "agentOverrides.checker"),
+        ("added", "initialState.m"),
+    ]
+    assert ("added", "defaultAgent") in told(contents(), contents(DEMO + "defaultAgent: x\n"))
+
+
+def test_included_files_are_named() -> None:
+    one = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include a")
+    other = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include b")
+
+    assert told(contents(one, a=b"Check."), contents(one, a=b"Look.")) == [
+        ("changed", "roles.checker.systemPrompt"),
+        ("changed", "file a"),
+    ]
+    assert told(contents(one, a=b"x"), contents(other, b=b"x")) == [
+        ("removed", "file a"),
+        ("added", "file b"),
+    ]
+
+
+BETTER = DEMO.replace("Writes.", "Writes well.")
+
+
+@pytest.fixture
+def two(world: World) -> tuple[PutWorkflow, PutWorkflow]:
+    """Put two versions."""
+    return world.put(), world.put(BETTER)
+
+
+def back(world: World, text: str | None = None, **said: str) -> RolledBack:
+    return rollback_workflow(world.store, world.caller, "demo", text=text, **said)
+
+
+def test_version_before_the_newest_comes_back_as_a_new_commit(
+    world: World, two: tuple[PutWorkflow, PutWorkflow]
+) -> None:
+    first, second = two
+
+    done = back(world, reason="It was too good.")
+
+    assert done[:2] == ("demo", first.workflow)
+    assert (done.restored, done.replaced) == (first.version, second.workflow)
+    newest, *before = list_versions(world.store)
+    assert newest.commit.oid == done.version
+    assert [each.commit.oid for each in before] == [second.version, first.version]
+    assert read_sources(world.store.objects, newest.commit).workflow == DEMO.encode()
+    assert body_of(newest.commit.message) == "It was too good."
+    assert find_workflow(world.store, "demo").workflow.hash == first.workflow
+    assert verify(world.store, []).troubles == ()
+
+
+def test_removed_workflow_is_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
+    remove_workflow(world.store, world.caller, "demo")
+
+    done = back(world)
+
+    assert (done.workflow, done.replaced) == (two[1].workflow, None)
+    assert find_workflow(world.store, "demo").workflow.hash == two[1].workflow
+    # The removal is no version: the version before the present one is the first.
+    assert back(world).workflow == two[0].workflow
+
+
+def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
+    with refuses("already-there", match=f"workflow demo is at {two[1].workflow} already"):
+        back(world, two[1].workflow)
+    assert len(list(list_versions(world.store))) == 2
+
+
+def test_version_that_is_not_whole_is_not_brought_back(
+    world: World, two: tuple[PutWorkflow, PutWorkflow]
+) -> None:
+    role = find_workflow(world.store, two[0].workflow).workflow.roles["writer"]
+    _first, newest = forge(
+        world.store, "refs/workflows/demo", {0: holds(world.store, place(role), None)}
+    )
+
+    with pytest.raises(MissingNode):
+        back(world)
+    version = find_version(world.store, "demo")
+    assert version is not None
+    assert version.commit.oid == newest
+
+
+def test_agents_of_an_older_version_are_not_trusted_by_it(world: World) -> None:
+    world.put(DEMO + "defaultAgent: theirs\n")
+    world.put(DEMO)
+    untrust_agents(world.store, command="theirs")
+
+    back(world)
+
+    assert list_trusted(world.store) == []
+
+
+FULL = DEMO + (
+    "defaultAgent: uwf-x\nagentOverrides: {checker: {command: cc, timeout: 5}}\n"
+    "initialState: {n: 1}\nconfig: {maxSteps: 4, eventEmit: false}\n"
+)
+
+
+def test_workflow_is_shown_as_its_file_says_it(world: World) -> None:
+    put = world.put(FULL)
+
+    shown = show_workflow(world.store, "demo")
+
+    assert (shown["workflow"], shown["name"]) == (put.workflow, "demo")
+    writer, checker = shown["roles"]["writer"], shown["roles"]["checker"]
+    assert (writer["systemPrompt"], checker["extractPrompt"]) == ("Write.", "Is it good?")
+    assert writer["outputSchema"]["required"] == ["text"]
+    assert "extractPrompt" not in writer
+    assert shown["moderator"]["graph"][2] == {
+        "from": "checker",
+        "transitions": [
+            {"to": "writer", "condition": "meta.ok = false"},
+            {"to": "$END", "condition": None},
+        ],
+    }
+    assert shown["defaultAgent"] == {"command": "uwf-x"}
+    assert shown["agentOverrides"] == {"checker": {"command": "cc", "timeout": 5}}
+    assert shown["initialState"] == {"n": 1}
+    assert shown["config"] == {"maxSteps": 4, "eventEmit": False}
+
+
+def test_older_version_is_shown_by_its_hash(world: World) -> None:
+    first = world.put()
+    world.put(FULL)
+
+    assert "initialState" not in show_workflow(world.store, first.workflow)
+
+
+def test_file_of_the_project_is_shown_with_its_path(world: World, tmp_path: Path) -> None:
+    put = world.put()
+    path = tmp_path / ".workflows" / "demo.yaml"
+    path.parent.mkdir()
+    path.write_text(DEMO.replace("Write.", "Write here."))
+
+    shown = show_workflow(world.store, "demo", cwd=str(tmp_path))
+
+    assert shown["roles"]["writer"]["systemPrompt"] == "Write here."
+    assert (shown["file"], shown["shadows"]) == (str(path), put.workflow)
+    assert "file" not in show_workflow(world.store, "demo")
+
+
+@pytest.fixture
+def versions(world: World) -> list[Version]:
+    """Put three versions: the second one equals the first."""
+    world.put()
+    world.put("# a comment\n" + DEMO)
+    world.put(DEMO.replace("Writes.", "Writes well."))
+    return list(list_versions(world.store))
+
+
+def test_removed_workflow_is_newest_but_not_present(world: World, versions: list[Version]) -> None:
+    remove_workflow(world.store, world.caller, "demo")
+
+    assert get_newest(world.store, "demo").is_removed
+    with pytest.raises(WorkflowRemoved):
+        get_present(world.store, "demo")
+
+
+def test_beginning_that_several_have_is_refused_with_all_of_them(world: World) -> None:
+    for number in range(17):
+        world.put(DEMO.replace("Writes.", f"Writes {number}."))
+    versions = list(list_versions(world.store))
+    names = [version.workflow for version in versions]
+    prefix = next(name[0] for name in names if sum(other[0] == name[0] for other in names) > 1)
+
+    with refuses("ambiguous-version") as caught:
+        choose_version("demo", versions, prefix)
+
+    assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)

@@ -1,5 +1,29 @@
-from uwf_git.model.definition.definition import AgentSpec
-from uwf_git.model.node import canonical
+"""Containers in workflow files: the six of the seed, and what each part means."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow_file import SOUND, problems_of, read, read_flow_file
+
+from uwf_git.model.builtin import FLOW, WORKFLOW, reference
+from uwf_git.model.definition.definition import (
+    AgentSpec,
+    Definition,
+    Findings,
+    InvalidWorkflow,
+    Surroundings,
+    UsedWorkflow,
+    dotted,
+    find_nearest,
+    shown,
+    yaml_kind,
+)
+from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
+from uwf_git.model.node import Node, build_node, canonical
+from uwf_git.model.problem import Problem
+from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
+from uwf_git.model.yaml.reader import parse_yaml
 
 
 def test_payload_holds_only_what_is_set() -> None:
@@ -21,3 +45,589 @@ def test_payload_holds_all_that_is_set() -> None:
 def test_payload_can_be_kept_in_a_node() -> None:
     payload = AgentSpec("a", timeout=60, env={"LANG": "C"}).as_payload()
     assert canonical(payload) == payload
+
+
+def test_agent_may_be_a_command_alone() -> None:
+    definition = read(SOUND + "defaultAgent: uwf-hermes --fast 'two words'\n")
+    assert definition.default_agent == AgentSpec("uwf-hermes --fast 'two words'")
+
+
+def test_agent_may_say_more_than_its_command() -> None:
+    agent = "{command: a, protocol: flags, timeout: 1.5, retries: 0, env: {LANG: C}}"
+    assert read(f"{SOUND}defaultAgent: {agent}\n").default_agent == AgentSpec(
+        "a", protocol="flags", timeout=1.5, retries=0, env={"LANG": "C"}
+    )
+
+
+def test_what_an_agent_leaves_empty_is_not_set() -> None:
+    agent = "{command: a, protocol: , timeout: ~, retries: null, env: }"
+    assert read(f"{SOUND}defaultAgent: {agent}\n").default_agent == AgentSpec("a")
+
+
+def test_overrides_are_read_by_role() -> None:
+    definition = read(SOUND + "agentOverrides:\n  writer: a\n  checker: {command: b}\n")
+    assert definition.agent_overrides == {"writer": AgentSpec("a"), "checker": AgentSpec("b")}
+
+
+@pytest.mark.parametrize("setting", ["defaultAgent:", "agentOverrides:", "agentOverrides: {}"])
+def test_without_agents_the_configuration_decides(setting: str) -> None:
+    definition = read(f"{SOUND}{setting}\n")
+    assert (definition.default_agent, definition.agent_overrides) == (None, {})
+
+
+def test_command_may_be_a_block_with_a_script_in_quotes() -> None:
+    agent = read(
+        SOUND + "defaultAgent: |\n  uwf-shell '\n  make\n  \tmake test\n  '\n"
+    ).default_agent
+    assert agent == AgentSpec("uwf-shell '\nmake\n\tmake test\n'")
+
+
+@pytest.mark.parametrize(
+    "name", ["MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD", "PATH", "PWD", "UWF_MODEL", "_a1"]
+)
+def test_plain_setting_is_taken(name: str) -> None:
+    agent = read(f"{SOUND}defaultAgent: {{command: a, env: {{{name}: x}}}}\n").default_agent
+    assert agent is not None
+    assert agent.env == {name: "x"}
+
+
+@pytest.mark.parametrize("backoff", [0, 1.5, 3600])
+def test_wait_between_two_tries_is_read(backoff: float) -> None:
+    agent = read(f"{SOUND}defaultAgent: {{command: a, retries: 2, backoff: {backoff}}}\n")
+
+    assert agent.default_agent is not None
+    assert agent.default_agent.as_payload() == {"command": "a", "retries": 2, "backoff": backoff}
+
+
+def found(findings: Findings) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidWorkflow) as caught:
+        findings.raise_if_any()
+    return caught.value.problems
+
+
+def test_nothing_found_is_no_error() -> None:
+    Findings(parse_yaml("a: 1")).raise_if_any()
+
+
+def test_problems_come_in_the_order_of_their_lines() -> None:
+    findings = Findings(parse_yaml("a: 1\nb: 2\nc: 3"))
+    for key in "cab":
+        findings.add((key,), f"{key} is wrong")
+    assert [(each.line, each.path) for each in found(findings)] == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_missing_part_has_the_line_of_where_it_should_be() -> None:
+    findings = Findings(parse_yaml("a: 1\nb:\n  c: 2"))
+    findings.add(("b", "d", 3), "is missing")
+    assert found(findings) == (Problem("b.d[3]", "is missing", 2),)
+
+
+@pytest.mark.parametrize(
+    ("inner", "path", "line"),
+    [
+        ("", "s", 1),
+        ("type", "s.type", 2),
+        ("x.y", "s.x.y", 3),
+        ("x.y.z", "s.x.y.z", 4),
+        ("list[1].w", "s.list[1].w", 7),
+        ("list[9]", "s.list[9]", 5),
+        ("[0]", "s[0]", 1),
+        ("gone.deep", "s.gone.deep", 1),
+    ],
+)
+def test_place_below_a_value_has_its_line(inner: str, path: str, line: int) -> None:
+    text = "s:\n  type: 1\n  x.y:\n    z: 2\n  list:\n  - 3\n  - w: 4\n"
+    findings = Findings(parse_yaml(text))
+    findings.add_below(("s",), Problem(inner, "is wrong"))
+    assert found(findings) == (Problem(path, "is wrong", line),)
+
+
+def test_path_is_written_as_people_write_it() -> None:
+    assert dotted(("moderator", "graph", 2, "transitions", 0, "condition")) == (
+        "moderator.graph[2].transitions[0].condition"
+    )
+    assert dotted(("roles", "a b", "schema")) == "roles['a b'].schema"
+    assert dotted(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "empty"),
+        (True, "true"),
+        (False, "false"),
+        (1, "a number"),
+        (1.5, "a number"),
+        ("x", "text"),
+        ([], "a list"),
+        ({}, "a mapping"),
+    ],
+)
+def test_kinds_have_names_that_people_use(value: object, words: str) -> None:
+    assert yaml_kind(value) == words
+
+
+@pytest.mark.parametrize("word", ["system_prompt", "systemprompt", "SystemPrompt", "prompt"])
+def test_nearest_word_is_found_in_any_spelling(word: str) -> None:
+    assert find_nearest(word, ["name", "systemPrompt"]) == "systemPrompt"
+
+
+def test_word_that_is_near_nothing_has_no_nearest() -> None:
+    assert find_nearest("zzz", ["name", "systemPrompt"]) is None
+
+
+def test_long_word_is_shortened_in_messages() -> None:
+    assert len(shown("x" * 1_000_000)) < 110
+
+
+def test_file_with_endless_problems_is_given_up() -> None:
+    keys = "\n".join(f"wrong{number}: 1" for number in range(50_000))
+    assert len(problems_of(SOUND + keys)) == 200
+
+
+def test_hostile_names_do_not_make_the_search_for_the_nearest_long() -> None:
+    roles = "\n".join(f"  {'r' * 9}{number}: {{}}" for number in range(20_000))
+    moderator = "\n".join(f"- {{from: {'s' * 9}{n}, to: {'t' * 9}{n}}}" for n in range(5_000))
+    assert len(problems_of(f"name: x\nroles:\n{roles}\nmoderator:\n{moderator}")) == 200
+
+
+FLOWS = sorted((Path(__file__).parents[2] / "flows").glob("*.yaml"))
+TABLES = {
+    "coder-review-loop": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:parallel 0/0/1/0:reviewer "
+    "0/0/1/1:tester 0/0/2:decision-maker 0/0/3:state-updater",
+    "for-each-feature": "0:sequential 0/0:planner 0/1:loop 0/1/0:loop 0/1/0/0:coder "
+    "0/1/0/1:reviewer 0/1/1:parallel 0/1/1/0:tester 0/1/1/1:doc-writer",
+    "level-1": "0:loop 0/0:worker",
+    "level-2": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:reviewer",
+    "level-3": "0:loop 0/0:sequential 0/0/0:coder 0/0/1:parallel 0/0/1/0:reviewer 0/0/1/1:tester",
+    "level-4": "0:sequential 0/0:planner 0/1:loop 0/1/0:feature-picker 0/1/1:loop "
+    "0/1/1/0:sequential 0/1/1/0/0:coder 0/1/1/0/1:reviewer",
+}
+
+
+def used(text: str) -> UsedWorkflow:
+    node, closure = build_workflow(read_flow_file(text), timestamp=0)
+    return UsedWorkflow(node.hash, [node, *closure])
+
+
+def nodes_of(definition: Definition) -> dict[str, Any]:
+    assert definition.flow is not None
+    return {place: dict(fields) for place, fields in definition.flow.nodes.items()}
+
+
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_the_examples_of_the_seed_are_taken_as_they_are(path: Path) -> None:
+    definition = read_flow_file(path.read_text(), Surroundings(path.stem))
+    table = [
+        f"{place}:{fields.get('agentId', fields['type'])}"
+        for place, fields in nodes_of(definition).items()
+    ]
+    assert definition.name == path.stem
+    assert " ".join(table) == TABLES[path.stem]
+    node, closure = build_workflow(definition, timestamp=0)
+    flow = next(each for each in closure if each.hash == parse_workflow(node).flow)
+    assert {place: {"type": n.kind, **n.fields} for place, n in parse_flow_node(flow).nodes.items()}
+    assert list(parse_workflow(node).roles) == list(parse_flow_node(flow).roles)
+
+
+def test_the_examples_give_one_warning_of_the_bound_that_is_missing() -> None:
+    found = [
+        (path.stem, warning.line, warning.path, warning.message)
+        for path in FLOWS
+        for warning in read_flow_file(path.read_text(), Surroundings(path.stem)).warnings
+    ]
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+    assert found == [("for-each-feature", 9, "nodes[1]", message)]
+
+
+def test_an_agent_without_a_role_gets_one_without_words() -> None:
+    definition = read_flow_file("name: x\nroot: {type: agent, agentId: coder}\n")
+    role = definition.roles["coder"]
+    assert (role.system_prompt, role.description, role.output_schema) == ("", "", True)
+
+
+EVERY_FIELD = """\
+name: x
+language: jsonata
+root:
+  type: sequential
+  id: all
+  nodes:
+    - {type: agent, agentId: a, input: {text: '${state.a}'}, output: o, onError: continue}
+    - type: conditional
+      condition: state.a = 1
+      nodes: [{type: agent, agentId: a, timeout: 1.5, retries: 2}]
+      else: [{type: agent, agentId: b, description: words, name: n}]
+    - type: map
+      over: ${state.list}
+      as: one
+      output: all
+      merge: {log: append, '*': last}
+      join: any
+      tolerate: 0
+      nodes: [{type: agent, agentId: a, input: '${one}'}]
+    - {type: loop, condition: state.a, maxIterations: 3, onExhausted: stop,
+       nodes: [{type: agent, agentId: a}]}
+"""
+
+
+def test_every_field_is_kept_as_it_is_written() -> None:
+    definition = read_flow_file(EVERY_FIELD)
+    assert definition.flow is not None
+    assert definition.flow.language == "jsonata"
+    assert nodes_of(definition) == {
+        "0": {"type": "sequential", "id": "all"},
+        "0/0": {
+            "type": "agent",
+            "onError": "continue",
+            "agentId": "a",
+            "input": {"text": "${state.a}"},
+            "output": "o",
+        },
+        "0/1": {"type": "conditional", "condition": "state.a = 1"},
+        "0/1/0": {"type": "agent", "retries": 2, "timeout": 1.5, "agentId": "a"},
+        "0/1/e0": {"type": "agent", "name": "n", "description": "words", "agentId": "b"},
+        "0/2": {
+            "type": "map",
+            "over": "${state.list}",
+            "as": "one",
+            "output": "all",
+            "join": "any",
+            "merge": {"log": "append", "*": "last"},
+            "tolerate": 0,
+        },
+        "0/2/0": {"type": "agent", "agentId": "a", "input": "${one}"},
+        "0/3": {
+            "type": "loop",
+            "condition": "state.a",
+            "maxIterations": 3,
+            "onExhausted": "stop",
+        },
+        "0/3/0": {"type": "agent", "agentId": "a"},
+    }
+
+
+def test_each_text_is_checked_with_its_names() -> None:
+    asked: list[tuple[str, str, tuple[str, ...]]] = []
+    text = """\
+name: x
+root:
+  type: map
+  over: state.a
+  nodes:
+    - type: map
+      over: item.b
+      as: inner
+      nodes: [{type: agent, agentId: a, input: {deep: [1, 'a ${inner}']}}]
+    - {type: loop, condition: '1', maxIterations: '${item}', nodes: [{type: agent, agentId: a}]}
+"""
+
+    def check(each: Any) -> str | None:
+        asked.append((each.kind, each.text, each.names))
+        return "is wrong" if each.text == "item.b" else None
+
+    problems = problems_of(text, Surroundings(check_text=check))
+    assert asked == [
+        ("expression", "state.a", ()),
+        ("expression", "item.b", ("item",)),
+        ("template", "a ${inner}", ("item", "inner")),
+        ("expression", "1", ("item",)),
+        ("template", "${item}", ("item",)),
+    ]
+    assert problems == [(7, "root.nodes[0].over", "is wrong")]
+
+
+def test_a_used_workflow_is_bound_and_carried_along() -> None:
+    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
+    text = "name: x\nroot: {type: workflow, use: inner, input: '${state.a}'}\n"
+    definition = read_flow_file(text, Surroundings(find_used=lambda _name: inner))
+    assert nodes_of(definition)["0"] == {
+        "type": "workflow",
+        "use": "inner",
+        "input": "${state.a}",
+        "workflow": {"$ref": inner.hash},
+    }
+    _node, closure = build_workflow(definition, timestamp=0)
+    assert {node.hash for node in inner.nodes} <= {node.hash for node in closure}
+
+
+def test_a_workflow_cannot_contain_itself() -> None:
+    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
+    around = Surroundings(find_used=lambda _name: inner)
+    outer_text = "name: outer\nroot: {type: workflow, use: inner}\n"
+    outer, closure = build_workflow(read_flow_file(outer_text, around), timestamp=0)
+    known = UsedWorkflow(outer.hash, [outer, *closure])
+
+    direct = problems_of("name: x\nroot:\n  type: workflow\n  use: x\n", around)
+    through = problems_of(
+        "name: inner\nroot: {type: workflow, use: outer}\n",
+        Surroundings(find_used=lambda _name: known),
+    )
+
+    assert direct == [(4, "root.use", "workflow x cannot contain itself")]
+    message = "workflow inner cannot contain itself: outer contains it"
+    assert through == [(2, "root.use", message)]
+
+
+def test_threads_nest_at_most_sixteen_deep() -> None:
+    def nested(count: int) -> str:
+        return "{type: parallel, nodes: [" * count + "{type: agent, agentId: a}" + "]}" * count
+
+    assert read_flow_file(f"name: x\nroot: {nested(16)}\n").name == "x"
+    ((line, path, message),) = problems_of(f"name: x\nroot: {nested(17)}\n", Surroundings())
+    assert (line, path.count("nodes")) == (2, 16)
+    assert message == "17 threads would lie in one another; at most 16"
+
+    inner = used(f"name: inner\nroot: {nested(10)}\n")
+    around = Surroundings(find_used=lambda _name: inner)
+    fits = "{type: parallel, nodes: [" * 5 + "{type: workflow, use: inner}" + "]}" * 5
+    assert read_flow_file(f"name: x\nroot: {fits}\n", around).name == "x"
+    deep = f"name: x\nroot: {{type: parallel, nodes: [{fits}]}}\n"
+    assert [each[2] for each in problems_of(deep, around)] == [message]
+
+
+def test_a_flow_has_at_most_so_many_nodes_and_levels() -> None:
+    def wide(count: int) -> str:
+        return "name: x\nroot:\n  type: sequential\n  nodes:\n" + (
+            "  - {type: agent, agentId: a}\n" * (count - 1)
+        )
+
+    assert len(nodes_of(read_flow_file(wide(MAX_NODES)))) == MAX_NODES
+    assert problems_of(wide(MAX_NODES + 3), Surroundings()) == [
+        (
+            MAX_NODES + 4,
+            f"root.nodes[{MAX_NODES - 1}]",
+            "is one node too many: at most 1,000 are allowed",
+        )
+    ]
+
+    def deep(count: int) -> str:
+        around = "{type: sequential, nodes: [" * (count - 1)
+        return f"name: x\nroot: {around}{{type: agent, agentId: a}}{']}' * (count - 1)}\n"
+
+    assert len(nodes_of(read_flow_file(deep(MAX_LEVELS)))) == MAX_LEVELS
+    ((_line, _path, message),) = problems_of(deep(MAX_LEVELS + 2), Surroundings())
+    assert message == "is nested deeper than 32 levels"
+
+
+def test_a_bare_container_has_the_name_of_its_file_unless_it_says_one() -> None:
+    bare = "type: agent\nagentId: a\n"
+    assert read_flow_file(bare, Surroundings("work")).name == "work"
+    named = read_flow_file(f"name: mine\ndescription: d\n{bare}", Surroundings("work"))
+    assert (named.name, named.description) == ("mine", "d")
+    assert nodes_of(named) == {"0": {"type": "agent", "agentId": "a"}}
+    assert problems_of(bare) == [(1, "", "'name' is missing")]
+    assert "cannot be a workflow's name" in problems_of(bare, Surroundings("a b"))[0][2]
+
+
+ROLES = """\
+name: x
+roles:
+  reviewer: {outputSchema: {properties: {verdict: {}, notes: {}}}}
+  tester: {outputSchema: {properties: {verdict: {}, passed: {}}}}
+  coder: {outputSchema: {properties: {code: {}}}}
+root:
+"""
+REVIEWER, TESTER = "{type: agent, agentId: reviewer}", "{type: agent, agentId: tester}"
+CODER = "{type: agent, agentId: coder}"
+
+
+def warnings(text: str) -> list[tuple[int | None, str, str]]:
+    inner, closure = build_workflow(
+        read_flow_file("name: inner\nroot: {type: agent, agentId: b}\n"), timestamp=0
+    )
+    known = UsedWorkflow(inner.hash, [inner, *closure])
+    found = read_flow_file(text, Surroundings(find_used=lambda _name: known)).warnings
+    return [(each.line, each.path, each.message) for each in found]
+
+
+def test_a_loop_without_a_bound() -> None:
+    text = f"{ROLES}  type: loop\n  nodes: [{CODER}]\n"
+    message = "no maxIterations is set, so the loop ends after 100 passes"
+    assert warnings(text) == [(6, "root", message)]
+
+
+def test_two_branches_that_set_the_same_key() -> None:
+    text = f"{ROLES}  type: parallel\n  nodes: [{REVIEWER}, {TESTER}]\n"
+    assert warnings(text) == [
+        (
+            6,
+            "root",
+            (
+                "'verdict' is set by nodes[0], nodes[1], which is a conflict if they differ; say "
+                "which counts: merge: {verdict: last}"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes", "keys"),
+    [
+        ("merge: last", f"{REVIEWER}, {TESTER}", []),
+        ("merge: {verdict: collect}", f"{REVIEWER}, {TESTER}", []),
+        ("merge: {'*': collect}", f"{REVIEWER}, {TESTER}", []),
+        ("merge: {notes: last}", f"{REVIEWER}, {TESTER}", ["verdict"]),
+        ("join: any", f"{REVIEWER}, {TESTER}", []),
+        ("join: all", f"{REVIEWER}, {CODER}", []),
+        ("join: all", f"{CODER}, {CODER}", ["code", "coderOutput"]),
+        (
+            "join: all",
+            f"{CODER}, {{type: sequential, nodes: [{TESTER}, {CODER}]}}",
+            ["code", "coderOutput"],
+        ),
+        (
+            "join: all",
+            f"{TESTER}, {{type: conditional, condition: a, nodes: [{CODER}], else: [{REVIEWER}]}}",
+            ["verdict"],
+        ),
+        ("join: all", f"{TESTER}, {{type: map, over: a, nodes: [{REVIEWER}]}}", []),
+        (
+            "join: all",
+            f"{TESTER}, {{type: map, over: a, merge: {{verdict: last}}, nodes: [{REVIEWER}]}}",
+            ["verdict"],
+        ),
+        *(
+            (
+                "join: all",
+                f"{TESTER}, {{type: map, over: a, merge: {policy}, nodes: [{REVIEWER}]}}",
+                ["verdict"],
+            )
+            for policy in ("last", "{'*': last}", "{'*': last, notes: first}")
+        ),
+        (
+            "join: all",
+            (
+                "{type: workflow, use: inner, output: code}, "
+                "{type: workflow, use: inner, output: code}"
+            ),
+            ["code"],
+        ),
+    ],
+)
+def test_which_keys_branches_share(fields: str, nodes: str, keys: list[str]) -> None:
+    found = warnings(f"{ROLES}  type: parallel\n  {fields}\n  nodes: [{nodes}]\n")
+    assert [message.split("'")[1] for _line, _path, message in found] == keys
+
+
+def test_an_agent_without_a_role_where_others_have_one() -> None:
+    text = (
+        f"{ROLES}  type: sequential\n  nodes:\n  - {CODER}\n  - {{type: agent, agentId: revewer}}\n"
+    )
+    assert warnings(text) == [
+        (
+            10,
+            "root.nodes[1].agentId",
+            (
+                "no role is called 'revewer', so its agent gets no words and no schema; "
+                "did you mean 'reviewer'?"
+            ),
+        )
+    ]
+
+
+def test_no_warning_where_nobody_has_a_role() -> None:
+    assert warnings("name: x\nroot: {type: agent, agentId: anyone}\n") == []
+
+
+SPLITS = [
+    f"{{type: parallel, {{}}nodes: [{CODER}]}}",
+    f"{{type: map, over: state.a, {{}}nodes: [{CODER}]}}",
+    "{type: workflow, use: inner, {}name: n}",
+]
+
+
+def fills(split: str, fields: str) -> str:
+    return split.replace("{}", f"{fields}, " if fields else "")
+
+
+def find_policies(root: str) -> list[tuple[str, str]]:
+    """Return where a policy gives up no branch, and the first words of the warning."""
+    found = warnings(f"{ROLES.rstrip()} {root}\n")
+    return [(path, message.partition(" of ")[0]) for _line, path, message in found]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{{type: sequential, onError: continue, nodes: [{}]}}",
+        "{{type: loop, maxIterations: 2, onError: continue, nodes: [{}]}}",
+        "{{type: conditional, condition: a, onError: continue, nodes: [{}]}}",
+    ],
+)
+def test_a_policy_around_branches_that_does_not_reach_them(split: str, around: str) -> None:
+    told = [("root.nodes[0]", "onError: continue")]
+    assert find_policies(around.format(fills(split, ""))) == told
+    # Whoever wrote one of these has decided.
+    assert find_policies(around.format(fills(split, "onError: continue"))) == []
+    assert find_policies(around.format(fills(split, "onError: stop"))) == []
+    # In a branch the container around the branches gives up what fails.
+    inside = f"{{type: parallel, onError: continue, nodes: [{fills(split, '')}]}}"
+    assert find_policies(inside) == []
+
+
+def test_a_policy_further_up_and_with_tries() -> None:
+    split = fills(SPLITS[0], "onError: retry")
+    root = (
+        "{type: sequential, onError: continue, nodes: [{type: sequential, onError: stop, nodes: "
+        f"[{split}]}}]}}"
+    )
+    assert find_policies(root) == [("root.nodes[0].nodes[0]", "onError: continue")]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_branches_that_are_tolerated_by_no_policy(split: str) -> None:
+    message = "has no effect without onError: continue, which gives branches up"
+    assert find_policies(fills(split, "tolerate: 1")) == [("root.tolerate", message)]
+    assert find_policies(fills(split, "tolerate: 1, onError: continue")) == []
+
+
+GRAPH = """\
+name: graph
+roles: {a: {}}
+moderator: [{from: $START, to: a}, {from: a, to: $END}]
+"""
+
+
+def use(text: str, *known: UsedWorkflow) -> UsedWorkflow:
+    by_name = {each.list_names()[0]: each for each in known}
+    node, closure = build_workflow(
+        read_flow_file(text, Surroundings(find_used=by_name.__getitem__)), timestamp=0
+    )
+    nodes: list[Node] = [node, *closure]
+    return UsedWorkflow(node.hash, nodes)
+
+
+def test_nesting_counts_the_threads_that_lie_in_one_another() -> None:
+    graph = use(GRAPH)
+    one = use("name: one\nroot: {type: workflow, use: graph}\n", graph)
+    two = use(
+        "name: two\nroot: {type: parallel, nodes: [{type: agent, agentId: a},"
+        " {type: loop, nodes: [{type: workflow, use: one}]}]}\n",
+        one,
+    )
+    assert [each.nesting() for each in (graph, one, two)] == [0, 1, 3]
+    assert two.list_names() == ["two", "one", "graph"]
+
+
+def test_without_surroundings_nothing_is_checked_and_nothing_found() -> None:
+    outside = Surroundings()
+    assert outside.name is None
+    assert outside.find_used("a") == "no other workflow is known here"
+
+
+def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:
+    known = use(GRAPH)
+    nodes = list(known.nodes)
+    for number in range(2_000):
+        place = {"type": "workflow", "use": "w", "workflow": reference(nodes[0].hash)}
+        flow = build_node(FLOW, {"nodes": {"0": place}}, timestamp=0)
+        payload = {
+            "name": f"w{number}",
+            "description": "",
+            "roles": {},
+            "flow": reference(flow.hash),
+        }
+        nodes[:0] = [build_node(WORKFLOW, payload, timestamp=0), flow]
+    assert UsedWorkflow(nodes[0].hash, nodes).nesting() > MAX_NESTING

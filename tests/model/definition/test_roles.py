@@ -1,8 +1,12 @@
+"""Settings of an agent as they are typed: YAML or JSON, null removes."""
+
 import pytest
+from refusing import refuses
 from workflow_file import problems_of, read, spoiled
 
 from uwf_git.engine.flow_text import check_flow_text
 from uwf_git.model.definition.definition import Surroundings
+from uwf_git.model.definition.roles import read_agent_settings
 
 CHECKER = "  checker:\n    outputSchema: {type: object, properties: {ok: {type: boolean}}}\n"
 
@@ -72,3 +76,55 @@ def test_name_like_a_node_hash_is_no_trouble_for_a_role() -> None:
             "- {from: $START, to: investigation}\n- {from: investigation, to: $END}"
         ).roles
     )
+
+
+def test_command_alone_and_settings_are_read() -> None:
+    settings = {"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}
+
+    assert read_agent_settings("uwf-claude --fast\n", name="f") == {"command": "uwf-claude --fast"}
+    assert read_agent_settings("command: |\n  c\ntimeout: 2\n", name="f") == {
+        "command": "c",
+        "timeout": 2,
+    }
+    text = '{"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}'
+    assert read_agent_settings(text, name="f") == settings
+
+
+def test_json_may_have_what_yaml_has_not() -> None:
+    text = '{\t"command":\t"c \\ud83d\\ude00"}'
+
+    assert read_agent_settings(text, name="f") == {"command": "c \U0001f600"}
+
+
+def test_null_stays_to_remove_a_setting() -> None:
+    text = "{timeout: null, env: {A: null, B: b}}"
+
+    assert read_agent_settings(text, name="f") == {"timeout": None, "env": {"A": None, "B": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[a]", "must be a command or a mapping with one, not a list"),
+        ("{command: null}", "null cannot remove it"),
+        ("{comand: x}", "did you mean 'command'?"),
+        ("{retires: null}", "did you mean 'retries'?"),
+        ("{timeout: -1}", "timeout: must be a number of seconds"),
+        ("{protocol: flag}", "did you mean 'flags'?"),
+        ("{env: {API_KEY: x}}", "API_KEY looks secret"),
+        ("{env: {UWF_ROLE: x}}", "is set by uwf itself"),
+        ("{timeout: a, retries: b}", r"(and 1 more)"),
+    ],
+)
+def test_problems_are_listed(text: str, problem: str) -> None:
+    with refuses("bad-agent") as caught:
+        read_agent_settings(text, name="--agent x")
+
+    assert caught.value.message.startswith("--agent x is no agent: ")
+    assert problem in caught.value.message
+
+
+def test_what_is_not_yaml_is_refused() -> None:
+    for text in ('{"command": "a", "command": "b"}', '{"command": "a"', b"\xff"):
+        with refuses("bad-agent", match="f is no agent: "):
+            read_agent_settings(text, name="f")

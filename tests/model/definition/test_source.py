@@ -1,9 +1,20 @@
+"""Adding a file to a workflow, and the possible problems."""
+
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from workflow_file import SOUND, read, spoiled
+from hypothesis import given
+from hypothesis import strategies as st
+from workflow_file import SOUND, Found, read, spoiled
 
+from uwf_git.engine.expression import check_condition
 from uwf_git.model.definition.definition import InvalidWorkflow
+from uwf_git.model.definition.source import Addition, append_addition, read_addition
+from uwf_git.model.schema_check import check_schema
+from uwf_git.model.workflow import Transition, build_workflow, parse_graph, parse_workflow
+from uwf_git.model.yaml.reader import parse_yaml
 
 
 def test_sound_file_is_read_whole() -> None:
@@ -58,3 +69,133 @@ def test_error_carries_every_problem_as_json() -> None:
             }
         ]
     }
+
+
+DOCS = """\
+roles:
+  doc-writer: {systemPrompt: Document it.}
+moderator:
+  - {from: checker, to: doc-writer, when: meta.ok = true}
+  - {from: doc-writer, to: $END}
+agentOverrides: {doc-writer: uwf-docs}
+"""
+MADE_UP = Path(__file__).parent / "made_up"
+BASE = read(SOUND)
+NODE, CLOSURE = build_workflow(BASE, timestamp=0)
+AGAIN = Transition("writer", "meta.ok = false")
+
+
+def added(text: str) -> Addition:
+    return read_addition(
+        parse_yaml(text),
+        to=(tuple(BASE.roles), BASE.graph),
+        check_condition=check_condition,
+        check_schema=check_schema,
+    )
+
+
+def problems_of(text: str) -> list[Found]:
+    with pytest.raises(InvalidWorkflow) as caught:
+        added(text)
+    return [(each.line, each.path, each.message) for each in caught.value.problems]
+
+
+def test_appended_transitions_precede_existing_ones() -> None:
+    addition = added(DOCS)
+
+    assert addition.graph["checker"] == (
+        Transition("doc-writer", "meta.ok = true"),
+        AGAIN,
+        Transition("$END", None),
+    )
+    assert addition.graph["doc-writer"] == (Transition("$END", None),)
+    assert addition.graph["writer"] == BASE.graph["writer"]
+    assert addition.added == ("checker", "doc-writer")
+    assert list(addition.roles) == ["doc-writer"]
+
+
+def test_way_that_always_holds_takes_the_place_of_those_that_were_there() -> None:
+    """Otherwise they would be in the graph without ever being tried."""
+    addition = added(
+        "roles: {tester: }\ngraph: [{from: checker, transitions: [{to: writer, when: meta.ok = "
+        "false}, {to: tester}]}, {from: tester, transitions: [{to: $END}]}]\n"
+    )
+
+    assert addition.graph["checker"] == (AGAIN, Transition("tester", None))
+
+
+def test_transition_appended_twice_is_kept_once() -> None:
+    again = "graph: [{from: checker, to: writer, when: meta.ok = false}]\n"
+
+    assert added(again).graph == BASE.graph
+
+
+def test_graph_and_moderator_are_two_names_of_one_thing() -> None:
+    ways = "- {from: checker, to: writer, when: depth < 9}\n"
+    entries = "graph: [{from: checker, transitions: [{to: writer, when: depth < 9}]}]"
+
+    assert added(f"graph:\n{ways}") == added(f"moderator:\n{ways}")
+    assert added(f"moderator: {{{entries}}}\n") == added(f"moderator:\n{ways}")
+
+
+def test_role_that_is_there_is_replaced_and_keeps_its_ways() -> None:
+    addition = added("roles: {checker: {systemPrompt: Be strict.}}\n")
+    node, nodes = append_addition(NODE, addition, timestamp=9)
+
+    assert node.payload["roles"]["writer"] == NODE.payload["roles"]["writer"]
+    assert node.payload["roles"]["checker"] != NODE.payload["roles"]["checker"]
+    assert node.payload["moderator"] == NODE.payload["moderator"]
+    strict = node.payload["roles"]["checker"]["$ref"]
+    assert [each.payload["systemPrompt"] for each in nodes if each.hash == strict] == ["Be strict."]
+
+
+def test_the_rest_of_the_workflow_stays_as_it_was() -> None:
+    text = SOUND + "defaultAgent: d\nagentOverrides: {writer: w}\ninitialState: {a: 1}\n"
+    whole, _ = build_workflow(read(text + "config: {maxSteps: 4}\n"), timestamp=0)
+
+    node, nodes = append_addition(whole, added(DOCS), timestamp=9)
+
+    workflow, before = parse_workflow(node), parse_workflow(whole)
+    assert list(workflow.roles) == ["writer", "checker", "doc-writer"]
+    assert workflow.agent_overrides == {"writer": {"command": "w"}} | {
+        "doc-writer": {"command": "uwf-docs"}
+    }
+    same = ("name", "description", "default_agent", "initial_state", "config")
+    assert [getattr(workflow, name) for name in same] == [getattr(before, name) for name in same]
+    (moderator,) = (each for each in nodes if each.hash == workflow.moderator)
+    assert parse_graph(moderator) == added(DOCS).graph
+
+
+def test_workflow_that_comes_of_it_is_the_one_that_a_file_of_its_own_would_be() -> None:
+    node, _ = append_addition(NODE, added("agentOverrides: {writer: w}\n"), timestamp=9)
+
+    assert (
+        node.hash
+        == build_workflow(read(SOUND + "agentOverrides: {writer: w}\n"), timestamp=0)[0].hash
+    )
+
+
+def test_every_problem_is_told_with_its_line(golden: Callable[[str, str], None]) -> None:
+    told: list[str] = []
+    for text in json.loads((MADE_UP / "wrong_additions.json").read_text()):
+        told += [f"> {line}" for line in text.splitlines()]
+        told += [f"{line}: {path}: {message}" for line, path, message in problems_of(text)]
+        told.append("")
+    golden("workflow_additions.txt", "\n".join(told))
+
+
+conditions = st.one_of(st.none(), st.sampled_from(["meta.ok", "depth < 3", "state.x = 1"]))
+
+
+@given(st.lists(conditions, min_size=1, max_size=4, unique=True))
+def test_nothing_that_is_never_asked_comes_of_it(given_conditions: list[str | None]) -> None:
+    ordered = sorted(given_conditions, key=lambda each: (each is None, each or ""))
+    ways = "".join(
+        "- {from: checker, to: $END" + (f", when: '{each}'" if each else "") + "}\n"
+        for each in ordered
+    )
+    graph = added(f"graph:\n{ways}").graph["checker"]
+
+    assert [way.condition for way in graph[: len(ordered)]] == ordered
+    assert all(way.condition is not None for way in graph[:-1])
+    assert graph[-1].condition is None

@@ -1,15 +1,19 @@
 import json
+import posixpath
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import (
     MAX_ALL_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES,
+    RESERVED,
     BadIncludes,
+    BadYaml,
     CannotInclude,
     IncludedNotJson,
     Includes,
@@ -17,6 +21,7 @@ from uwf_git.model.yaml.include import (
     is_json,
     is_yaml,
     json_as_yaml,
+    resolve_include,
 )
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -161,3 +166,127 @@ def test_files_go_only_so_deep() -> None:
 
     with pytest.raises(BadIncludes, match=r"9.yaml:1: .* more than 10 levels deep"):
         parse_yaml("!include 0.yaml", includes=Includes(files.__getitem__))
+
+
+def test_line_and_file_precede_the_problem() -> None:
+    assert BadYaml("no").message == "no"
+    assert BadYaml("no", line=2).message == "line 2: no"
+    assert BadYaml("no", line=2, file="a/b.yaml").message == "a/b.yaml:2: no"
+    assert BadYaml("no", file="a/b.yaml").message == "a/b.yaml: no"
+
+
+def test_error_has_its_problem_in_the_form_of_the_checks() -> None:
+    assert BadYaml("no", line=2).problems == (Problem("", "no", 2, None),)
+
+
+def test_several_problems_are_reported_in_their_order_and_the_first_in_the_message() -> None:
+    found = (Problem("", "first", 4), Problem("", "second", 1, "a.yaml"))
+
+    error = BadIncludes(found)
+
+    assert (error.message, error.line) == ("line 4: first", 4)
+    assert error.problems == found
+    assert [each["message"] for each in error.facts["problems"]] == ["first", "second"]
+    assert "problems" not in BadIncludes(found[:1]).facts
+
+
+FILES = {
+    "roles.yaml": b"a:\n  say: x\nb: !include inner/b.yaml\n",
+    "inner/b.yaml": b"\nlist:\n  - 1\n  - 2\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ((), (None, 1)),
+        (("name",), (None, 1)),
+        (("roles",), (None, 2)),
+        (("roles", "a"), ("roles.yaml", 1)),
+        (("roles", "a", "say"), ("roles.yaml", 2)),
+        (("roles", "b"), ("roles.yaml", 3)),
+        (("roles", "b", "list", 1), ("inner/b.yaml", 4)),
+        (("roles", "c"), None),
+        (("name", "x"), None),
+    ],
+)
+def test_place_is_the_file_and_line_in_which_a_key_stands(
+    path: tuple[str | int, ...], place: tuple[str | None, int] | None
+) -> None:
+    document = parse_yaml(b"name: x\nroles: !include roles.yaml\n", includes=Includes(FILES.get))  # type: ignore[arg-type]  # every file that is asked for is there
+
+    assert document.place(path) == place
+    assert document.line(path) == (None if place is None else place[1])
+
+
+def test_path_is_relative_to_the_file_that_it_stands_in() -> None:
+    for text, inside, path in [
+        ("a.md", "", "a.md"),
+        ("a.md", "flow.yaml", "a.md"),
+        ("./a//b.md", "flow.yaml", "a/b.md"),
+        ("b.md", "parts/a.yaml", "parts/b.md"),
+        ("../b.md", "parts/a.yaml", "b.md"),
+        ("../parts/b.md", "parts/a.yaml", "parts/b.md"),
+        ("sub/../../b.md", "parts/a.yaml", "b.md"),
+        ("wörter/größe 1.md", "", "wörter/größe 1.md"),
+        ("parts/nodes/x.md", "", "parts/nodes/x.md"),
+        ("gitter.md", "", "gitter.md"),
+        ("~x/../a.md", "parts/a.yaml", None),
+        ("..", "parts/a.yaml", None),
+    ]:
+        if path is None:
+            with pytest.raises(CannotInclude):
+                resolve_include(text, inside=inside)
+        else:
+            assert resolve_include(text, inside=inside) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "names no file"),
+        ("/etc/passwd", "never absolute"),
+        ("~/x", "never absolute"),
+        ("C:/x", "never absolute"),
+        ("C:\\x", "never absolute"),
+        ("a\\b", "use / between"),
+        ("../x", "outside the folder"),
+        ("a/../../x", "outside the folder"),
+        ("..", "outside the folder"),
+        (".", "is a folder"),
+        ("a/", "is a folder"),
+        ("a\nb", "printable"),
+        ("a\0b", "printable"),
+        ("\u200c.git/config", "printable"),
+        ("x" * 501, "500"),
+        ("x" * 256, "too long"),
+        (".git/config", ".git"),
+        ("a/.GIT/x", ".GIT"),
+        ("a/.gitmodules", ".gitmodules"),
+        ("GIT~1/x", "GIT~1"),
+        ("workflow.yaml", "rename it"),
+        ("Head.json", "rename it"),
+        ("nodes/a.md", "rename it"),
+    ],
+)
+def test_invalid_path_is_refused_with_the_reason(text: str, said: str) -> None:
+    with pytest.raises(CannotInclude, match=said) as caught:
+        resolve_include(text, inside="")
+
+    assert caught.value.exit_status == 1
+
+
+@given(
+    st.lists(st.sampled_from(["..", ".", "a", "b", "", ".git", "nodes", "~", "é"]), max_size=8),
+    st.sampled_from(["", "a.yaml", "a/b.yaml", "a/b/c.yaml"]),
+)
+@example(["a", "..", "..", "x"], "a/b.yaml")
+def test_whatever_is_written_the_path_stays_below_the_folder(parts: list[str], inside: str) -> None:
+    try:
+        path = resolve_include("/".join(parts), inside=inside)
+    except CannotInclude:
+        return
+    assert path == posixpath.normpath(path)
+    assert not path.startswith(("/", "../"))
+    assert path.split("/")[0] not in {"..", ".", *RESERVED}
+    assert resolve_include(f"./{path}", inside="") == path

@@ -1,5 +1,6 @@
 """Node lookup, with an index and without; test_index.py tests how the index is kept."""
 
+import os
 import random
 from contextlib import suppress
 from pathlib import Path
@@ -19,19 +20,43 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from fresh_store import fresh_store
 from hypothesis import example, given
 from hypothesis import strategies as st
+from refusing import refuses
+from store.conftest import Git
+from store.story import signed
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, TEXT
 from uwf_git.model.names import NodeHash
-from uwf_git.model.node import build_node
+from uwf_git.model.node import Node, build_node
 from uwf_git.store.gc.tidy import pack_refs
 from uwf_git.store.git.config import set_config
 from uwf_git.store.lookup.index import NO_ADVICE, Advice
-from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, open_root
+from uwf_git.store.lookup.lookup import (
+    NODES_REF,
+    NodeLookup,
+    NodesMoved,
+    NoSuchNode,
+    follow,
+    is_root_ref,
+    list_loose_roots,
+    list_nodes,
+    list_packed_roots,
+    list_root_refs,
+    open_root,
+    put_nodes,
+)
 from uwf_git.store.nodes.tree import TREE_MODE, add_nodes, encode_node
-from uwf_git.store.objects.commit import CommitDraft, find_entry, read_commit, write_commit
+from uwf_git.store.objects.commit import (
+    CommitDraft,
+    find_entry,
+    parse_trailers,
+    read_commit,
+    subject_of,
+    write_commit,
+)
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
+from uwf_git.store.refs.refs import BadPackedRefs, Refs, stamp_packed
 from uwf_git.store.store import Store, create_store, open_store
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -409,3 +434,201 @@ def test_look_ups_by_the_index_and_by_a_walk_agree(
     for name in ASKED:
         room.change("ask", name)
         room.change("list", name)
+
+
+# Nodes put by hand, and found anywhere; what damage does to that is in test_damage.py.
+
+
+ONE, TWO = (build_node(TEXT, text, timestamp=5) for text in ("one", "two"))
+
+
+def put(store: Store, *nodes: Node) -> bool:
+    return put_nodes(store, nodes, signed(0))
+
+
+def message_of(store: Store) -> bytes:
+    commit = store.refs.find(NODES_REF)
+    assert commit is not None
+    return read_commit(store.objects, commit).message
+
+
+def test_the_built_in_nodes_are_there_before_anything_was_put(store: Store) -> None:
+    assert NodeLookup(store).find(META) == META_NODE
+    assert list(list_nodes(store)) == []
+    assert NodeLookup(store).resolve(META[:12]) == META
+
+
+def test_putting_keeps_the_built_in_nodes_as_well(store: Store) -> None:
+    assert put(store)
+    assert set(list_nodes(store)) == set(BUILTIN)
+    assert subject_of(message_of(store)) == "cas: put the built-in schemas"
+    assert not put(store)
+
+
+def test_put_nodes_are_listed_and_described(store: Store) -> None:
+    assert put_nodes(store, (node for node in (ONE, TWO)), signed(0))
+    assert set(list_nodes(store)) == {*BUILTIN, ONE.hash, TWO.hash}
+    assert subject_of(message_of(store)) == f"cas: put {' '.join(sorted([ONE.hash, TWO.hash]))}"
+    assert parse_trailers(message_of(store)) == {"Uwf-Event": "put", "Uwf-Format": "2"}
+
+
+def test_of_what_is_put_twice_the_first_stays(store: Store) -> None:
+    assert put(store, ONE)
+    assert put(store, ONE._replace(timestamp=9), TWO)
+    assert NodeLookup(store).get(ONE.hash) == ONE
+    assert NodeLookup(store).get(TWO.hash) == TWO
+
+
+def test_a_name_with_another_payload_is_refused(store: Store) -> None:
+    put(store, ONE)
+    with refuses("node-collision", match=ONE.hash):
+        put(store, TWO._replace(hash=ONE.hash))
+
+
+class _Restless(Refs):
+    """Refs that another process moves each time before we do."""
+
+    def __init__(self, git_dir: str, times: int) -> None:
+        super().__init__(git_dir, durable=False)
+        self.store: Store | None = None
+        self.times = times
+
+    def create(self, name: str, to: Oid) -> bool:
+        self._interfere()
+        return super().create(name, to)
+
+    def advance(self, name: str, *, seen: Oid, to: Oid) -> bool:
+        self._interfere()
+        return super().advance(name, seen=seen, to=to)
+
+    def _interfere(self) -> None:
+        if self.store is not None and self.times:
+            self.times -= 1
+            store, self.store = self.store, None
+            put(store, build_node(TEXT, f"other {self.times}", timestamp=0))
+            self.store = store
+
+
+def restless(store: Store, *, times: int) -> Store:
+    refs = _Restless(store.path, times)
+    refs.store = store._replace(refs=refs)
+    return refs.store
+
+
+def test_what_others_put_meanwhile_stays_too(store: Store) -> None:
+    store = restless(store, times=3)
+    assert put(store, ONE)
+    others = {build_node(TEXT, f"other {number}", timestamp=0).hash for number in range(3)}
+    assert {ONE.hash, *others} <= set(list_nodes(store))
+
+
+def test_putting_gives_up_after_many_lost_races(store: Store) -> None:
+    with pytest.raises(NodesMoved) as caught:
+        put(restless(store, times=1000), ONE)
+    assert caught.value.exit_status == 4
+
+
+def test_a_whole_name_is_not_looked_for(store: Store) -> None:
+    assert NodeLookup(store).resolve(ONE.hash) == ONE.hash
+
+
+def test_a_beginning_that_several_have_is_refused_with_some_of_them(store: Store) -> None:
+    nodes = [build_node(TEXT, str(number), timestamp=0) for number in range(400)]
+    put(store, *nodes)
+    matches = sorted(node.hash for node in [*nodes, *BUILTIN.values()] if node.hash[0] == "0")
+    with refuses("ambiguous-node") as caught:
+        NodeLookup(store).resolve("0")
+    assert caught.value.facts["matches"] == matches
+    assert caught.value.message.startswith(f"{len(matches)} nodes begin with 0: {matches[0]}, ")
+    assert caught.value.message.endswith(f" and {len(matches) - 10} more")
+
+
+# Which refs keep nodes, and the order in which they are searched.
+
+
+OLD, NEW = "01J00000000000000000000001", "01J00000000000000000000002"
+REFS = [
+    "refs/cas/nodes",
+    "refs/workflows/demo",
+    f"refs/threads/{NEW}",
+    f"refs/threads/{OLD}",
+    f"refs/archive/{NEW}",
+    f"refs/archive/{OLD}",
+]
+
+
+def write(store: Store, refs: list[str]) -> dict[str, Oid]:
+    oids = {ref: Oid(f"{number:040x}") for number, ref in enumerate(refs, 1)}
+    for ref, oid in oids.items():
+        assert store.refs.create(ref, oid)
+    return oids
+
+
+def pack(store: Store, oids: dict[str, Oid]) -> None:
+    lines = [f"{oid} {ref}\n" for ref, oid in sorted(oids.items())]
+    header = "# pack-refs with: peeled fully-peeled sorted \n"
+    # In one move, as git does it.
+    with open(f"{store.path}/packed-refs.new", "w", encoding="utf-8") as file:
+        file.write("".join([header, *lines]))
+    os.replace(file.name, f"{store.path}/packed-refs")
+
+
+def test_nodes_put_by_hand_come_first_and_the_newest_threads_before_the_older(
+    store: Store,
+) -> None:
+    write(store, [*reversed(REFS), "refs/heads/main", "refs/uwf/remotes/o/threads/x"])
+    assert list(list_root_refs(store)) == REFS
+
+
+def test_loose_ones_are_listed_with_what_they_point_at(store: Store) -> None:
+    oids = write(store, [*REFS, "refs/heads/main"])
+    for name, content in (("broken", "no id"), (f"{NEW}.lock", "1" * 40)):
+        with open(f"{store.path}/refs/threads/{name}", "w", encoding="ascii") as file:
+            file.write(content)
+    assert list(list_loose_roots(store)) == [(ref, oids[ref]) for ref in REFS]
+    assert list(list_packed_roots(store)) == []
+
+
+def test_packed_ones_are_listed_with_what_they_point_at(store: Store) -> None:
+    oids = {ref: Oid(f"{number:040x}") for number, ref in enumerate([*REFS, "refs/tags/v1"], 1)}
+    pack(store, oids)
+    assert list(list_loose_roots(store)) == []
+    assert dict(list_packed_roots(store)) == {ref: oids[ref] for ref in REFS}
+    assert [ref for ref, _oid in list_packed_roots(store) if "/threads/" in ref] == REFS[2:4]
+
+
+def test_what_git_packs_is_what_we_list(store: Store, git: Git) -> None:
+    tree = git("mktree", cwd=store.path).strip()
+    commit = git("commit-tree", "-m", "x", tree, cwd=store.path).strip()
+    for ref in REFS:
+        assert store.refs.create(ref, Oid(commit))
+    git("pack-refs", "--all", cwd=store.path)
+    assert dict(list_packed_roots(store)) == dict.fromkeys(REFS, commit)
+
+
+def test_a_packed_file_that_git_would_not_read_is_reported(store: Store) -> None:
+    with open(f"{store.path}/packed-refs", "w", encoding="ascii") as file:
+        file.write(f"{1:040x} refs/thr")
+    with pytest.raises(BadPackedRefs):
+        list(list_packed_roots(store))
+
+
+def test_the_stamp_tells_one_packed_file_from_another(store: Store) -> None:
+    assert stamp_packed(store.path) == ""
+    before = ""
+    for number in range(3):
+        pack(store, {REFS[0]: Oid(f"{number:040x}")})
+        assert stamp_packed(store.path) != before
+        before = stamp_packed(store.path)
+    assert stamp_packed(store.path) == before
+
+
+def test_an_active_thread_is_followed_into_the_archive() -> None:
+    assert follow(f"refs/threads/{OLD}") == (f"refs/threads/{OLD}", f"refs/archive/{OLD}")
+    assert follow("refs/workflows/demo") == ("refs/workflows/demo",)
+
+
+@pytest.mark.parametrize("ref", ["None", "refs/heads/main", "refs/threads/\0", "refs/threads/../x"])
+def test_what_a_damaged_index_may_say_is_no_ref_that_keeps_nodes(ref: str) -> None:
+    assert not is_root_ref(ref)
+    assert all(is_root_ref(each) for each in REFS)

@@ -2,14 +2,18 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from commands.forging import forge, run_by
+from store.conftest import Git
 from store.story import THREAD, Story
 
 from uwf_git.store.git.config import set_config
 from uwf_git.store.oid import Oid
-from uwf_git.store.remotes.remotes import RemoteHeads
-from uwf_git.store.store import Store, open_store
+from uwf_git.store.remotes.mirror import list_mirrors
+from uwf_git.store.remotes.remotes import RemoteHeads, add_remote, repair_remote
+from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.threads.heads import ACTIVE
 
 REF = ACTIVE + THREAD
@@ -29,3 +33,54 @@ def test_only_another_history_is_divergence(store: Store, clock: Callable[[], in
     assert list(heads.find_thread(THREAD, other)) == [("b", second)]
     assert list(heads.find_thread(THREAD, first)) == []
     assert list(heads.find_workflow("demo", first)) == []
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    return Path(create_store(str(tmp_path / "hub.git")).path)
+
+
+def cloned(git: Git, hub: Path) -> Store:
+    git("clone", "--quiet", "--mirror", hub, hub.parent / "mirror.git", cwd=hub)
+    return open_store(str(hub.parent / "mirror.git"), environ=os.environ)
+
+
+def settings_of(store: Store) -> list[tuple[str, list[str]]]:
+    config = open_store(store.path).config
+    return sorted((name, all_) for name, all_ in config.values.items() if name[:6] == "remote")
+
+
+def test_a_repaired_mirror_has_what_remote_add_writes(git: Git, hub: Path, tmp_path: Path) -> None:
+    mirror, added = cloned(git, hub), create_store(str(tmp_path / "added.git"))
+    assert list_mirrors(mirror.config) == ["origin"]
+    for _time in range(2):
+        repair_remote(mirror, "origin")
+    add_remote(added, "origin", str(hub), cwd="/")
+    assert settings_of(mirror) == settings_of(added)
+
+
+def test_branches_and_tags_of_a_repaired_mirror_still_come(git: Git, hub: Path) -> None:
+    tree = git("mktree", cwd=hub).strip()
+    first = git("commit-tree", "-m", "first", tree, cwd=hub).strip()
+    git("update-ref", "refs/heads/main", first, cwd=hub)
+    git("tag", "v1", first, cwd=hub)
+    mirror = cloned(git, hub)
+    repair_remote(mirror, "origin")
+    second = git("commit-tree", "-m", "second", "-p", first, tree, cwd=hub).strip()
+    git("update-ref", "refs/heads/main", second, cwd=hub)
+    git("tag", "v2", second, cwd=hub)
+    git("fetch", "--quiet", cwd=Path(mirror.path))
+    assert git("for-each-ref", cwd=Path(mirror.path)) == git("for-each-ref", cwd=hub)
+
+
+def test_other_settings_of_the_remote_stay(git: Git, hub: Path) -> None:
+    mirror = cloned(git, hub)
+    path = Path(mirror.path)
+    git("config", "--add", "remote.origin.fetch", "+refs/notes/*:refs/notes/*", cwd=path)
+    git("config", "remote.origin.proxy", "http://x", cwd=path)
+    repair_remote(mirror, "origin")
+    config = open_store(mirror.path).config
+    assert config.get("remote.origin.proxy") == "http://x"
+    assert "+refs/notes/*:refs/notes/*" in config.get_all("remote.origin.fetch")
+    assert "+refs/*:refs/*" not in config.get_all("remote.origin.fetch")
+    assert config.get("remote.origin.mirror") is None

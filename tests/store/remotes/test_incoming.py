@@ -1,3 +1,5 @@
+"""Refs to blobs: their ids are git's, and a parcel holds what its refs need."""
+
 import os
 import subprocess
 import sys
@@ -8,11 +10,31 @@ from pathlib import Path
 
 import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.objects import Blob
+from dulwich.objects import Blob, ObjectID
 from dulwich.pack import write_pack_objects
+from hypothesis import given
+from hypothesis import strategies as st
+from refusing import refuses
 from store.loose import write_loose
+from store.story import Story
 
-from uwf_git.store.remotes.incoming import receive_objects
+from uwf_git.store.git.config import GitConfig
+from uwf_git.store.objects.commit import list_new_objects
+from uwf_git.store.objects.incoming_pack import PackLimits
+from uwf_git.store.objects.objects import DurableObjects
+from uwf_git.store.remotes.incoming import (
+    ReceiveLimits,
+    build_parcel,
+    copy_objects,
+    hold_blobs,
+    mapped_bytes,
+    name_blob,
+    open_received,
+    read_fetch_limits,
+    read_receive_limits,
+    receive_objects,
+    split_alternates,
+)
 from uwf_git.store.store import Store, create_store
 
 Git = Callable[..., str]
@@ -119,3 +141,175 @@ def test_only_our_own_is_swept_wherever_the_folder_leads(store: Store, tmp_path:
     with receive_objects(store):
         pass
     assert sorted(os.listdir(mine)) == ["poetry", "poetry.lock"]
+
+
+def test_the_parcel_of_a_blob_has_gits_name_for_it() -> None:
+    content = b'{"host": "a"}'
+    argv = ["git", "hash-object", "--stdin"]
+    ran = subprocess.run(argv, input=content, check=True, capture_output=True)
+    parcel = build_parcel({"refs/claims/A": content, "refs/claims/B": None})
+    assert parcel.changes == {"refs/claims/A": ran.stdout.decode().strip(), "refs/claims/B": None}
+    assert name_blob(content) == parcel.changes["refs/claims/A"]
+    (needed,) = parcel.objects
+    assert hold_blobs([content])[needed].as_raw_string() == content
+
+
+def limits(**values: str) -> ReceiveLimits:
+    return read_receive_limits(
+        GitConfig({f"uwf.{name.lower()}": [text] for name, text in values.items()})
+    )
+
+
+def test_without_settings_there_are_limits() -> None:
+    assert limits() == (32 * 1024 * 1024, 600)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [("1", 1), ("5k", 5 * 1024), ("2M", 2 * 1024**2), ("1g", 1024**3)]
+)
+def test_sizes_are_written_as_git_writes_them(text: str, most: int) -> None:
+    assert limits(maxBlobSize=text).most_blob_bytes == most
+
+
+def test_zero_is_no_limit() -> None:
+    assert limits(maxBlobSize="0").most_blob_bytes == sys.maxsize
+    assert limits(receiveTimeout="0").timeout_s == 24 * 3600
+
+
+def test_no_push_takes_longer_than_a_day() -> None:
+    assert limits(receiveTimeout="9g").timeout_s == 24 * 3600
+
+
+@pytest.mark.parametrize("text", ["", "lots", "-1", "1.5m", "5 k", "5kb", "9" * 16, "\u0665"])
+@pytest.mark.parametrize("name", ["maxBlobSize", "receiveTimeout"])
+def test_value_that_is_not_a_number_is_an_error(name: str, text: str) -> None:
+    with refuses("bad-receive-limit", match=rf"uwf\.{name} is "):
+        limits(**{name: text})
+
+
+def fetched(**values: str) -> PackLimits:
+    return read_fetch_limits(
+        GitConfig({f"uwf.{name.lower()}": [text] for name, text in values.items()})
+    )
+
+
+def test_fetch_has_limits_of_its_own() -> None:
+    assert fetched() == PackLimits(32 * 1024 * 1024, 1_000_000, None, 100_000)
+    assert fetched(maxBlobSize="1k", maxFetchSize="2g", maxFetchObjects="3") == PackLimits(
+        1024, 3, 2 * 1024**3
+    )
+    names = ("maxBlobSize", "maxFetchSize", "maxFetchObjects", "maxFetchRefs")
+    assert fetched(**dict.fromkeys(names, "0")) == PackLimits(*[sys.maxsize] * 4)
+    # Whoever accepts more refs accepts a longer list of them.
+    assert fetched(maxFetchRefs="5").most_talk_bytes == fetched().most_talk_bytes
+    assert fetched(maxFetchRefs="1m").most_talk_bytes > 2 * fetched().most_talk_bytes
+
+
+@pytest.mark.parametrize("name", ["maxFetchSize", "maxFetchObjects", "maxFetchRefs"])
+def test_limit_of_a_fetch_that_is_not_a_number_is_an_error(name: str) -> None:
+    with refuses("bad-receive-limit", match=rf"uwf\.{name} is 'lots'"):
+        fetched(**{name: "lots"})
+
+
+def test_a_thread_is_whole_where_it_was_copied_to(tmp_path: Path, clock: Callable[[], int]) -> None:
+    source, target = (create_store(str(tmp_path / f"{name}.git")) for name in "ab")
+    tip = Story(source, clock).step().commit
+    needed = list_new_objects(source.objects, tip, set())
+    for some in (needed[:5], [], needed):
+        with receive_objects(target) as incoming:
+            copy_objects(source.objects, some, incoming)
+            with ExitStack() as until_needed:
+                incoming.move_into_store(until_needed)
+    assert list_new_objects(target.objects, tip, set()) == needed
+
+
+OLD, NEW, OTHER = (Blob.from_string(content) for content in (b"old", b"new", b"other"))
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a hook: objects in the store, in quarantine and elsewhere."""
+    store = create_store(str(tmp_path / "store.git"))
+    store.objects.add_objects([(OLD, None)])
+    DurableObjects(str(tmp_path / "incoming")).add_object(NEW)
+    DurableObjects(str(tmp_path / "else:where")).add_object(OTHER)
+    quoted = '"' + str(tmp_path / "else:where") + '"'
+    return os.environ | {
+        "GIT_OBJECT_DIRECTORY": str(tmp_path / "incoming"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{tmp_path}/store.git/objects:{quoted}",
+    }
+
+
+def test_what_is_pushed_is_seen_with_what_was_there(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    objects = open_received(str(tmp_path / "store.git"), environ).objects
+
+    for blob in (OLD, NEW, OTHER):
+        assert blob.id in objects
+        assert objects[blob.id] == blob
+        assert objects.get_raw(blob.id) == (Blob.type_num, blob.data)
+
+
+def test_what_is_nowhere_is_not_there(environ: dict[str, str], tmp_path: Path) -> None:
+    objects = open_received(str(tmp_path / "store.git"), environ).objects
+    nowhere = ObjectID(b"1" * 40)
+
+    assert nowhere not in objects
+    with pytest.raises(KeyError):
+        objects[nowhere]
+    with pytest.raises(KeyError):
+        objects.get_raw(nowhere)
+
+
+def test_nothing_is_written_into_the_quarantine(environ: dict[str, str], tmp_path: Path) -> None:
+    objects = open_received(str(tmp_path / "store.git"), environ).objects
+    before = list((tmp_path / "incoming").rglob("*"))
+
+    with refuses("not-writable"):
+        objects.add_objects([(Blob.from_string(b"mine"), None)])
+
+    assert list((tmp_path / "incoming").rglob("*")) == before
+
+
+def test_without_a_quarantine_it_is_the_store(tmp_path: Path) -> None:
+    create_store(str(tmp_path / "store.git"))
+
+    store = open_received(str(tmp_path / "store.git"), os.environ)
+
+    store.objects.add_objects([(OLD, None)])
+    assert OLD.id in store.objects
+
+
+def test_packs_of_every_place_are_counted(
+    environ: dict[str, str], tmp_path: Path, git: Git
+) -> None:
+    store = open_received(str(tmp_path / "store.git"), environ)
+    before = mapped_bytes(store.objects)
+    assert 0 < before < 5000
+    oid = git("hash-object", "-w", "--stdin", cwd=tmp_path / "store.git", stdin=os.urandom(5000))
+    git("pack-objects", "-q", "objects/pack/pack", cwd=tmp_path / "store.git", stdin=oid)
+
+    assert mapped_bytes(store.objects) > before + 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("", []),
+        ("/a", ["/a"]),
+        ("/a:/b c", ["/a", "/b c"]),
+        (":/a::", ["/a"]),
+        (r'"/a:b":/c', ["/a:b", "/c"]),
+        (r'/c:"/a\"b\\c\n\303\274"', ["/c", '/a"b\\c\nü']),
+        ('"/never ended', ["/never ended"]),
+        ('"\\', []),
+    ],
+)
+def test_alternates_are_split_as_git_splits_them(text: str, paths: list[str]) -> None:
+    assert split_alternates(text) == paths
+
+
+@given(text=st.text(alphabet='/ab:"\\07n', max_size=30))
+def test_any_text_is_split_into_paths_that_are_not_empty(text: str) -> None:
+    assert all(split_alternates(text))

@@ -1,21 +1,36 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.store.git.config import add_config, set_config
+from uwf_git.model.names import ThreadId
+from uwf_git.store.git.config import GitConfig, add_config, set_config
+from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.remotes import (
+    Remote,
+    RemoteUrl,
+    Sides,
     add_remote,
     choose_remote,
+    folder_of,
     is_remote_name,
     list_remotes,
+    parse_remote_url,
+    read_sides,
     remote_url,
     remove_remote_settings,
+    rewrite_url,
+    shown_url,
+    without_passwords,
 )
+from uwf_git.store.remotes.transport import request_safely
+from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store, create_store, open_store
 
 Git = Callable[..., str]
@@ -148,3 +163,233 @@ def test_a_relative_path_of_git_s_begins_where_git_stands(store: Store) -> None:
     store = reopened(store)
     url = remote_url(store, choose_remote(store.config, None))
     assert url.text == os.path.join(os.path.dirname(store.path), "hub.git")
+
+
+HUB = "http://hub/t.git"
+REMOTE = RemoteUrl("http", HUB)
+HEADERS = {"Authorization": "Basic x", "Private-Token": "y", "Accept": "*/*"}
+
+
+class Answer:
+    """What a web server answers."""
+
+    def __init__(self, place: str | None) -> None:
+        self.status = 200 if place is None else 302
+        self.headers = {} if place is None else {"Location": place}
+
+    def geturl(self) -> str:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Be closed."""
+
+
+def ask(places: Mapping[str, str], method: str = "GET") -> tuple[str, list[tuple[str, list[str]]]]:
+    """Ask for the hub where servers redirect as *places* say; return the end, and what was sent."""
+    sent: list[tuple[str, list[str]]] = []
+
+    def request(_method: str, url: str, *, redirect: bool, headers: Mapping[str, str]) -> Answer:
+        assert not redirect
+        sent.append((url, list(headers)))
+        return Answer(places.get(url))
+
+    private = {"private-token"}
+    answer: Any = request_safely(
+        request, method, HUB, remote=REMOTE, private=private, headers=HEADERS
+    )
+    return answer.geturl(), sent
+
+
+def test_without_redirect_everything_is_sent() -> None:
+    assert ask({}) == (HUB, [(HUB, list(HEADERS))])
+
+
+@pytest.mark.parametrize("place", ["/u.git", "http://hub:80/u.git"])
+def test_same_server_gets_everything(place: str) -> None:
+    end, sent = ask({HUB: place})
+    assert end.endswith("/u.git")
+    assert [headers for _url, headers in sent] == [list(HEADERS)] * 2
+
+
+@pytest.mark.parametrize(
+    "place", ["http://other/t.git", "https://hub/t.git", "http://hub:81/t.git", "//other/t.git"]
+)
+def test_another_server_gets_nothing_private(place: str) -> None:
+    _end, sent = ask({HUB: place})
+    assert [headers for _url, headers in sent] == [list(HEADERS), ["Accept"]]
+
+
+def test_nothing_private_comes_back_from_another_server() -> None:
+    end, sent = ask({HUB: "http://other/", "http://other/": "http://hub/v.git"})
+    assert end == "http://hub/v.git"
+    assert sent[-1] == (end, ["Accept"])
+
+
+@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://hub/", "ssh://hub/x"])
+def test_what_is_not_on_the_web_is_not_asked(place: str) -> None:
+    with pytest.raises(RemoteFailed, match="not on the web"):
+        ask({HUB: place})
+
+
+def test_redirects_end() -> None:
+    with pytest.raises(RemoteFailed, match="without end"):
+        ask({HUB: HUB})
+
+
+def test_only_the_first_question_is_redirected() -> None:
+    assert ask({HUB: "http://other/"}, "POST")[0] == HUB
+
+
+A, B = Oid("a" * 40), Oid("b" * 40)
+THREAD = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
+
+
+def test_four_refs_tell_where_a_thread_is() -> None:
+    store = fresh_store()
+    assert read_sides(store, Remote("o", "x"), THREAD) == Sides(None, None, None, None)
+    store.refs.create(f"refs/threads/{THREAD}", A)
+    store.refs.create(f"refs/uwf/remotes/o/archive/{THREAD}", B)
+    assert read_sides(store, Remote("o", "x"), THREAD) == Sides(A, None, None, B)
+
+
+@pytest.mark.parametrize(
+    ("sides", "is_in_sync"),
+    [
+        (Sides(None, None, None, None), True),
+        (Sides(A, None, None, None), True),
+        (Sides(A, None, A, None), True),
+        (Sides(A, None, B, None), False),
+        (Sides(None, None, A, None), False),
+        (Sides(A, None, A, A), False),
+        (Sides(None, A, None, A), True),
+        (Sides(None, A, B, None), True),
+        (Sides(None, A, None, B), False),
+        (Sides(A, A, None, A), False),
+    ],
+)
+def test_what_is_the_same_needs_no_look(sides: Sides, is_in_sync: bool) -> None:  # noqa: FBT001 (a column)
+    assert sides.is_in_sync == is_in_sync
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "place"),
+    [
+        ("hub.git", "path", "/here/hub.git"),
+        ("../hub.git", "path", "/hub.git"),
+        ("/srv/hub.git", "path", "/srv/hub.git"),
+        ("./a:b", "path", "/here/a:b"),
+        ("file:///srv/the%20hub.git", "path", "/srv/the hub.git"),
+        ("file://localhost/srv/x", "path", "/srv/x"),
+        ("git://host/x", "git", "git://host/x"),
+        ("host:x", "ssh", "host:x"),
+        ("me@host:/srv/x.git", "ssh", "me@host:/srv/x.git"),
+        ("ssh://me@host:22/x", "ssh", "ssh://me@host:22/x"),
+        ("ssh+git://host/x", "ssh", "ssh://host/x"),
+        ("HTTPS://host/x", "http", "https://host/x"),
+        ("http://me:a:b%2Fc@[::1]:80/x", "http", "http://me:a:b%2Fc@[::1]:80/x"),
+        ("ssh://host:/x", "ssh", "ssh://host:/x"),
+        ("host:./me@work/x", "ssh", "host:./me@work/x"),
+        ("gitlab:x", "ssh", "gitlab:x"),
+        ("git/x@y", "path", "/here/git/x@y"),
+        ("/srv/u:p@host/x", "path", "/srv/u:p@host/x"),
+    ],
+)
+def test_place_is_read_as_git_does(text: str, kind: str, place: str) -> None:
+    parsed = parse_remote_url(text, relative_to="/here")
+    assert (parsed.kind, parsed.text) == (kind, place)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "ext::sh -c id", "ftp://host/x", "http://", "git://:9418/x", "file://other/x"),
+        *("-oProxyCommand=id:x", "ssh://-oProxyCommand=id/x", "host:-x", ":x", "me@:x"),
+        *("http://ho st/x", "a\0b"),
+    ],
+)
+def test_what_leads_nowhere_is_refused(text: str) -> None:
+    with refuses("bad-remote-url") as refused:
+        parse_remote_url(text, relative_to="/here")
+    assert "\0" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("http://me:secret@host:port/x", "ssh://me:secret@host:65536/x", "git://host:0/x"),
+        *("https://me:sec/ret@host/x", "https://me:secret@[host/x", "http://a\\@host/x"),
+        *("https://me:secret@[::1/x", "http://me:secret@host:-1/x", "http://ho℀st/x"),
+        *("https:/me:secret@host/x", "https:me:secret@host/x", "https//me:secret@host/x"),
+        *("ssh:/me:secret@host/x", "HTTP:host/x", "file:x", "https/me:secret@host"),
+        *("me:secret@host:x", "me:secret@host/x", "me:sec@ret@host/x"),
+    ],
+)
+def test_malformed_url_becomes_no_other_place(text: str) -> None:
+    with refuses("bad-remote-url") as refused:
+        parse_remote_url(text, relative_to="/here")
+    document = f"{refused.value.message} {refused.value.hint} {refused.value.facts}"
+    assert not any(part in document for part in ("secret", "sec/ret", "sec@ret"))
+    if "://" in text:
+        assert not any(part in shown_url(text) for part in ("secret@", "sec/ret"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/x", "https://host/x"),
+        ("https://token@host:8443/x?y#z", "https://host:8443/x?y#z"),
+        ("http://a@b:secret@host/x", "http://host/x"),
+        ("ssh://me:secret@host/x", "ssh://me@host/x"),
+        ("me@host:x", "me@host:x"),
+        ("/srv/a@b", "/srv/a@b"),
+        ("git://u:p@host/x", "git://host/x"),
+    ],
+)
+def test_no_password_is_shown(text: str, shown: str) -> None:
+    assert shown_url(text) == shown
+
+
+@given(st.text("ab:@%/", max_size=8), st.text("xyz", min_size=3, max_size=8))
+def test_whatever_the_user_is_called_the_password_is_not_in_words(user: str, secret: str) -> None:
+    url = f"https://{user.replace('/', '')}:{secret}@host/p"
+    assert secret not in without_passwords(f"could not open {url}", url)
+    assert secret not in shown_url(url)
+
+
+def test_words_lose_the_password_even_unquoted() -> None:
+    url = "https://me:pass%20word@host/x"
+    words = without_passwords("401 for https://me:pass%20word@host/x (pass word)", url)
+    assert "pass" not in words
+
+
+def test_urls_are_rewritten_by_the_longest_beginning() -> None:
+    config = GitConfig(
+        {
+            "url.git@example.com:.insteadof": ["https://example.com/", "ex:"],
+            "url.https://mirror/team/.insteadof": ["https://example.com/team/"],
+            "url.ssh://push/.pushinsteadof": ["https://example.com/"],
+        }
+    )
+    assert rewrite_url("ex:x", config, for_push=False) == "git@example.com:x"
+    assert rewrite_url("https://example.com/a", config, for_push=False) == "git@example.com:a"
+    assert rewrite_url("https://example.com/team/a", config, for_push=False) == (
+        "https://mirror/team/a"
+    )
+    assert rewrite_url("https://example.com/a", config, for_push=True) == "ssh://push/a"
+    assert rewrite_url("ex:x", config, for_push=True) == "git@example.com:x"
+    assert rewrite_url("/x", config, for_push=True) == "/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("https://host/team/threads.git", "threads.git"),
+        ("/srv/threads", "threads.git"),
+        ("/srv/project/.git/", "project.git"),
+        ("host:threads.git", "threads.git"),
+        ("/", ""),
+        ("/..", ""),
+    ],
+)
+def test_clone_is_called_as_git_would_call_it(text: str, name: str) -> None:
+    assert folder_of(text) == name

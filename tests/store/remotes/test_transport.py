@@ -2,6 +2,7 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.remotes.incoming import FetchRequest, Parcel, PushReport, receive_objects
 from uwf_git.store.remotes.remotes import RemoteUrl, UrlKind, parse_remote_url
-from uwf_git.store.remotes.transport import Access, fetch_pack, send_pack
+from uwf_git.store.remotes.transport import Access, ErrorOutput, Meter, fetch_pack, send_pack
 from uwf_git.store.store import Store, create_store, open_store
 from uwf_git.store.trust import describe_command, trust_agents
 
@@ -267,3 +268,20 @@ def damage_entry(store: Path, oid: Oid) -> None:
     with pack.open("r+b") as file:
         file.seek(offset + 4)
         file.write(b"\xff" * 8)
+
+
+def test_what_is_said_is_counted_and_what_is_sent_is_not() -> None:
+    meter = Meter(10)
+    read = meter.counted(BytesIO(b"x" * 100).read)
+    for _part in range(5):
+        meter.allow(read(8))
+    assert read(10) == b"x" * 10
+    with refuses("transfer-too-large", match="more than 10 bytes of refs and messages"):
+        read(1)
+
+
+def test_error_output_is_read_up_to_a_limit() -> None:
+    output = ErrorOutput(BytesIO(b"fatal: no\n" + b"x" * 1024**2))
+    first, rest = output.readlines()
+    assert first == b"fatal: no\n"
+    assert len(rest) < 100_000

@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import NodeHash, ThreadId
-from uwf_git.model.thread import Event, Status, TransitionRecord
-from uwf_git.store.objects.commit import BadMessage, body_of, subject_of
-from uwf_git.store.threads.message import build_thread_message, parse_thread_message
+from uwf_git.model.thread import (
+    Child,
+    Event,
+    NotAPresent,
+    Split,
+    Status,
+    ThreadState,
+    TransitionRecord,
+)
+from uwf_git.store.objects.commit import BadMessage, body_of, encode_json, subject_of
+from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
 
 RECORD = TransitionRecord(
     thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),
@@ -130,3 +138,38 @@ def test_a_newer_format_asks_for_a_newer_uwf() -> None:
     with pytest.raises(BadMessage) as caught:
         parse_thread_message(trailers(Format="3"))
     assert caught.value.of_commit("1").hint == "a newer uwf wrote it: upgrade this one"
+
+
+STATE = ThreadState(
+    NodeHash("8FWKR3TN5V1QA"), {"writer": NodeHash("7BQST3VW9F2MA")}, 5, state={"n": 1}
+)
+
+
+def test_what_was_written_is_read_back() -> None:
+    now = parse_now(encode_json(STATE.as_document()))
+
+    assert now.present == STATE
+    assert now.document == STATE.as_document()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"null", b"{}", b"[" * 9999, b"\xff", b'{"a": "\\ud800"}', b'{"a": 1e999}']
+)
+def test_anything_else_is_refused(content: bytes) -> None:
+    with pytest.raises(NotAPresent):
+        parse_now(content)
+
+
+def test_that_of_many_branches_is_parsed_once_and_nobody_can_change_it() -> None:
+    branches = tuple(
+        Child(ThreadId(f"01J{number:023}"), NodeHash("8FWKR3TN5V1QA")) for number in range(200)
+    )
+    state = STATE._replace(split=Split("0", branches), state={"list": [1]})
+    content = encode_json(state.as_document())
+
+    now = parse_now(content)
+
+    assert now.present == state
+    assert parse_now(bytes(bytearray(content))) is now
+    with pytest.raises(TypeError):
+        now.present.state["list"].append(2)

@@ -4,15 +4,35 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import ShaFile, Tree
+from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from refusing import refuses
+from store.loose import lose
 from store.story import AGENT, THREAD, WORKFLOW, Story, tell_small_story
 from store.test_damage import rewritten
 
 from uwf_git.model.builtin import AGENT_CONFIG, START, STEP
-from uwf_git.store.nodes.tree import DamagedNode, add_nodes
+from uwf_git.model.names import NodeHash
+from uwf_git.model.workflow import NotAWorkflow, parse_graph, parse_role, parse_workflow
+from uwf_git.store.nodes.tree import (
+    FILE_MODE,
+    TREE_MODE,
+    DamagedNode,
+    MissingNode,
+    add_nodes,
+    encode_node,
+    find_blob,
+)
+from uwf_git.store.objects.objects import ObjectStore, get_tree
 from uwf_git.store.store import Store, open_store
-from uwf_git.store.threads.snapshot import get_typed, read_snapshot
+from uwf_git.store.threads.snapshot import (
+    Snapshot,
+    get_graph,
+    get_role,
+    get_schema,
+    get_typed,
+    get_workflow,
+    read_snapshot,
+)
 
 
 def test_a_snapshot_says_what_happened(store: Store, clock: Callable[[], int]) -> None:
@@ -97,3 +117,117 @@ def test_nested_thread_that_says_no_depth_is_at_none(
     snapshot = Story(store, clock).snapshot
     nested = snapshot._replace(record=snapshot.record._replace(parent_thread=THREAD))
     assert (snapshot.get_nesting(), nested.get_nesting()) == (0, 0)
+
+
+# Workflows, roles, graphs and schemas: parsed once a blob, shared unchangeable, never mistaken.
+
+
+def _blob_of(snapshot: Snapshot, name: NodeHash) -> ObjectID:
+    found = find_blob(snapshot.objects, snapshot.nodes, name)
+    assert found is not None
+    return found
+
+
+def test_definitions_are_what_the_nodes_say(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    workflow = get_workflow(snapshot, WORKFLOW.hash)
+
+    assert workflow == parse_workflow(WORKFLOW)
+    assert get_graph(snapshot, workflow.get_moderator()) == parse_graph(
+        snapshot.get_node(workflow.get_moderator())
+    )
+    for name in workflow.roles.values():
+        role = get_role(snapshot, name)
+        assert role == parse_role(snapshot.get_node(name))
+        schema = get_schema(snapshot, role.output_schema)
+        assert schema == snapshot.get_node(role.output_schema).payload
+
+
+def test_blob_is_parsed_once_for_all_commits_and_stores(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    first = get_workflow(story.snapshot, WORKFLOW.hash)
+    story.step()
+    oid = _blob_of(story.snapshot, WORKFLOW.hash).decode()
+    reopened = read_snapshot(open_store(store.path), story.head.commit)
+    # It is not even read.
+    lose(store, oid)
+
+    assert get_workflow(story.snapshot, WORKFLOW.hash) is first
+    assert get_workflow(reopened, WORKFLOW.hash) is first
+
+
+def test_no_reader_can_change_what_others_get(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    workflow = get_workflow(snapshot, WORKFLOW.hash)
+    role = get_role(snapshot, next(iter(workflow.roles.values())))
+    shared = [
+        workflow.roles,
+        workflow.agent_overrides,
+        get_graph(snapshot, workflow.get_moderator()),
+        get_schema(snapshot, role.output_schema),
+    ]
+    for each in shared:
+        with pytest.raises(TypeError, match="cannot be changed"):
+            each.clear()
+    with pytest.raises(AttributeError):
+        role.name = "other"  # type: ignore[misc]  # that is the point
+
+
+def _with_blob(
+    objects: ObjectStore, name: NodeHash, content: bytes
+) -> Callable[[Tree, list[ShaFile]], None]:
+    """Return a change that puts *content* where the node *name* is."""
+
+    def change(tree: Tree, added: list[ShaFile]) -> None:
+        blob = Blob.from_string(content)
+        parts = [b"nodes", name[0].encode(), name[1].encode()]
+        folders, place = [tree], tree
+        for part in parts:
+            copy = Tree()
+            for entry in get_tree(objects, place[part][1]).items():
+                copy[entry.path] = (entry.mode, entry.sha)
+            folders.append(copy)
+            place = copy
+        place[f"{name[2:]}.json".encode()] = (FILE_MODE, blob.id)
+        for part, above, below in zip(parts[::-1], folders[-2::-1], folders[:0:-1], strict=True):
+            above[part] = (TREE_MODE, below.id)
+        added += [blob, *folders[1:]]
+
+    return change
+
+
+def test_other_blob_under_a_known_name_is_not_taken_for_the_known_one(
+    store: Store, clock: Callable[[], int]
+) -> None:
+    story = Story(store, clock)
+    get_workflow(story.snapshot, WORKFLOW.hash)
+
+    forged = rewritten(story, _with_blob(store.objects, WORKFLOW.hash, encode_node(AGENT)[1]))
+
+    with pytest.raises(DamagedNode, match="holds other content"):
+        get_workflow(forged, WORKFLOW.hash)
+
+
+def test_known_blob_under_another_name_is_damage(store: Store, clock: Callable[[], int]) -> None:
+    story = Story(store, clock)
+    workflow = get_workflow(story.snapshot, WORKFLOW.hash)
+    role = next(iter(workflow.roles.values()))
+    get_role(story.snapshot, role)
+    content = encode_node(story.snapshot.get_node(role))[1]
+
+    forged = rewritten(story, _with_blob(store.objects, workflow.get_moderator(), content))
+
+    with pytest.raises(DamagedNode, match="holds other content"):
+        get_graph(forged, workflow.get_moderator())
+    assert get_role(forged, role).name
+
+
+def test_what_is_no_workflow_is_told_every_time(store: Store, clock: Callable[[], int]) -> None:
+    snapshot = Story(store, clock).snapshot
+    for _ in range(2):
+        with pytest.raises(NotAWorkflow):
+            get_workflow(snapshot, AGENT.hash)
+        with pytest.raises(MissingNode):
+            get_workflow(snapshot, NodeHash("0000000000000"))

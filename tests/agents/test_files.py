@@ -1,0 +1,184 @@
+import errno
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from uwf_git.agents.files import BadFileBelow, OutputFile, create_output, read_below, remove_below
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    root.mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("not for you")
+    return root
+
+
+def read(root: Path, path: str, *, follows: bool = False) -> bytes | None:
+    return read_below(str(root), path, most_bytes=10, follows_links=follows)
+
+
+def problem(root: Path, path: str, *, follows: bool = False) -> str:
+    with pytest.raises(BadFileBelow) as caught:
+        read(root, path, follows=follows)
+    return caught.value.problem
+
+
+def test_file_is_read_and_removed_with_its_folder_made(root: Path) -> None:
+    assert read(root, "a/b.json") is None
+    remove_below(str(root), "a/b.json")
+    (root / "a" / "b.json").write_text("{}")
+    assert read(root, "a/b.json") == b"{}"
+    remove_below(str(root), "a/b.json")
+    assert os.listdir(root / "a") == []
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_what_lies_outside_is_neither_read_nor_removed(root: Path, follows: bool) -> None:  # noqa: FBT001 (the value tested)
+    (root / "folder").symlink_to("../outside")
+    (root / "file").symlink_to("../outside/secret")
+    for path in ("folder/secret", "../outside/secret", str(root.parent / "outside" / "secret")):
+        assert problem(root, path, follows=follows)
+        with pytest.raises(BadFileBelow):
+            remove_below(str(root), path)
+    assert problem(root, "file", follows=follows) in {
+        "is a link",
+        "leads out of the work directory",
+    }
+    remove_below(str(root), "file")
+    assert not (root / "file").is_symlink()
+    assert (root.parent / "outside" / "secret").read_text() == "not for you"
+
+
+def test_link_within_the_folder_is_followed_where_that_is_wanted(root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "real" / "a").write_text("words")
+    (root / "way").symlink_to("real")
+    (root / "last").symlink_to("real/a")
+    assert read(root, "way/a") == b"words"
+    assert problem(root, "last") == "is a link"
+    assert read(root, "last", follows=True) == b"words"
+
+
+def test_git_is_not_reached_by_a_link(root: Path) -> None:
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("x")
+    (root / "innocent").symlink_to(".git")
+    with pytest.raises(BadFileBelow, match="git's own"):
+        remove_below(str(root), "innocent/config")
+    assert (root / ".git" / "config").exists()
+
+
+def test_other_kinds_of_files_are_refused(root: Path) -> None:
+    (root / "folder").mkdir()
+    os.mkfifo(root / "pipe")
+    (root / "large").write_text("x" * 11)
+    (root / "loop").symlink_to("loop")
+    assert problem(root, "folder") == "is no ordinary file"
+    assert problem(root, "pipe") == "is no ordinary file"
+    assert problem(root, "large").startswith("is larger than")
+    assert problem(root, "loop") == "is a link"
+    assert "cannot be used" in problem(root, "large/inner")
+    with pytest.raises(BadFileBelow, match="is a directory"):
+        remove_below(str(root), "folder")
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Iterator[OutputFile]:
+    with closing(create_output(str(tmp_path / "out"))) as made:
+        yield made
+
+
+def test_only_what_is_new_is_read(output: OutputFile) -> None:
+    os.write(output.descriptor, b"one ")
+    first = [*output.read_new()]
+    os.write(output.descriptor, b"two")
+
+    assert (first, [*output.read_new()], [*output.read_new()]) == ([b"one "], [b"two"], [])
+
+
+def test_long_output_comes_in_chunks_and_up_to_the_limit(output: OutputFile) -> None:
+    os.write(output.descriptor, b"x" * 200_000)
+
+    assert [len(chunk) for chunk in output.read_new(limit=100_000)] == [65536, 34464]
+    assert output.offset == 100_000
+
+
+def test_truncated_output_is_read_from_its_beginning(output: OutputFile, tmp_path: Path) -> None:
+    os.write(output.descriptor, b"a long line")
+    assert [*output.read_new()] == [b"a long line"]
+    (tmp_path / "out").write_bytes(b"")
+    os.write(output.descriptor, b"new")
+
+    assert [*output.read_new()] == [b"new"]
+
+
+def test_parts_are_read_without_moving(output: OutputFile) -> None:
+    os.write(output.descriptor, b"beginning and end")
+
+    assert (output.read(0, 9), output.read_tail(3), output.read_tail(99)) == (
+        b"beginning",
+        b"end",
+        b"beginning and end",
+    )
+    assert output.offset == 0
+
+
+def test_older_file_is_replaced_and_not_truncated(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with path.open("rb") as old, closing(create_output(str(path))) as new:
+        os.write(new.descriptor, b"new")
+        assert old.read() == b"old"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+def test_reserved_room_is_behind_the_end_of_an_empty_file(tmp_path: Path) -> None:
+    with closing(create_output(str(tmp_path / "out"), reserved_bytes=100_000)) as output:
+        reserved = os.fstat(output.descriptor)
+        os.write(output.descriptor, b"said")
+        written = os.fstat(output.descriptor)
+
+    assert (reserved.st_size, written.st_size) == (0, 4)
+    assert 100_000 <= reserved.st_blocks * 512 == written.st_blocks * 512
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.usefixtures("tidy")
+def test_file_for_which_there_is_no_room_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = tmp_path / "out"
+    monkeypatch.setattr(fcntl, "ioctl", refusing(number))
+
+    with pytest.raises(OSError, match=os.strerror(number)) as told:
+        create_output(str(path), reserved_bytes=1)
+
+    assert told.value.filename == str(path)
+    assert not path.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
+def test_file_system_that_cannot_reserve_is_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "ioctl", refusing(errno.EOPNOTSUPP))
+
+    with closing(create_output(str(tmp_path / "out"), reserved_bytes=1)) as output:
+        assert os.write(output.descriptor, b"x") == 1
+
+
+def refusing(number: int) -> Callable[..., int]:
+    """Return an ioctl(2) of a system that refuses."""
+
+    def refuse(*_arguments: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return refuse

@@ -1,0 +1,372 @@
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import seal
+from cas_nodes import (
+    NOWHERE,
+    PERSON,
+    add_misnamed,
+    add_unchecked,
+    keep_alone,
+    new_caller,
+    put_person,
+)
+from cli.ran import Ran
+
+from uwf_git.commands.cas import BUILTIN_TYPES, put_payload, put_schema
+from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
+from uwf_git.model.node import build_node, self_typed_hash, typed_hash
+from uwf_git.store.lookup.lookup import list_nodes
+from uwf_git.store.store import Store, open_store
+
+
+def test_builtin_schemas_are_named(cas: Callable[..., Ran]) -> None:
+    assert json.loads(cas("bootstrap").out) == {"meta": META, "schemas": BUILTIN_TYPES}
+
+
+def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
+    lines = cas("bootstrap", "--format", "text").out.splitlines()
+
+    assert lines[:3] == [
+        "NAME              HASH",
+        f"(meta-schema)     {META}",
+        f"Text              {TEXT}",
+    ]
+
+
+Cas = Callable[..., Ran]
+
+
+def test_node_is_printed_whole(cas: Cas, store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+
+    assert json.loads(cas("get", note[:7].lower()).out) == {
+        "hash": note,
+        "type": TEXT,
+        "payload": "hello",
+        "timestamp": seal.START_MS,
+    }
+
+
+def test_text_of_a_text_node_is_its_text_with_controls_spelled_out(cas: Cas, store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "one\n\x1b[2Jtwo\n").hash
+
+    assert cas("get", note, "--format", "text").out.endswith(" UTC\n\none\n\\x1b[2Jtwo\n")
+
+
+def test_builtin_node_was_written_at_no_time(cas: Cas) -> None:
+    told = cas("get", META, "--format", "text").out
+
+    assert told.startswith(f"node: {META}\ntype: {META} (JSON Schema)\nwritten: never")
+
+
+def test_many_threads_cost_little(cas: Cas, store: Store) -> None:
+    """Processor time, not the clock: other programs may be busy."""
+    for number in range(300):
+        node = build_node(TEXT, f"note {number}", timestamp=0)
+        keep_alone(store, f"refs/threads/01J000{number:020d}", node)
+    oldest = build_node(TEXT, "note 0", timestamp=0).hash
+    cas("get", META)
+    began = time.process_time()
+
+    assert cas("get", oldest).status == 0
+    assert cas("get", oldest[:6]).status == 0
+    assert cas("has", NOWHERE).status == 1
+    assert time.process_time() - began < 1
+
+
+def test_text_is_a_word(cas: Cas) -> None:
+    assert cas("has", TEXT, "--format", "text") == Ran(0, "yes\n", "")
+    assert cas("has", NOWHERE, "--format", "text") == Ran(1, "no\n", "")
+
+
+def test_damaged_node_is_neither(cas: Cas, store: Store) -> None:
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+
+    assert cas("has", NOWHERE).status == 5
+
+
+# Made with json-cas itself: nodes keep their names when they move between the two.
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "cas.json").read_bytes())
+
+
+def test_nodes_are_named_as_json_cas_does(cas: Cas) -> None:
+    for vector in VECTORS["self"]:
+        ran = cas("hash", "--self", "-", fed=json.dumps(vector["payload"]).encode())
+        assert json.loads(ran.out) == {"hash": vector["hash"]}, vector["label"]
+    for vector in VECTORS["typed"]:
+        payload = json.dumps(vector["payload"], ensure_ascii=False).encode()
+        ran = cas("hash", vector["type"].lower(), "-", fed=payload)
+        assert json.loads(ran.out) == {"hash": vector["hash"]}, vector["label"]
+    assert (len(VECTORS["self"]), len(VECTORS["typed"])) == (36, 30)
+
+
+def test_text_file_is_named_as_a_text_node(cas: Cas) -> None:
+    ran = cas("hash", "Text", "--text", "-", "--format", "text", fed=b"hello\r\n")
+
+    assert ran.out == typed_hash(TEXT, "hello\r\n") + "\n"
+
+
+def test_beginning_of_a_hash_needs_a_store(cas: Cas, tmp_path: Path) -> None:
+    ran = cas("hash", TEXT[:5], "-", fed=b'"a"', repo=str(tmp_path / "none.git"))
+    assert (ran.status, ran.out) == (1, "")
+
+    assert json.loads(cas("hash", TEXT[:5], "-", fed=b'"a"').out)["hash"] == typed_hash(TEXT, "a")
+
+
+def test_store_is_made_and_then_opened(cas: Cas, tmp_path: Path) -> None:
+    path = str(tmp_path / "new.git")
+
+    assert json.loads(cas("init", path, repo=None).out) == {"repo": path, "created": True}
+    assert json.loads(cas("init", path, repo=None).out) == {"repo": path, "created": False}
+    assert TEXT in set(list_nodes(open_store(path)))
+
+
+def test_store_that_repo_names_is_used_without_a_path(cas: Cas, tmp_path: Path) -> None:
+    path = str(tmp_path / "named.git")
+
+    assert cas("init", "--format", "text", repo=path).out == f"repo: {path}\ncreated: yes\n"
+
+
+def test_text_is_the_hash_alone(cas: Cas) -> None:
+    ran = cas("put", "Text", "--text", "-", "--format", "text", fed=b"hello\n")
+
+    assert ran == Ran(0, typed_hash(TEXT, "hello\n") + "\n", "")
+
+
+def test_meta_schema_needs_no_type(cas: Cas) -> None:
+    ran = cas("put", "--self", "-", fed=b'{"type": "object"}')
+
+    assert json.loads(ran.out) == {"hash": self_typed_hash({"type": "object"}), "new": True}
+
+
+def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
+    for words, fed, status, told in [
+        (["Text", "-"], b"5", 1, f"the payload breaks schema {TEXT}: 1 problem at the top: 5 is"),
+        (["Text", "-"], b'"\\ud800"', 1, "the value at $ has a lone surrogate"),
+        (["Text", "-"], b"[" * 450 + b"]" * 450, 1, "the payload breaks schema"),
+        (["Text", "-"], b"[" * 600 + b"]" * 600, 1, "the value at $… is nested more than 500"),
+        (["Text", "-"], b"\xff\x00", 1, "standard input is not UTF-8 text (byte 0)"),
+        (["Text", "--text", "-"], b"a\xff", 1, "standard input is not UTF-8 text (byte 1)"),
+        (["Text", "-"], b" " * 50_000_000, 1, "standard input is larger than 16777216 bytes"),
+        (["Text", "-"], b"", 2, "standard input is not JSON"),
+        (
+            ["Text", "-"],
+            b'{"a":1,"a":2}',
+            2,
+            "standard input is not JSON: the key 'a' is duplicated",
+        ),
+        (["Text", "gone.json"], b"", 1, "gone.json cannot be read: No such file or directory"),
+        ([NOWHERE, "-"], b"5", 1, f"there is no node {NOWHERE} in this store"),
+        (["text", "-"], b"5", 2, "'text' is not a node hash"),
+        (["--self", "-"], b'{"type": 1}', 1, "this is not a JSON Schema: "),
+    ]:
+        ran = cas("put", *words, fed=fed)
+
+        assert (ran.status, ran.out) == (status, "")
+        assert ran.err.startswith(f"error: {told}")
+        assert ran.err.splitlines()[1].startswith("hint: ")
+        assert len(ran.err.splitlines()) == 2
+
+
+def test_rows_tell_what_is_referred_to(cas: Cas, store: Store) -> None:
+    note = put_payload(store, new_caller(), "Text", "hello").hash
+    ada = put_person(store, name="Ada", note={"$ref": note})
+
+    ran = cas("refs", ada)
+
+    schema, text = json.loads(ran.out)
+    assert ran.status == 0
+    assert (schema["as"], schema["typeName"], schema["summary"]) == (
+        "type",
+        "JSON Schema",
+        "Person",
+    )
+    assert text == {
+        "as": "payload",
+        "hash": note,
+        "type": TEXT,
+        "typeName": "Text",
+        "summary": "hello",
+    }
+
+
+def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
+
+    ran = cas("refs", ada, "--format", "text")
+
+    assert ran.status == 5
+    told = f"payload  {NOWHERE}  ! there is no node {NOWHERE} in this store"
+    assert ran.out.splitlines()[1] == told
+
+
+def test_meta_schema_refers_to_nothing(cas: Cas) -> None:
+    assert cas("refs", META) == Ran(0, "[]\n", "")
+    assert cas("refs", META, "--format", "text") == Ran(0, "", "")
+
+
+def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:
+    name = put_schema(store, new_caller(), PERSON).hash
+
+    assert json.loads(cas("schema", "get", name[:6].lower()).out) == PERSON
+    assert cas("schema", "get", "Text").out == '{"title":"Text","type":"string"}\n'
+    assert cas("schema", "get", "Text", "--format", "text").out == (
+        '{\n  "title": "Text",\n  "type": "string"\n}\n'
+    )
+
+
+def test_rows_are_the_builtin_schemas_and_then_the_others(cas: Cas, store: Store) -> None:
+    person = put_schema(store, new_caller(), PERSON).hash
+
+    rows = json.loads(cas("schema", "list").out)
+
+    assert rows[0] == {"hash": META, "title": "JSON Schema", "builtin": True}
+    assert rows[-1] == {"hash": person, "title": "Person", "builtin": False}
+    assert len(rows) == len(BUILTIN_NODES) + 1
+
+
+def test_limit_is_kept(cas: Cas) -> None:
+    assert len(json.loads(cas("schema", "list", "--limit", "3").out)) == 3
+
+
+def test_schema_from_a_file_becomes_a_node(cas: Cas, tmp_path: Path) -> None:
+    file = tmp_path / "person.schema.json"
+    file.write_text(json.dumps(PERSON))
+    name = typed_hash(META, PERSON)
+
+    assert json.loads(cas("schema", "put", str(file)).out) == {"hash": name, "new": True}
+    assert cas("schema", "put", str(file), "--format", "text") == Ran(0, f"{name}\n", "")
+
+
+def test_invalid_schema_is_refused_with_every_problem(cas: Cas) -> None:
+    schema = {"type": "strin", "required": "name"}
+
+    ran = cas("schema", "put", "-", fed=json.dumps(schema).encode())
+
+    assert (ran.status, ran.out) == (1, "")
+    lines = ran.err.splitlines()
+    assert lines[0].startswith("error: this is not a JSON Schema: 2 problems, the first at ")
+    assert sorted(line.split(":")[0] for line in lines[1:3]) == ["  required", "  type"]
+    assert lines[3].startswith("hint: ")
+
+
+def test_node_that_is_valid(cas: Cas, store: Store) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = put_person(store, name="Ada")
+
+    ran = cas("schema", "validate", ada[:6].lower())
+
+    assert ran.status == 0
+    assert json.loads(ran.out) == {"schema": schema, "valid": True, "problems": []}
+    assert cas("schema", "validate", ada, "--format", "text") == Ran(0, "valid\n", "")
+
+
+def test_node_that_is_not(cas: Cas, store: Store) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = add_unchecked(store, schema, {"name": 5})
+
+    ran = cas("schema", "validate", ada)
+
+    assert ran.status == 1
+    assert json.loads(ran.out) == {
+        "schema": schema,
+        "valid": False,
+        "problems": [{"path": "name", "message": "5 is not of type 'string'"}],
+    }
+
+
+def test_value_from_a_file(cas: Cas, store: Store, tmp_path: Path) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    file = tmp_path / "ada.json"
+    file.write_text('{"name": "Ada"}')
+
+    assert cas("schema", "validate", schema, str(file)).status == 0
+    ran = cas("schema", "validate", schema, "-", "--format", "text", fed=b'{"a": 1, "name": 2}')
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out == (
+        "name: 2 is not of type 'string'\n"
+        "the top: Additional properties are not allowed ('a' was unexpected)\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["put", "hash"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "takes TYPE and FILE, not no words"),
+        (["Text"], "takes TYPE and FILE, not 1 word"),
+        (["Text", "a", "b"], "takes TYPE and FILE, not 3 words"),
+        (["--self"], "takes FILE alone with --self, not no words"),
+        (["--self", "Text", "a"], "takes FILE alone with --self, not 2 words"),
+    ],
+)
+def test_wrong_number_of_words_is_refused_with_what_is_wanted(
+    verb: str, words: list[str], told: str, cas: Cas
+) -> None:
+    ran = cas(verb, *words)
+
+    assert (ran.status, ran.out) == (2, "")
+    error, hint = ran.err.splitlines()
+    assert error == f"error: json-cas {verb} {told}"
+    assert hint.startswith("hint: FILE may be `-`, standard input;")
+
+
+@pytest.mark.parametrize("verb", ["put", "hash"])
+def test_empty_word_is_refused(verb: str, cas: Cas) -> None:
+    assert cas(verb, "Text", "").status == 2
+
+
+def test_whole_nodes_are_ok(cas: Cas, store: Store) -> None:
+    ada = put_person(store, name="Ada")
+
+    ran = cas("verify", ada[:6].lower(), META)
+
+    assert ran.status == 0
+    assert json.loads(ran.out) == {"ok": True, "checked": [ada, META], "problems": []}
+    assert cas("verify", ada, "--format", "text").out == "ok: 1 node\n"
+    assert cas("verify", ada, META, "--format", "text").out == "ok: 2 nodes\n"
+
+
+def test_problems_are_listed_with_their_places(cas: Cas, store: Store) -> None:
+    schema = put_schema(store, new_caller(), PERSON).hash
+    ada = add_unchecked(store, schema, {"name": 5, "friend": NOWHERE})
+
+    ran = cas("verify", ada)
+
+    assert ran.status == 5
+    assert json.loads(ran.out) == {
+        "ok": False,
+        "checked": [ada],
+        "problems": [
+            {
+                "node": ada,
+                "message": "it breaks its schema: 5 is not of type 'string'",
+                "path": "name",
+            },
+            {"node": ada, "message": f"it refers to {NOWHERE}, which is not in this store"},
+        ],
+    }
+
+
+def test_text_is_a_line_a_problem(cas: Cas, store: Store) -> None:
+    add_misnamed(store, NOWHERE, TEXT, "wrong")
+
+    ran = cas("verify", NOWHERE, "--format", "text")
+
+    assert ran.status == 5
+    told = f"{NOWHERE}: refs/cas/nodes: node {NOWHERE} holds other content: its name would be "
+    assert ran.out.startswith(told)
+    assert ran.out.count("\n") == 1
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 2), ([NOWHERE], 1), (["zzz"], 2)])
+def test_missing_node_is_refused(words: list[str], status: int, cas: Cas) -> None:
+    ran = cas("verify", *words)
+
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.err.startswith("error: ")

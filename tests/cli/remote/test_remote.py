@@ -1,0 +1,82 @@
+from pathlib import Path
+
+from cli.program import Uwf
+
+from uwf_git.store.git.config import set_config
+
+
+def test_a_remote_is_added_and_named(uwf: Uwf) -> None:
+    hub = str(uwf.place.parent / "hub.git")
+    assert uwf.json("remote", "add", "origin", "../hub.git") == {"name": "origin", "url": hub}
+    assert f'url = "{hub}"' in Path(str(uwf.session.repo), "config").read_text()
+
+
+def test_a_password_is_not_shown(uwf: Uwf) -> None:
+    ran = uwf("remote", "add", "origin", "https://me:secret@host/x")
+    assert ran.status == 0
+    assert "secret" not in ran.out + ran.err
+
+
+def test_invalid_remote_is_refused(uwf: Uwf) -> None:
+    uwf.json("remote", "add", "origin", "/x")
+    for words, status in (
+        (("origin", "/y"), 1),
+        (("a b", "/y"), 2),
+        (("b", ""), 2),
+        (("b", "ext::sh"), 2),
+        (("b\udcff", "/y"), 1),
+    ):
+        ran = uwf("remote", "add", *words)
+        assert (ran.status, ran.out) == (status, ""), words
+        assert ran.err.startswith("error: ")
+
+
+def test_remotes_are_listed(uwf: Uwf) -> None:
+    assert uwf.json("remote", "list") == []
+    uwf.json("remote", "add", "origin", "https://me:secret@host/x")
+    row = {"name": "origin", "url": "https://host/x", "threads": 0, "archived": 0, "workflows": 0}
+    assert uwf.json("remote", "list") == [row]
+    assert uwf("remote", "list", "--format", "text").out.splitlines()[1].split() == [
+        "origin",
+        "https://host/x",
+        "0",
+        "0",
+        "0",
+    ]
+
+
+def test_wide_table_is_not_cut(uwf: Uwf) -> None:
+    uwf.json("remote", "add", "origin", "https://host/" + "x" * 60)
+    screen = {"stdout_is_tty": True, "environ": {**uwf.session.environ, "COLUMNS": "60"}}
+
+    brief, wide = (
+        uwf("remote", "list", "--format", "text", *words, **screen).out
+        for words in ((), ("--wide",))
+    )
+
+    assert max(map(len, brief.splitlines())) <= 60
+    assert "https://host/" + "x" * 60 in wide
+
+
+def test_a_remote_is_forgotten_once(uwf: Uwf) -> None:
+    uwf.json("remote", "add", "origin", "/x")
+    assert uwf.json("remote", "remove", "origin") == {"name": "origin", "url": "/x"}
+    ran = uwf("remote", "remove", "origin")
+    assert (ran.status, ran.out) == (1, "")
+    assert "uwf remote add" in ran.err
+
+
+def test_a_mirror_refuses_to_record_until_it_is_repaired(uwf: Uwf) -> None:
+    thread = uwf.begun()
+    set_config(f"{uwf.session.repo}/config", "remote.origin.url", "/x")
+    set_config(f"{uwf.session.repo}/config", "remote.origin.fetch", "+refs/*:refs/*")
+    for words in (("thread", "step", thread), ("push",), ("fetch",)):
+        ran = uwf(*words)
+        assert (ran.status, ran.out) == (1, "")
+        assert ran.err.splitlines()[0].startswith("error: remote origin is a mirror: ")
+        assert "`uwf remote repair`" in ran.err
+    assert uwf.json("thread", "show", thread)["depth"] == 0
+    assert uwf.json("verify")["problems"] == []
+    assert uwf("remote", "repair", "--format", "text").out == "repaired origin\n"
+    assert uwf("remote", "repair", "--format", "text").out == "no remote is a mirror\n"
+    assert uwf.json("thread", "step", thread)["status"] == "ready"

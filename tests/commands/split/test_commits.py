@@ -1,0 +1,345 @@
+"""Derived commits: made twice they are the same, and git finds nothing wrong with them."""
+
+from collections.abc import Callable
+
+import pytest
+from commands.world import World, replied
+from refusing import refuses
+from ulid import ULID
+
+from uwf_git.commands.control.steer import kill_thread
+from uwf_git.commands.split.commits import (
+    Asked,
+    Branch,
+    Derived,
+    Ending,
+    ReadSplit,
+    SplitPlan,
+    SplitRefused,
+    draft_join,
+    draft_split,
+    find_container,
+    find_split,
+    plan_again,
+    plan_ending,
+    plan_split,
+)
+from uwf_git.commands.turn.branches import begin_branch
+from uwf_git.commands.turn.turn import Played, Player, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.flow import MAX_ITEMS
+from uwf_git.model.names import ThreadId
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import advance_head, create_head, get_head
+from uwf_git.store.threads.local_files import set_workdir
+from uwf_git.store.threads.snapshot import Snapshot, read_snapshot
+
+
+def branches_of(tip: Snapshot, count: int) -> list[Branch]:
+    present = tip.get_present()
+    return [
+        Branch(
+            f"part-{number}",
+            present.workflow,
+            tip.record.workflow_name,
+            f"Do part {number}.",
+            present.binding,
+            {"part": number},
+            entry=f"0/{number}",
+        )
+        for number in range(count)
+    ]
+
+
+def split(world: World, thread: ThreadId, count: int = 2) -> Snapshot:
+    tip = world.snapshot(thread)
+    derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, count)))
+    commit = derived.write(world.store)
+    assert commit == derived.oid
+    advance_head(world.store, get_head(world.store, thread), commit)
+    return world.snapshot(thread)
+
+
+def start_of(at: Snapshot, number: int) -> Derived:
+    plan = SplitPlan("0", "parts", branches_of(at, 5))
+    return ReadSplit(at, at.get_present(), plan, {}).draft_start(number)
+
+
+def begin(world: World, at: Snapshot) -> list[ThreadId]:
+    found = at.get_present().split
+    assert found is not None
+    for number, child in enumerate(found.children):
+        set_workdir(world.store, child.thread, str(world.place))
+        create_head(world.store, child.thread, start_of(at, number).write(world.store))
+    return [child.thread for child in found.children]
+
+
+def finish(world: World, thread: ThreadId) -> Snapshot:
+    while world.step(thread).status != "completed":
+        pass
+    return world.snapshot(thread)
+
+
+def join(world: World, thread: ThreadId, children: list[ThreadId]) -> Derived:
+    tips = [world.snapshot(child) for child in children]
+    said = [(f"part-{number}", "done") for number in range(len(tips))]
+    ending = Ending("parts", said, {"branches": []}, {"all": "good"})
+    return draft_join(world.snapshot(thread), tips, ending)
+
+
+def test_a_split_joined_thread_is_whole_for_git(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun()
+    world.step(thread)
+    at = split(world, thread)
+    children = begin(world, at)
+    tips = [finish(world, child) for child in children]
+    joined = join(world, thread, children).write(world.store)
+    advance_head(world.store, get_head(world.store, thread), joined)
+
+    now = world.snapshot(thread)
+    present = now.get_present()
+    assert (now.record.event, now.record.status, now.record.depth) == ("join", "ready", 2)
+    assert now.subject == "join: parts: 2 completed"
+    assert (present.split, present.state, present.at) == (None, {"all": "good"}, "0")
+    assert present.visits == {"writer": 3, "checker": 2}
+    assert present.execution_ms == 1500 * 5
+    step = now.get_head_node()
+    assert step.payload["branches"] == [{"$ref": tip.record.node} for tip in tips]
+    assert now.get_node(tips[1].record.node) == tips[1].get_head_node()
+    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
+    parents = git(
+        "log", "-1", "--format=%P %an %cn", f"refs/threads/{thread}", cwd=world.store.path
+    )
+    assert parents.split() == [at.commit.oid, *(tip.commit.oid for tip in tips), "uwf", "uwf"]
+
+
+def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread)
+
+    def make() -> Oid:
+        derived = draft_split(tip, SplitPlan("0", "parts", branches_of(tip, 3)))
+        return derived.write(world.store)
+
+    one = make()
+    world.caller.now_ms()
+    world.reopen()
+    assert make() == one
+    at = read_snapshot(world.store, one)
+    assert start_of(at, 2).oid == start_of(at, 2).write(world.store)
+
+
+def test_two_splits_of_one_thread_have_other_branches(world: World) -> None:
+    thread = world.begun()
+    tip = world.snapshot(thread)
+    one, other = (
+        draft_split(tip, SplitPlan(at, "parts", branches_of(tip, 1))) for at in ("0", "1")
+    )
+
+    ids = {
+        each.new.present.split.children[0].thread for each in (one, other) if each.new.present.split
+    }
+    assert len(ids) == 2
+
+
+# What branches that ended come to, whoever drove them.
+
+
+BOTH = """\
+name: both
+description: Two at once.
+root:
+  type: parallel
+  name: both
+  nodes:
+    - {type: agent, agentId: one, output: first}
+    - {type: agent, agentId: two, output: second}
+"""
+
+
+def play(turn: Turn) -> Played:
+    return replied({}, f"said by {turn.role}\nand more")
+
+
+def agree(_turn: Turn) -> Played:
+    return replied({"key": "same"})
+
+
+def differ(turn: Turn) -> Played:
+    return replied({"key": turn.role})
+
+
+class Ended:
+    """A thread that split into two, and its branches at their ends; a player of None is a kill."""
+
+    def __init__(self, world: World, *players: Player | None, source: str = BOTH) -> None:
+        thread = world.begun(source)
+        assert world.step(thread, play).status == "split"
+        self.tip = world.snapshot(thread)
+        split = self.tip.get_present().split
+        assert split is not None
+        self.tips: list[Snapshot] = []
+        branches = [begin_branch(world.store, self.tip, n) for n in range(len(split.children))]
+        for branch, player in zip(branches, players, strict=True):
+            if player is None:
+                kill_thread(world.store, world.caller, branch, reason="no time\nat all")
+            else:
+                statuses = [world.step(branch, player).status for _step in range(2)]
+                assert statuses == ["ready", "completed"]
+            self.tips.append(world.snapshot(branch))
+
+    def plan(self) -> Ending:
+        return plan_ending(self.tip, self.tips)
+
+
+def test_an_ending_says_what_each_branch_said_last(world: World) -> None:
+    ending = Ended(world, play, play).plan()
+
+    assert ending.said == [("one", "said by one"), ("two", "said by two")]
+    assert ending.meta == {"branches": [{"status": "completed", "steps": 1}] * 2}
+    assert (ending.state["first"], ending.state["second"]) == (
+        "said by one\nand more",
+        "said by two\nand more",
+    )
+    assert "errors" not in ending.state
+
+
+def test_a_killed_branch_leaves_its_reason_and_nothing_else(world: World) -> None:
+    ended = Ended(world, play, None)
+
+    ending = ended.plan()
+
+    assert ending.said == [("one", "said by one"), ("two", "no step")]
+    assert ending.state["errors"] == ["no time"]
+    assert ending.state["first"] == "said by one\nand more"
+    assert "parallel_1" not in ending.state
+    joined = draft_join(ended.tip, ended.tips, ending)
+    assert joined.new.said == "both: 1 completed, 1 killed"
+
+
+def test_where_one_is_enough_the_others_are_no_errors(world: World) -> None:
+    source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
+
+    state = Ended(world, play, None, source=source).plan().state
+
+    assert "errors" not in state
+    assert state["first"] == "said by one\nand more"
+
+
+def test_a_killed_workflow_leaves_its_error_where_errors_are_a_list(world: World) -> None:
+    world.put("name: inner\nroot: {type: agent, agentId: one}\n")
+    source = "name: outer\ninitialState: {errors: %s}\nroot: {type: workflow, use: inner}\n"
+
+    assert Ended(world, None, source=source % "[old]").plan().state == {
+        "errors": ["old", "no time"]
+    }
+    ended = Ended(world, None, source=source % "text")
+    with refuses("merge-conflict", match='errors: "text", which is no list') as caught:
+        ended.plan()
+    assert """{"errors": null}""" in (caught.value.hint or "")
+
+
+def test_branches_that_disagree_cannot_be_joined(world: World) -> None:
+    assert Ended(world, agree, agree).plan().state["key"] == "same"
+    with refuses("merge-conflict", match="the branches of both disagree about key"):
+        Ended(world, differ, differ).plan()
+
+
+# What splits a thread, and into which branches.
+
+
+ITEMS = """\
+name: items
+description: One branch for each.
+initialState: {files: [a, b]}
+root:
+  type: map
+  over: state.files
+  nodes:
+    - {type: agent, agentId: reader}
+"""
+
+INNER = """\
+name: inner
+description: A part.
+root: {type: agent, agentId: asker}
+"""
+
+USER = """\
+name: user
+description: A workflow is a part of it.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: asker, output: question}
+    - {type: workflow, name: whole, use: inner, input: "do ${state.question}", output: answer}
+"""
+
+
+def test_a_role_that_an_agent_plays_splits_nothing(world: World) -> None:
+    with pytest.raises(SplitRefused, match="writer is no role that a workflow plays"):
+        find_container(world.snapshot(world.begun()), "writer")
+
+
+@pytest.mark.parametrize("at", ["9", "0/0", "", "0/", "x"])
+def test_a_place_that_splits_nothing_is_refused(at: str, world: World) -> None:
+    with pytest.raises(SplitRefused, match="no place at which the flow splits"):
+        find_container(world.snapshot(world.begun(ITEMS)), at)
+
+
+def test_a_map_has_up_to_a_thousand_branches(world: World) -> None:
+    tip = world.snapshot(world.begun(ITEMS))
+    container = find_container(tip, "0")
+
+    plan = plan_split(tip, container, Asked([0] * 1000))
+
+    assert MAX_ITEMS == 1000
+    assert [each.entry for each in plan.branches[:2]] == ["0.0", "0.1"]
+    assert plan.branches[999].initial_state == {"item": 0, "itemIndex": 999}
+    with pytest.raises(SplitRefused, match="map would have more than 1,000 branches"):
+        plan_split(tip, container, Asked([0] * 1001))
+
+
+def test_branches_have_ids_of_the_date_at_which_they_began_in_their_order(world: World) -> None:
+    thread = world.begun(ITEMS)
+    world.step(thread)
+
+    at = world.snapshot(thread)
+    split = at.get_present().split
+    assert split is not None
+    first, second = (child.thread for child in split.children)
+    assert first < second
+    assert ULID.from_str(first).milliseconds == at.commit.time_s * 1000
+    assert first[:10] == second[:10]
+
+
+def test_a_workflow_that_is_a_part_is_one_branch_of_its_own(world: World) -> None:
+    world.put(INNER)
+    thread = world.begun(USER)
+
+    def play(turn: Turn) -> Played:
+        return replied({}, "it")
+
+    world.step(thread, play)
+    before = world.snapshot(thread)
+    assert world.step(thread, play).said == "whole into 1"
+    split = world.snapshot(thread).get_present().split
+    assert split is not None
+    (child,) = split.children
+    start = world.snapshot(thread).get_node(child.start)
+    begun = world.snapshot(begin_branch(world.store, world.snapshot(thread), 0))
+    assert (start.payload["prompt"], start.payload["depth"]) == ("do it", 1)
+    assert "entry" not in start.payload
+    assert begun.record.workflow_name == "inner"
+    container = find_container(before, split.at)
+    assert container.used == begun.record.workflow
+    (branch,) = plan_again(find_split(world.snapshot(thread))).branches
+    assert (branch.prompt, branch.initial_state) == ("do it", None)
+
+    for _step in range(10):
+        if world.step(thread, play).status == "completed":
+            break
+
+    head = get_head(world.store, thread)
+    assert world.snapshot(thread).get_present().state["answer"] == "it"
+    assert list(check_thread(world.store, thread, head.commit, archived=head.archived)) == []

@@ -1,0 +1,387 @@
+"""Threads of flows: sequences, loops, conditions, branches, and what their results change."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from commands.world import World, fails, replied, says
+from refusing import refuses
+from seal import START_MS
+
+from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
+from uwf_git.commands.inspect.context import get_context, load_thread_context
+from uwf_git.commands.step.record_turn import TurnFailed
+from uwf_git.commands.step.step_thread import StepRequest
+from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
+from uwf_git.commands.verify.thread import check_thread
+from uwf_git.model.names import NodeHash, ThreadId
+from uwf_git.model.node import Node
+from uwf_git.store.objects.commit import DEFAULT_BLOB_BYTES
+from uwf_git.store.oid import Oid
+from uwf_git.store.threads.heads import get_head
+from uwf_git.store.threads.history import walk_history
+from uwf_git.store.threads.snapshot import read_snapshot
+
+LOOP = """\
+name: turns
+description: Until somebody is content.
+initialState: {ok: false}
+root:
+  type: loop
+  condition: state.ok !== true
+  maxIterations: 5
+  nodes:
+    - {type: agent, agentId: coder}
+    - {type: agent, agentId: reviewer}
+"""
+
+CHECKS = """\
+name: checks
+description: Several at once.
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: coder, output: code}
+    - type: parallel
+      name: checks
+      nodes:
+        - {type: agent, agentId: reviewer, output: review}
+        - type: sequential
+          name: testing
+          nodes:
+            - {type: agent, agentId: builder, output: build}
+            - {type: agent, agentId: tester, output: tests}
+    - {type: agent, agentId: closer, output: done}
+"""
+
+ITEMS = """\
+name: items
+description: One branch for each.
+initialState: {files: [a, b, c]}
+root:
+  type: sequential
+  nodes:
+    - type: map
+      name: each
+      over: state.files
+      as: file
+      output: reports
+      nodes:
+        - {type: agent, agentId: reader, input: "read ${file}"}
+    - {type: agent, agentId: writer}
+"""
+
+
+def script(**answers: Any) -> Player:
+    """Return a player that says for each role its answer, or the next of a list of answers."""
+
+    def play(turn: Turn) -> Played:
+        answer = answers.get(turn.role, {})
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        return replied({}, answer) if isinstance(answer, str) else replied(answer)
+
+    return play
+
+
+def run(world: World, thread: ThreadId, play: Player) -> list[str]:
+    """Step a thread to its end, and return the roles that acted in it."""
+    roles: list[str] = []
+    for _ in range(100):
+        done = world.step(thread, play)
+        if done.status == "completed":
+            return roles
+        roles.append(done.role or done.said)
+    raise AssertionError("it does not end")
+
+
+def assert_sound(world: World, thread: ThreadId) -> None:
+    head = get_head(world.store, thread)
+    found = list(check_thread(world.store, thread, head.commit, archived=head.archived))
+    assert [each.message for each in found] == []
+
+
+PLANS = """\
+name: plans
+description: A pass for each.
+initialState: {tries: 3, limits: {ms: null}}
+root:
+  type: sequential
+  nodes:
+    - {type: agent, agentId: planner}
+    - type: loop
+      over: state.plans
+      as: plan
+      retries: ${state.tries - 1}
+      nodes:
+        - {type: agent, agentId: coder, input: "${state.plan.file}", timeout: "${state.limits.ms}"}
+        - type: parallel
+          nodes:
+            - {type: agent, agentId: tester, input: "test ${plan.file} in ${iteration}"}
+"""
+
+
+def read_inputs(world: World, thread: ThreadId, play: Player, inputs: list[str]) -> Player:
+    def noted(turn: Turn) -> Played:
+        if turn.role in {"coder", "tester"}:
+            context = get_context(world.store, turn.thread, role=turn.role)
+            inputs.append(context["input"])
+            assert context["state"]["plan"]["file"] in context["input"]
+        return play(turn)
+
+    return noted
+
+
+def test_a_loop_over_a_list_has_a_pass_for_each_item_in_the_thread_itself(world: World) -> None:
+    thread = world.begun(PLANS)
+    plans = {"plans": [{"file": "000.md"}, {"file": "001.md"}]}
+    inputs: list[str] = []
+
+    roles = run(world, thread, read_inputs(world, thread, script(planner=plans), inputs))
+
+    assert [role for role in roles if role == "coder"] == ["coder"] * 2
+    assert inputs == ["000.md", "test 000.md in 0", "001.md", "test 001.md in 1"]
+    present = world.snapshot(thread).get_present()
+    assert present.at == "0/1.2/1"
+    assert not {"plan", "planIndex"} & present.state.keys()
+    assert_sound(world, thread)
+
+
+def test_a_loop_over_nothing_is_left_at_once(world: World) -> None:
+    thread = world.begun(PLANS)
+    assert run(world, thread, script(planner={"plans": []})) == ["planner"]
+    assert_sound(world, thread)
+
+
+def test_a_template_says_how_often_an_agent_is_tried(world: World) -> None:
+    thread = world.begun(PLANS)
+    world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
+    statuses = []
+    for _ in range(3):
+        with pytest.raises(TurnFailed):
+            world.step(thread, fails())
+        statuses.append(world.snapshot(thread).record.status)
+    assert statuses == ["ready", "ready", "failed"]
+    assert_sound(world, thread)
+
+
+def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: World) -> None:
+    thread = world.begun(PLANS.replace("tries: 3", "tries: 0.5"))
+    world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
+    with refuses("flow-value", match="and no whole number"):
+        world.step(thread, script())
+
+
+def test_branches_are_joined(world: World, git: Callable[..., str]) -> None:
+    thread = world.begun(CHECKS)
+    play = script(coder="x = 1", reviewer="fine", builder="built", tester="passed", closer="bye")
+
+    roles = run(world, thread, play)
+
+    state = world.snapshot(thread).get_present().state
+    assert roles[0] == "coder"
+    assert roles[-1] == "closer"
+    assert (state["review"], state["build"], state["tests"]) == ("fine", "built", "passed")
+    assert state["parallel_1"] == {"build": "built", "tests": "passed"}
+    assert_sound(world, thread)
+    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
+
+
+def test_a_map_has_a_branch_for_each_item(world: World) -> None:
+    thread = world.begun(ITEMS)
+
+    def play(turn: Turn) -> Played:
+        state = turn.present.state
+        return replied({}, f"report on {state['file']}" if turn.role == "reader" else "all")
+
+    run(world, thread, play)
+
+    state = world.snapshot(thread).get_present().state
+    assert state["reports"] == ["report on a", "report on b", "report on c"]
+    assert "file" not in state
+    assert_sound(world, thread)
+
+
+NESTED = """\
+name: nested
+description: Branches of branches.
+initialState: {items: [1, 2]}
+root:
+  type: loop
+  condition: iteration < 2
+  maxIterations: 3
+  nodes:
+    - type: map
+      name: outer
+      over: state.items
+      merge: {seen: append}
+      nodes:
+        - type: parallel
+          name: inner
+          nodes:
+            - {type: agent, agentId: one}
+            - {type: agent, agentId: other}
+"""
+
+
+TURNED = """\
+name: turned
+description: Branches in a loop in an item.
+initialState: {items: [1, 2]}
+root:
+  type: map
+  name: outer
+  over: state.items
+  output: results
+  nodes:
+    - type: loop
+      maxIterations: 2
+      nodes:
+        - type: parallel
+          name: inner
+          merge: {seen: append}
+          nodes:
+            - {type: agent, agentId: one, input: "${item} in ${iteration}"}
+            - {type: agent, agentId: other}
+        - {type: agent, agentId: last}
+"""
+
+
+def test_branches_in_a_loop_in_an_item_split_in_every_pass(world: World) -> None:
+    thread = world.begun(TURNED)
+    given: list[object] = []
+
+    def play(turn: Turn) -> Played:
+        state = turn.present.state
+        if turn.role == "one":
+            context = load_thread_context(turn.store.path, turn.thread, role=turn.role)
+            given.append(context["input"])
+        return replied({"seen": [*state.get("seen", []), turn.role]} if turn.role != "last" else {})
+
+    driven = drive(world, thread, play)
+
+    assert driven.stopped == "end"
+    assert sorted(map(str, given)) == ["1 in 0", "1 in 1", "2 in 0", "2 in 1"]
+    first, *_ = (read_snapshot(world.store, oid) for oid in find_join(world, thread)[1:])
+    present = first.get_present()
+    assert present.state["seen"] == ["one", "other"] * 2
+    assert present.visits == {"one": 2, "other": 2, "last": 2}
+    assert_sound(world, thread)
+
+
+def find_join(world: World, thread: ThreadId) -> tuple[Oid, ...]:
+    """Return the parents of the newest join of a thread."""
+    history = walk_history(world.store, world.snapshot(thread).commit.oid)
+    return next(each.commit.parents for each in history if each.record.event == "join")
+
+
+def drive(world: World, thread: ThreadId, play: Player, **options: Any) -> Driven:
+    def ignore(*_args: object) -> None:
+        return
+
+    request = DriveRequest(StepRequest(thread, play), **options)
+    watcher = Watcher(ignore, ignore, ignore)
+    return drive_thread(world.store, world.caller, request, watcher=watcher)
+
+
+# The nodes that a turn leaves: the StepNode of 000 section 2.3, and the Attempt.
+
+
+def node(world: World, thread: ThreadId, ref: dict[str, Any]) -> Node:
+    return world.snapshot(thread).get_node(NodeHash(ref["$ref"]))
+
+
+def attempted(world: World, **fields: Any) -> tuple[ThreadId, Node]:
+    thread = world.begun()
+    with pytest.raises(TurnFailed):
+        world.step(thread, fails(**fields))
+    name = world.snapshot(thread).get_present().last_attempt
+    assert name is not None
+    return thread, world.snapshot(thread).get_node(name)
+
+
+def test_step_has_the_fields_of_the_specification(world: World) -> None:
+    thread = world.begun()
+    start = world.snapshot(thread).record.node
+    world.step(thread, says({"text": "x"}, "the text"))
+
+    step = world.snapshot(thread).get_head_node()
+
+    assert set(step.payload) == {
+        "role", "meta", "content", "agent", "prev", "startedAt", "durationMs",
+    }  # fmt: skip
+    assert (step.payload["role"], step.payload["meta"]) == ("writer", {"text": "x"})
+    assert node(world, thread, step.payload["content"]).payload == "the text"
+    assert node(world, thread, step.payload["agent"]).payload == {"command": "nobody"}
+    assert step.payload["prev"] == {"$ref": start}
+    assert (step.payload["startedAt"], step.payload["durationMs"]) == (START_MS, 1500)
+    assert step.timestamp == START_MS + 1500
+
+
+def test_output_that_is_no_text_is_kept_byte_for_byte(world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, "caf\ufffd", raw=b"caf\xe9"))
+
+    payload = world.snapshot(thread).get_head_node().payload
+
+    assert node(world, thread, payload["content"]).payload == "caf\ufffd"
+    assert base64.b64decode(node(world, thread, payload["raw"]).payload) == b"caf\xe9"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n", "a\r\nb\rc", "\ufeffx", "Uwf-Status: completed", "\0", "e\u0301"]
+)
+def test_any_text_comes_back_as_it_was(content: str, world: World) -> None:
+    thread = world.begun()
+    world.step(thread, says({"text": "x"}, content))
+    world.reopen()
+
+    payload = world.snapshot(thread).get_head_node().payload
+
+    assert node(world, thread, payload["content"]).payload == content
+
+
+def test_attempt_says_what_was_wrong_and_what_was_printed(world: World) -> None:
+    thread, attempt = attempted(
+        world, message="exit status 7", exit_code=7, stdout=b"half", stderr=b"no \xff key"
+    )
+
+    payload = attempt.payload
+    assert payload["error"] == {"kind": "exited", "message": "exit status 7"}
+    assert (payload["role"], payload["attempt"], payload["exitCode"]) == ("writer", 1, 7)
+    assert node(world, thread, payload["content"]).payload == "half"
+    assert node(world, thread, payload["stderr"]).payload == "no \ufffd key"
+
+
+def test_attempt_is_never_too_large_to_be_shared(world: World) -> None:
+    thread, attempt = attempted(world, stdout=b"\xff" * 12_000_000)
+
+    said = node(world, thread, attempt.payload["content"]).payload
+    assert len(said.encode()) < DEFAULT_BLOB_BYTES
+
+
+def test_what_an_agent_left_before_it_failed_is_kept(world: World) -> None:
+    trace = {"events": [], "badLines": 1}
+    left = StepFiles(prompt="# You are writer", trace=trace, reset_at=4_000_000_000_000)
+    thread, attempt = attempted(world, left=left)
+
+    assert node(world, thread, attempt.payload["prompt"]).payload == "# You are writer"
+    assert node(world, thread, attempt.payload["trace"]).payload == trace
+    assert attempt.payload["resetAt"] == 4_000_000_000_000
+
+
+def test_attempt_leaves_out_what_there_was_not(world: World) -> None:
+    _, attempt = attempted(world)
+
+    assert not {"exitCode", "content", "stderr"} & set(attempt.payload)
+
+
+def test_commit_of_an_attempt_ends_with_the_end_of_the_log(world: World) -> None:
+    thread, _ = attempted(world, stderr=b"x" * 5000 + b"\nthe last line\n")
+
+    snapshot = world.snapshot(thread)
+
+    assert snapshot.subject == "writer: attempt 1 failed: exit status 7"
+    assert snapshot.body.endswith("the last line")
+    assert len(snapshot.body) < 2100

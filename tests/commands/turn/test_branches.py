@@ -1,0 +1,242 @@
+"""Branches are held while a thread above them does not let them go on."""
+
+from typing import Any
+
+import pytest
+from commands.flow_runs import branches, script
+from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks
+from commands.world import World, content_player
+from refusing import refuses
+
+from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
+from uwf_git.commands.inspect.show import show_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.turn.branches import (
+    BranchHeld,
+    ThreadNotReady,
+    begin_branch,
+    check_ancestors,
+    find_join_problem,
+    share_workdir,
+)
+from uwf_git.engine.flow_state import MAX_STATE_BYTES
+from uwf_git.errors import Refused, UwfError
+from uwf_git.model.event_folds import Words
+from uwf_git.model.names import ThreadId
+from uwf_git.model.thread import Event, Status, Waiting
+from uwf_git.store.threads.heads import BranchNotBegun, resolve_thread
+from uwf_git.store.threads.local_files import find_workdir, set_workdir
+from uwf_git.store.threads.record import NewCommit, record_next
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "changes", "words"),
+    [
+        ("pause", "paused", {"paused_from": "ready"}, ("is paused", "uwf thread resume")),
+        ("attempt", "failed", {"failures": 1}, ("has failed$", "uwf thread retry")),
+        ("attempt", "failed", {"failures": 2}, ("has failed, after 2 failed attempts$", "retry")),
+        (
+            "wait",
+            "waiting",
+            {"waiting": Waiting("writer")},
+            ("waits for a person", "thread answer"),
+        ),
+        (
+            "attempt",
+            "waiting",
+            {"waiting": Waiting("writer", 4_000_000_000_000)},
+            ("waits until 2096-10-02", "--wait"),
+        ),
+        # Only a forged one: a thread that waits says for what.
+        ("attempt", "waiting", {}, ("is waiting, not ready$", "uwf thread")),
+    ],
+)
+def test_thread_that_is_not_ready_is_not_driven_and_says_what_to_type(
+    world: World, event: Event, status: Status, changes: dict[str, Any], words: tuple[str, str]
+) -> None:
+    told, hint = words
+    thread = world.begun()
+    snapshot = world.snapshot(thread)
+    moved = NewCommit(
+        record=snapshot.record._replace(event=event, status=status),
+        words=Words("a moment"),
+        present=snapshot.get_present()._replace(**changes),
+    )
+    commit = record_next(world.store, snapshot, moved, world.caller.signing(world.store))
+    assert world.store.refs.advance(f"refs/threads/{thread}", seen=snapshot.commit.oid, to=commit)
+
+    with pytest.raises(ThreadNotReady, match=f"thread {thread} {told}") as caught:
+        step_thread(world.store, world.caller, StepRequest(thread, content_player, is_driven=True))
+    assert caught.value.exit_status == 1
+    assert hint in (caught.value.hint or "")
+    assert caught.value.facts["status"] == status
+
+
+@pytest.fixture
+def split(world: World) -> Split:
+    """Return a thread that has split in two; its branches have begun."""
+    return split_checks(world)
+
+
+def test_a_branch_that_was_joined_goes_on_no_more(split: Split) -> None:
+    world, first = split.world, split.children[0]
+    begun = world.snapshot(first)
+    split.finish_branches()
+    split.step()
+
+    with pytest.raises(BranchHeld, match="goes on without it"):
+        check_ancestors(world.store, begun)
+
+
+# Branches begin once, by whoever first steps or steers one.
+
+
+@pytest.fixture
+def new(world: World) -> Split:
+    """Return a thread that has split in two; nobody has begun its branches."""
+    thread = world.begun(CHECKS)
+    while world.step(thread, plays).status != "split":
+        pass
+    return Split(world, thread)
+
+
+def test_a_branch_is_begun_once(split: Split) -> None:
+    store, first = split.world.store, split.children[0]
+    before = split.world.snapshot(first).commit.oid
+    split.world.step(first, plays)
+
+    assert begin_branch(store, split.tip, 0) == first
+
+    assert split.world.snapshot(first).commit.parents == (before,)
+    assert split.world.snapshot(first).get_trunk() == split.thread
+    assert split.tip.get_trunk() is None
+
+
+def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split: Split) -> None:
+    store, (first, second) = split.world.store, split.children
+    place = str(split.world.place)
+    set_workdir(store, split.thread, place)
+    set_workdir(store, first, "/")
+
+    for child in (first, second):
+        share_workdir(store, split.thread, child)
+
+    assert (find_workdir(store, first), find_workdir(store, second)) == ("/", place)
+
+
+# By its id.
+
+
+def test_a_branch_begins_when_it_is_stepped_and_no_other_does(new: Split) -> None:
+    world, (first, second) = new.world, new.children
+
+    stepped = world.step(second, plays)
+
+    assert (stepped.role, stepped.status) == ("tester", "ready")
+    assert world.store.refs.find(f"refs/threads/{first}") is None
+    assert find_workdir(world.store, second) == find_workdir(world.store, new.thread)
+    finish(world, second)
+    finish(world, new.thread)
+    assert_sound(world, new.thread)
+
+
+def test_a_paused_thread_has_its_branches(new: Split) -> None:
+    pause_thread(new.world.store, new.world.caller, new.thread)
+
+    with pytest.raises(BranchHeld, match="is paused"):
+        new.world.step(new.children[0], plays)
+
+
+def test_the_beginning_of_an_id_is_enough_where_one_branch_has_it(new: Split) -> None:
+    first, second = new.children
+    shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+
+    with refuses("ambiguous-thread", match="2 threads begin with"):
+        new.world.step(first[:shared], plays)
+    assert new.world.step(second[: shared + 1], plays).thread == second
+
+
+def test_looking_begins_nothing_and_says_what_does(new: Split) -> None:
+    store, first = new.world.store, new.children[0]
+
+    with pytest.raises(BranchNotBegun) as told:
+        show_thread(store, first)
+
+    assert told.value.message == f"branch {first} of thread {new.thread} has not begun here"
+    assert told.value.hint == f"`uwf thread step {first}` takes its first step"
+    with pytest.raises(BranchNotBegun):
+        resolve_thread(store, first)
+    assert store.refs.find(f"refs/threads/{first}") is None
+
+
+# Why branches cannot end or be joined, before anybody tries.
+
+
+PAIR = """\
+name: pair
+root: {type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}
+"""
+INNER = "name: inner\nroot: {type: agent, agentId: digger}\n"
+GRAPH = """\
+name: outer
+roles:
+  builder: {workflow: inner, outputSchema: {type: object, required: [good]}}
+moderator:
+  - {from: $START, to: builder}
+  - {from: builder, to: $END}
+"""
+
+
+def problem_of(world: World, thread: ThreadId) -> UwfError | None:
+    return find_join_problem(world.store, world.snapshot(thread))
+
+
+def test_a_conflict_is_a_problem_once_all_have_ended_and_until_it_is_settled(
+    world: World,
+) -> None:
+    thread = world.begun(PAIR)
+    assert problem_of(world, thread) is None
+    world.step(thread)
+    answers: dict[ThreadId, Any] = dict(zip(branches(world, thread), (1, 2), strict=True))
+    for branch, answer in answers.items():
+        world.step(branch, script(one={"same": answer}, two={"same": answer}))
+        assert problem_of(world, thread) is None
+        world.step(branch)
+
+    problem = problem_of(world, thread)
+    assert problem is not None
+    assert problem.code == "merge-conflict"
+
+    patch_thread(world.store, world.caller, thread, {"same": 3})
+    assert problem_of(world, thread) is None
+
+
+def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: World) -> None:
+    world.put(INNER)
+    thread = world.begun(GRAPH)
+    world.step(thread)
+    (inner,) = branches(world, thread)
+    assert problem_of(world, thread) is None
+
+    world.step(inner, script(digger={"bad": 1}))
+
+    problem = problem_of(world, thread)
+    assert isinstance(problem, Refused)
+    assert f"`uwf thread poke {inner}" in (problem.hint or "")
+
+    kill_thread(world.store, world.caller, inner)
+    problem = problem_of(world, thread)
+    assert f"`uwf thread fork {thread}`" in ("" if problem is None else problem.hint or "")
+
+
+def test_branches_that_say_too_much_together_cannot_be_joined(world: World) -> None:
+    thread = world.begun(PAIR)
+    world.step(thread)
+    much = "x" * (MAX_STATE_BYTES // 4)
+    for branch in branches(world, thread):
+        world.step(branch, script(one={"a": much}, two={"b": much}))
+        world.step(branch)
+
+    problem = problem_of(world, thread)
+    assert problem is not None
+    assert problem.code == "state-too-large"

@@ -1,0 +1,228 @@
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uwf_git.engine.diff import Pair, ValueChange, align, diff_texts, diff_values, render_path
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=12)
+
+
+def longest(one: list[str], other: list[str]) -> int:
+    """Count the longest common subsequence the slow way."""
+    row = [0] * (len(other) + 1)
+    for each in one:
+        before = row
+        row = [0]
+        for at, its in enumerate(other):
+            row.append(before[at] + 1 if each == its else max(before[at + 1], row[at]))
+    return row[-1]
+
+
+@given(WORDS, WORDS)
+def test_every_position_is_named_once_in_order_and_pairs_are_equal(
+    one: list[str], other: list[str]
+) -> None:
+    pairs = align(one, other)
+
+    assert [pair.one for pair in pairs if pair.one is not None] == list(range(len(one)))
+    assert [pair.other for pair in pairs if pair.other is not None] == list(range(len(other)))
+    for pair in pairs:
+        assert pair.one is None or pair.other is None or one[pair.one] == other[pair.other]
+        assert pair != Pair(None, None)
+
+
+@given(WORDS, WORDS)
+def test_as_many_as_can_be_are_in_pairs(one: list[str], other: list[str]) -> None:
+    paired = [pair for pair in align(one, other) if None not in pair]
+
+    assert len(paired) == longest(one, other)
+
+
+def test_what_has_no_partner_comes_first_from_the_one() -> None:
+    assert align("axb", "ayb") == [Pair(0, 0), Pair(1, None), Pair(None, 1), Pair(2, 2)]
+
+
+def test_too_many_differences_leave_only_the_ends_in_pairs() -> None:
+    one = ["start", *map(str, range(2, 3000, 2)), "end"]
+    other = ["start", *map(str, range(3, 3000, 3)), "end"]
+
+    paired = [pair for pair in align(one, other) if None not in pair]
+
+    assert paired == [Pair(0, 0), Pair(len(one) - 1, len(other) - 1)]
+
+
+def test_long_sequences_that_repeat_themselves_take_no_time() -> None:
+    roles = ["writer", "checker"] * 20_000
+
+    assert len(align(roles, roles[: 3 * len(roles) // 4])) == len(roles)
+
+
+SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.sampled_from("xyz"), inner),
+    max_leaves=12,
+)
+
+
+def spelled(value: Any) -> str:
+    """Distinguish true from 1, which Python does not."""
+    return json.dumps(value, sort_keys=True)
+
+
+def applied(value: Any, changes: list[ValueChange]) -> Any:
+    """Remove what was removed, then set what was added or changed."""
+    holder = {"": copy.deepcopy(value)}
+    for change in reversed([each for each in changes if each.kind == "removed"]):
+        parent, key = place(holder, change)
+        assert spelled(parent[key]) == spelled(change.before)
+        del parent[key]
+    for change in changes:
+        if change.kind == "added":
+            parent, key = place(holder, change)
+            if isinstance(parent, list):
+                parent.insert(key, change.after)
+            else:
+                assert key not in parent
+                parent[key] = change.after
+    for change in changes:
+        if change.kind == "changed":
+            parent, key = place(holder, change)
+            assert spelled(parent[key]) == spelled(change.before)
+            parent[key] = change.after
+    return holder[""]
+
+
+def place(holder: Any, change: ValueChange) -> tuple[Any, Any]:
+    *way, key = ("", *change.path)
+    for part in way:
+        holder = holder[part]
+    return holder, key
+
+
+@given(VALUES, VALUES)
+def test_changes_make_the_other_value_of_the_one(one: Any, other: Any) -> None:
+    assert spelled(applied(one, diff_values(one, other))) == spelled(other)
+
+
+@given(VALUES, VALUES)
+def test_there_are_changes_exactly_where_values_differ(one: Any, other: Any) -> None:
+    assert (diff_values(one, other) == []) is (spelled(one) == spelled(other))
+
+
+def test_places_are_reported_as_people_would() -> None:
+    one = {"ok": False, "phases": [{"name": "a", "n": 1}, {"name": "b"}], "old": 1}
+    other = {"ok": 0, "phases": [{"name": "new"}, {"name": "a", "n": 2}, {"name": "b"}], "more": []}
+
+    told = [(change.kind, render_path(change.path)) for change in diff_values(one, other)]
+
+    assert told == [
+        ("changed", "ok"),
+        ("changed", "phases[0].name"),
+        ("removed", "phases[0].n"),
+        ("added", "phases[1]"),
+        ("removed", "old"),
+        ("added", "more"),
+    ]
+
+
+def test_element_put_in_front_changes_no_other() -> None:
+    assert diff_values([1, 2, 3], [0, 1, 2, 3]) == [ValueChange("added", (0,), None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ((), ""),
+        (("a", 0, "b"), "a[0].b"),
+        ((2, "a"), "[2].a"),
+        (("a.b", 'c"', "", " "), '["a.b"]["c\\""][""][" "]'),
+    ],
+)
+def test_path_is_written_without_doubt(path: tuple[str | int, ...], told: str) -> None:
+    assert render_path(path) == told
+
+
+def test_values_of_any_depth_are_compared() -> None:
+    one: Any = 1
+    other: Any = 2
+    for _ in range(499):
+        one, other = [one], [other]
+
+    assert [change.kind for change in diff_values([one, 1], [other, 2])] == ["changed"] * 2
+    assert diff_values(one, json.loads(json.dumps(one))) == []
+
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\x0b", "\u2028", "-", "é", "\\"])).map(
+    "".join
+)
+
+
+def patched(text: str, diff: str) -> str:
+    """Apply a unified diff by its line numbers alone."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1:] = [lines[-1][:-1]] if lines[-1] != "\n" else []
+    made, at = "", 0
+    for hunk in diff.split("\n@@ -")[1:]:
+        header, *body = hunk.removesuffix("\n").split("\n")
+        start, _comma, count = header.partition(" ")[0].partition(",")
+        begin = int(start) - (count != "0")
+        made += "".join(lines[at:begin])
+        at = begin
+        for number, line in enumerate(body):
+            ends = not (number + 1 < len(body) and body[number + 1].startswith("\\"))
+            told = line[1:] + ("\n" if ends else "")
+            if line.startswith((" ", "-")):
+                assert lines[at] == told
+                at += 1
+            if line.startswith((" ", "+")):
+                made += told
+    return made + "".join(lines[at:])
+
+
+@given(TEXTS, TEXTS)
+def test_diff_makes_the_other_text_of_the_one(one: str, other: str) -> None:
+    assert patched(one, diff_texts(one, other)) == other
+
+
+@given(TEXTS)
+def test_text_does_not_differ_from_itself(text: str) -> None:
+    assert diff_texts(text, text) == ""
+
+
+def test_three_lines_stand_around_what_differs() -> None:
+    one = "".join(f"{number}\n" for number in range(20))
+    other = one.replace("5\n", "five\n", 1).replace("16\n", "")
+
+    assert diff_texts(one, other, names=("x", "y")) == (
+        "--- x\n+++ y\n"
+        "@@ -3,7 +3,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
+        "@@ -14,7 +14,6 @@\n 13\n 14\n 15\n-16\n 17\n 18\n 19\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", "new\n"),
+        ("old", ""),
+        ("a\nb", "a\nb\n"),
+        ("a\n" * 9, "a\n" * 8 + "b"),
+        ("\r\n", "\n"),
+        ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "0\n2\n3\n4\n5\n6\n7\n8\n0\n"),
+    ],
+)
+def test_git_can_apply_it(one: str, other: str, tmp_path: Path, git: Callable[..., str]) -> None:
+    file = tmp_path / "text"
+    file.write_text(one, newline="")
+    diff = diff_texts(one, other, names=("a/text", "b/text"))
+
+    git("apply", "--unsafe-paths", "-", cwd=tmp_path, stdin=diff)
+
+    assert file.read_bytes().decode() == other
