@@ -72,7 +72,7 @@ ROOMS = {
     **{room: (room,) for room in _TESTED_IN_THEIR_OWN_FOLDER},
     "engine": ("engine",),
     "model": ("model",),
-    "store/refs": ("store/refs", "store/gc/test_pack_refs.py"),
+    "store/refs": ("store/refs", "store/gc/test_tidy.py"),
     "store/objects": ("store/objects", "store/test_damage.py", "store/test_chain_cycles.py"),
     "store/threads": (
         "store/threads",
@@ -96,10 +96,10 @@ ROOMS = {
     "commands/drive": (
         "commands/drive",
         "commands/step/test_flow_policies.py",
-        "commands/step/test_flows.py",
+        "commands/step/test_record_turn.py",
         "commands/test_lessons_of_driving.py",
     ),
-    "commands/split": ("commands/split", "commands/step/test_flows.py"),
+    "commands/split": ("commands/split", "commands/step/test_record_turn.py"),
 }
 """The folders and files below uwf_git/ that are changed, and where below tests/ their tests are."""
 
@@ -419,7 +419,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="mutants whose names begin so")
     parser.add_argument("--rate", type=float, default=90, help="per cent that must be noticed")
     parser.add_argument("--place", metavar="FOLDER", help="where the copy lies")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if unknown := set(options.rooms) - ROOMS.keys():
+        parser.error(f"there is no room {min(unknown)}")
+    return options
 
 
 if __name__ == "__main__":

@@ -97,3 +97,8 @@ def test_every_folder_of_the_package_is_in_a_room() -> None:
     # Besides the single modules of store and commands.
     left = {*(ROOT / "uwf_git").glob("*/*/**/*.py")} - known
     assert left == set()
+
+
+def test_the_tests_of_each_room_are_there() -> None:
+    asked = [(room, pattern) for room, patterns in ROOMS.items() for pattern in patterns]
+    assert [each for each in asked if not list((ROOT / "tests").glob(each[1]))] == []

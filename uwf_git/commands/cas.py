@@ -27,6 +27,7 @@ from uwf_git.model.node import (
 from uwf_git.model.plain_schema import is_plainly_valid
 from uwf_git.model.problem import Problem
 from uwf_git.model.schema_check import check_schema, check_value
+from uwf_git.model.text import cut
 from uwf_git.store.lookup.lookup import (
     NODES_REF,
     NodeLookup,
@@ -138,7 +139,7 @@ def find_type_name(lookup: NodeLookup, node: Node) -> str | None:
 
 
 def summarize(node: Node) -> str:
-    return _short(_words(node.payload))
+    return cut(_words(node.payload), _LONGEST)
 
 
 def _words(payload: Any) -> str:
@@ -157,10 +158,6 @@ def _words(payload: Any) -> str:
         if len(text) > _LONGEST:
             break
     return text
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 # `json-cas get`, `cat`, `has`, `refs` and `walk`: read nodes.

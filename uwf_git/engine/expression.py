@@ -27,6 +27,7 @@ from uwf_git.engine import jsonata_functions
 from uwf_git.engine.jsonata_functions import JavaScriptPattern, refusal
 from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.errors import Refused, UwfError
+from uwf_git.model.text import cut
 
 SOURCE_BYTES = 16 * 1024
 """The longest condition."""
@@ -367,8 +368,7 @@ def _told(error: BaseException) -> str:
 def _one_line(text: str) -> str:
     """Fit *text* into an error's one line: it may hold agents' output, with escapes."""
     seen = "".join(char if char.isprintable() else " " for char in text[: 2 * _SHOWN])
-    words = " ".join(seen.split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+    return cut(" ".join(seen.split()), _SHOWN)
 
 
 # Templates of flows in JSONata: where the expressions in a text begin and end.

@@ -10,6 +10,7 @@ from uwf_git.errors import Refused
 from uwf_git.model.event_folds import Verdict, merge_patch
 from uwf_git.model.flow import Flow, FlowNode, NotAPosition, Position, fits, parse_position
 from uwf_git.model.node import NotCanonical, canonical
+from uwf_git.model.text import cut
 from uwf_git.model.thread import Try
 
 # The state of a flow: what results write into it, and what may not be in it.
@@ -149,7 +150,7 @@ def find_reason(meta: Any) -> str:
     fields = meta if isinstance(meta, dict) else {}
     told = [*list_issues(fields), find_suggestion(fields)]
     reason = "; ".join(filter(None, told))
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+    return cut(reason, _LONGEST_REASON)
 
 
 def list_issues(meta: Mapping[str, Any]) -> list[str]:
@@ -502,4 +503,4 @@ def _shown(value: Any, longest: int | None = _LONGEST_SHOWN) -> str:
     if value is MISSING:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False)
-    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
+    return text if longest is None else cut(text, longest)

@@ -18,7 +18,7 @@ from uwf_git.model.event_folds import count_attempts, count_steps, describe_file
 from uwf_git.model.event_rules import STEPS
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node
-from uwf_git.model.text import render_duration, render_time
+from uwf_git.model.text import cut, render_duration, render_time
 from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
@@ -55,7 +55,7 @@ def render_thread(
         head.thread, head.commit, through_forks=True, last=last
     )
     yield from render_document(
-        _shortened(first_line(prompt) or "thread"),
+        cut(first_line(prompt) or "thread", _LONGEST_TITLE),
         (
             f"thread `{head.thread}`",
             f"workflow **{inline_text(tip.record.workflow_name)}** `{tip.record.workflow}`",
@@ -176,10 +176,6 @@ def _place_content(content: str) -> str:
 def _render_duration(entry: Entry) -> str:
     duration_ms = entry.get("durationMs")
     return "" if duration_ms is None else render_duration(duration_ms)
-
-
-def _shortened(title: str) -> str:
-    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
 
 
 # `uwf thread diff`: the differences between two threads from their last common step on.

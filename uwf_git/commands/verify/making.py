@@ -52,6 +52,7 @@ from uwf_git.model.flow import Flow, NotAPosition, Position, parse_position
 from uwf_git.model.limits import find_limit_problem
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.node import Node, canonical
+from uwf_git.model.text import cut
 from uwf_git.model.thread import Event, NotAPresent, ThreadState, TransitionRecord, find_unfit
 from uwf_git.model.workflow import END, NotAWorkflow, parse_flow_node, parse_graph
 from uwf_git.store.git.identity import agent_identity, is_clean
@@ -172,7 +173,7 @@ def _text(value: Any) -> str:
 
 def _json(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=dict)
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+    return cut(text, _MOST_SHOWN)
 
 
 def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> str | None:
@@ -195,7 +196,7 @@ def find_author_problem(commit: StrictCommit, expected: bytes | None = None) -> 
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…")
+    return repr(cut(text, _MOST_SHOWN))
 
 
 # Fields of a StartNode: where a branch begins, which is a derived commit.
