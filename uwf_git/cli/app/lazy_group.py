@@ -6,7 +6,6 @@ process of its own; a test checks each summary against the command's own help.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -446,6 +445,7 @@ class LazyGroup(click.Group):
         return [(name, entry) for name, entry in self.table.items() if not entry.hidden]
 
     def _refuse(self, ctx: click.Context, given: str) -> NoReturn:
+        from difflib import get_close_matches  # noqa: PLC0415 (only mistakes need it)
 
         from uwf_git.cli.app.failure import find_meant  # noqa: PLC0415 (as above)
 

@@ -9,13 +9,10 @@ import click
 from uwf_git.cli.app.follow_up import with_short_id
 from uwf_git.cli.app.verb import verb
 from uwf_git.cli.output.screen import Painted, Screen, describe_usage, emit, render_json, screen_of
-from uwf_git.cli.output.table import count_by_status
 from uwf_git.cli.session.settings import Session
-from uwf_git.commands.inspect.list import count_rows
 from uwf_git.commands.inspect.show import Stop, find_stop, view_thread
 from uwf_git.commands.inspect.step_view import count_failed_by_role
 from uwf_git.commands.turn.next_move import Advice
-from uwf_git.engine.picture.labels import columns, wrap
 from uwf_git.model.event_folds import count_attempts, describe_files
 from uwf_git.model.limits import render_limit
 from uwf_git.model.text import cut, render_duration, render_time, visible_block
@@ -139,6 +136,7 @@ def _fit(lines: Iterable[str], screen: Screen, *, indent: int) -> list[str]:
 
 
 def _break(line: str, width: int, indent: int) -> str:
+    from uwf_git.engine.picture.labels import columns, wrap  # noqa: PLC0415 (only at a terminal)
 
     words = line[indent:].split()
     room = width - indent
@@ -284,6 +282,9 @@ def describe_status(
     waiting = document.get("waiting")
     told = str(document["status"])
     if "branchStatus" in document:
+        from uwf_git.cli.output.table import count_by_status  # noqa: PLC0415 (few threads split)
+        from uwf_git.commands.inspect.list import count_rows  # noqa: PLC0415 (as above)
+
         counts = count_by_status(count_rows(document["branches"]))
         told = f"{document['branchStatus']} (split: {counts})"
     elif document.get("pausedFrom"):

@@ -13,7 +13,6 @@ from uwf_git.commands.inspect.step_view import (
     view_step,
 )
 from uwf_git.commands.split.commits import name_work
-from uwf_git.commands.split.node import find_node
 from uwf_git.commands.turn.flow import FlowPlace, fill_work_input
 from uwf_git.commands.turn.limits import read_spending
 from uwf_git.commands.turn.next_move import (
@@ -260,6 +259,7 @@ def _view_try(
 def _find_node(snapshot: Snapshot, at: str | None) -> "EventNode | None":
     if at is None:
         return None
+    from uwf_git.commands.split.node import find_node  # noqa: PLC0415 (graphs have no places)
 
     return find_node(snapshot, at)
 
