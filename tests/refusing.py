@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeGuard
 
 import pytest
 
@@ -18,3 +19,8 @@ def refuses(
     classes = tuple(each for each in expected if isinstance(each, type))
     error = caught.value
     assert error.code in expected or isinstance(error, classes), (error.code, expected)
+
+
+def is_refused(error: BaseException | None, code: str) -> TypeGuard[UwfError]:
+    """Tell whether an error that was returned is the refusal with this code."""
+    return isinstance(error, UwfError) and error.code == code

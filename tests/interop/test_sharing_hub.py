@@ -9,9 +9,9 @@ import pytest
 from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from interop.servers import git_daemon, git_over_http
+from refusing import is_refused
 
 from uwf_git.commands.admin.init import init_shared
-from uwf_git.commands.remote.push import FetchFirst, PushDiverged
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
@@ -36,7 +36,7 @@ def test_a_hook_s_refusal_is_reported_in_its_words_and_the_others_go_through(
     pushed = site.push()
     failure = pushed.failure()
     assert isinstance(failure, Refused)
-    assert failure.code == "push-refused"
+    assert is_refused(failure, "push-refused")
     assert failure.exit_status == 1
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert "we do not like it" in failure.message
@@ -96,7 +96,7 @@ def test_a_push_after_a_faster_one_has_a_hint_to_fetch_first(
     site.step(thread)
     pushed = site.push()
     failure = pushed.failure()
-    assert isinstance(failure, FetchFirst)
+    assert is_refused(failure, "fetch-first")
     assert failure.exit_status == 4
     assert thread in failure.message
     assert [change.ref for change in pushed.pushed] == [f"refs/threads/{quiet}"]
@@ -118,7 +118,7 @@ def test_a_diverged_thread_is_kept_on_both_sides(
     assert f"uwf thread fork {thread} --at {here}" in (failure.hint or "")
     assert site.find(f"threads/{thread}") == here
     assert site.find(f"uwf/remotes/origin/threads/{thread}") == elsewhere
-    assert isinstance(site.push().failure(), PushDiverged)
+    assert is_refused(site.push().failure(), "push-diverged")
 
 
 def test_an_archive_elsewhere_wins_over_a_push(
@@ -128,10 +128,10 @@ def test_an_archive_elsewhere_wins_over_a_push(
     other.end(thread)
     other.push()
     site.step(thread)
-    assert isinstance(site.push().failure(), FetchFirst)
+    assert is_refused(site.push().failure(), "fetch-first")
     fetched = site.fetch()
     assert [each.event for each in fetched.reconciled] == ["diverged"]
-    assert isinstance(site.push().failure(), PushDiverged)
+    assert is_refused(site.push().failure(), "push-diverged")
     assert set(refs_of(hub, "threads", "archive")) == {f"archive/{thread}"}
 
 
@@ -248,7 +248,7 @@ def test_a_hub_with_our_hooks_says_what_is_wrong_and_takes_the_rest(
     assert world.store.refs.create(f"refs/threads/{bad}", tip)
     failure = site.push().failure()
     assert isinstance(failure, Refused)
-    assert failure.code == "push-refused"
+    assert is_refused(failure, "push-refused")
     assert failure.facts["refs"] == [f"refs/threads/{bad}"]
     assert "points at a commit of thread" in failure.message
     assert set(refs_of(guarded)) == {f"threads/{thread}", "workflows/demo"}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from refusing import refuses
 from store.conftest import Backend
 from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, list_tree, signed, tell_small_story
 
@@ -31,7 +32,6 @@ from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.snapshot import read_snapshot
 from uwf_git.store.workflows import (
     SourceFiles,
-    WorkflowMoved,
     add_version,
     find_version,
     get_version_node,
@@ -312,7 +312,7 @@ def test_of_two_versions_after_one_the_second_is_refused(backend: Backend, clock
     )
     store = backend.settle()
     for before in (None, seen):
-        with pytest.raises(WorkflowMoved, match="demo"):
+        with refuses("workflow-moved", match="demo"):
             add_version(
                 store, before, added=added, source=SourceFiles(b"late"), signing=signed(clock())
             )

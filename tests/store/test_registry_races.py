@@ -19,7 +19,6 @@ from uwf_git.store.store import Store, open_store
 from uwf_git.store.workflows import (
     SourceFiles,
     Version,
-    WorkflowMoved,
     add_version,
     find_version,
     list_names,
@@ -31,8 +30,9 @@ PUT = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from store.story import CLOSURE, WORKFLOW, signed
-from uwf_git.store.workflows import WorkflowMoved, add_version, find_version
+from uwf_git.store.workflows import add_version, find_version
 from uwf_git.store.store import open_store
+from uwf_git.errors import Conflict
 from uwf_git.store.workflows import SourceFiles
 store = open_store(sys.argv[1])
 for number in range(5):
@@ -48,7 +48,7 @@ for number in range(5):
                 signing=signed(0),
             )
             break
-        except WorkflowMoved:
+        except Conflict:
             continue
 """
 
@@ -92,7 +92,7 @@ def test_a_put_killed_anywhere_is_done_or_not_begun(store: Store) -> None:
 def test_put_onto_a_replaced_version_is_refused(store: Store) -> None:
     first = put(store, None, b"one")
     assert store.refs.delete("refs/workflows/demo", seen=first.commit.oid)
-    with pytest.raises(WorkflowMoved):
+    with refuses("workflow-moved"):
         put(store, first, b"late")
     assert list_names(store) == []
 

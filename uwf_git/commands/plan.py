@@ -94,29 +94,25 @@ def _read_plan_thread(store: Store, thread: ThreadId, workdir: str) -> Snapshot 
 # Whether somebody is at work on the plans of a directory.
 
 
-class PlansAtWork(Conflict):
-    """An agent, or whoever drives, is at work on the plans of the directory."""
-
-    code = "plans-at-work"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} is at work on the plans of this directory",
-            hint=f"`uwf thread wait {thread}` waits for it, `uwf thread kill {thread}` ends it; "
-            "`uwf plan status` tells more",
-            thread=thread,
-        )
+def _plans_at_work(thread: ThreadId) -> Conflict:
+    return Conflict(
+        f"thread {thread} is at work on the plans of this directory",
+        code="plans-at-work",
+        hint=f"`uwf thread wait {thread}` waits for it, `uwf thread kill {thread}` ends it; "
+        "`uwf plan status` tells more",
+        thread=thread,
+    )
 
 
 def require_rest(store: Store, thread: ThreadId) -> None:
     if is_any_at_work(store, Family(store, thread)):
-        raise PlansAtWork(thread)
+        raise _plans_at_work(thread)
 
 
 def require_no_driver(store: Store, thread: ThreadId) -> None:
     """Check that no process drives *thread*; an agent may have outlived its driver."""
     if find_driver(store, thread) is not None:
-        raise PlansAtWork(thread)
+        raise _plans_at_work(thread)
 
 
 def hold_plans(store: Store) -> AbstractContextManager[object]:

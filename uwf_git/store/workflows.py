@@ -124,15 +124,13 @@ def no_such_workflow(text: str, near: list[str]) -> Refused:
     )
 
 
-class WorkflowMoved(Conflict):
-    code = "workflow-moved"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"workflow {name} got another version meanwhile",
-            hint="see it with `uwf workflow history`, then try again",
-            workflow=name,
-        )
+def _workflow_moved(name: str) -> Conflict:
+    return Conflict(
+        f"workflow {name} got another version meanwhile",
+        code="workflow-moved",
+        hint="see it with `uwf workflow history`, then try again",
+        workflow=name,
+    )
 
 
 class Version(NamedTuple):
@@ -259,7 +257,7 @@ def _write(
         moved = store.refs.advance(ref, seen=seen.commit.oid, to=oid)
     if not moved:
         debug("2DNYNQN0", "version lost", workflow=name, commit=oid)
-        raise WorkflowMoved(name)
+        raise _workflow_moved(name)
     debug("KRFN02T6", "version put", workflow=name, commit=oid)
     return _read_version(store, name, oid)
 

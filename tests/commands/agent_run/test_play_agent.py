@@ -13,8 +13,9 @@ import pytest
 from commands.at_work import wait_for, wait_until
 from commands.world import DEMO, World
 from fresh_store import fresh_store
+from refusing import refuses
 
-from uwf_git.commands.agent_run.play_agent import OtherAgentRuns, agent_player
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import forget_run
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.context import get_context
@@ -511,7 +512,7 @@ def test_agent_that_died_with_its_engine_is_a_failed_try(world: World, slow: Thr
 def test_other_agent_does_not_run_beside_one_that_still_works(world: World, slow: ThreadId) -> None:
     kill_while_agent_runs(world, slow)
 
-    with pytest.raises(OtherAgentRuns) as caught:
+    with refuses("other-agent-runs") as caught:
         step(world, slow, command=world.program(ANSWER, name="other"))
 
     assert caught.value.exit_status == 4

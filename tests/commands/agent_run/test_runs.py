@@ -11,9 +11,9 @@ import pytest
 from commands.at_work import BEGUN, HANG, begin, pids
 from commands.turns import begin_turn
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.agent_run.runs import (
-    AgentLeftRunning,
     ReportedUsage,
     check_nothing_runs,
     forget_run,
@@ -59,7 +59,7 @@ def test_running_agent_is_reported_with_a_kill_command(world: World) -> None:
     at.lose_engine()
     group = os.getpgid(pids(world)[0])
 
-    with pytest.raises(AgentLeftRunning, match=f"process group {group}") as caught:
+    with refuses("agent-left-running", match=f"process group {group}") as caught:
         check_nothing_runs(world.store, world.snapshot(at.thread))
     os.killpg(group, signal.SIGKILL)
 
@@ -70,7 +70,7 @@ def test_running_agent_is_reported_with_a_kill_command(world: World) -> None:
 def test_agent_that_cannot_be_seen_is_not_passed(world: World) -> None:
     thread = world.begun()
 
-    with run_of(world, thread), pytest.raises(AgentLeftRunning, match="cannot be seen") as caught:
+    with run_of(world, thread), refuses("agent-left-running", match="cannot be seen") as caught:
         kill_thread(world.store, world.caller, thread)
 
     assert "kill --" not in (caught.value.hint or "")

@@ -8,7 +8,6 @@ from commands.forging import messages
 from commands.world import World, content_player, fails, says
 from refusing import refuses
 
-from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.control.change_rules import (
     AmendRequest,
     RuleChange,
@@ -70,7 +69,7 @@ def test_nothing_is_planned_while_an_agent_was_left_running(world: World) -> Non
 
     with open(f"{run_dir}.alive", "w") as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
-        with pytest.raises(AgentLeftRunning):
+        with refuses("agent-left-running"):
             steer_between_steps(world.store, world.caller, thread, _never)
 
 

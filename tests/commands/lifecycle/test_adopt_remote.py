@@ -6,11 +6,11 @@ import pytest
 from commands.killed import copy_of
 from commands.sharing import Site, another, make_hub, share
 from commands.world import World
+from refusing import is_refused
 from store.killing import dies_at, moments_of
 
 from uwf_git.commands.lifecycle.adopt_remote import adopt_remote_history
 from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
-from uwf_git.commands.remote.push import PushDiverged
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -152,7 +152,7 @@ def test_fork_of_another_commit_moves_nothing(sites: Sites) -> None:
     assert fork(site, thread, at=there).follows is None
 
     assert site.find(f"threads/{thread}") == here
-    assert isinstance(site.push().failure(), PushDiverged)
+    assert is_refused(site.push().failure(), "push-diverged")
 
 
 def test_thread_that_is_being_stepped_stays_where_it_is(sites: Sites) -> None:

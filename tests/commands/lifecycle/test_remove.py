@@ -10,7 +10,7 @@ from store.loose import lose
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import AgentStillRuns, Removed, plan_removals, remove_thread
+from uwf_git.commands.lifecycle.remove import Removed, plan_removals, remove_thread
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock
@@ -161,7 +161,7 @@ def test_thread_whose_agent_lives_stays(world: World, ended: ThreadId) -> None:
     folder = world.store.local_path("run", ended)
     os.makedirs(os.path.join(folder, "0" * 40))
     path = os.path.join(folder, "0" * 40 + ".alive")
-    with hold_lock(path, wait=False), pytest.raises(AgentStillRuns):
+    with hold_lock(path, wait=False), refuses("agent-still-runs"):
         remove(world, ended)
     assert world.snapshot(ended).record.status == "killed"
     assert len(remove(world, ended)) == 1

@@ -12,7 +12,6 @@ from refusing import refuses
 from uwf_git import TaskHandle
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.plan import (
-    PlansAtWork,
     clean_plans,
     hold_plans,
     prepare_plans,
@@ -30,7 +29,7 @@ def test_unfinished_workflow_is_left_alone(store: Store, tmp_path: Path) -> None
 
     with refuses("plans-unfinished"):
         prepare_plans(store, str(tmp_path))
-    with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlansAtWork):
+    with lock_drive(store, ThreadId(task.task_id), since_ms=1), refuses("plans-at-work"):
         prepare_plans(store, str(tmp_path))
 
     assert not (tmp_path / "docs").exists()
@@ -171,7 +170,7 @@ def test_thread_at_work_is_left_alone(store: Store, project: Path, caller: Calle
     read_plan_status(store, str(project))
     before = files(project)
 
-    with lock_drive(store, ThreadId(task.task_id), since_ms=1), pytest.raises(PlansAtWork):
+    with lock_drive(store, ThreadId(task.task_id), since_ms=1), refuses("plans-at-work"):
         clean_plans(store, caller, str(project), with_plans=True)
 
     assert files(project) == before

@@ -5,6 +5,7 @@ import pytest
 from commands.flows import split_checks
 from commands.sharing import Site, another, hub, make_hub, share
 from commands.world import World, fails
+from refusing import refuses
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
@@ -16,7 +17,7 @@ from uwf_git.commands.control.steer import (
     resume_thread,
     retry_thread,
 )
-from uwf_git.commands.remote.fast_forward import EndedElsewhere, fast_forward_from_tracking
+from uwf_git.commands.remote.fast_forward import fast_forward_from_tracking
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.model.names import ThreadId
 from uwf_git.store.remotes.remotes import add_remote
@@ -73,7 +74,7 @@ def test_a_thread_that_ended_elsewhere_may_not_be_stepped(
     other.end(thread)
     site.step(thread, ok=True)
     track(site, other, thread)
-    with pytest.raises(EndedElsewhere) as ended:
+    with refuses("ended-elsewhere") as ended:
         take_over(site, thread)
     here = site.find(f"threads/{thread}")
     assert ended.value.exit_status == 4

@@ -4,9 +4,8 @@ from pathlib import Path
 from commands.forging import forge, says
 from commands.sharing import Site, another, refs_of
 from commands.world import DEMO, World
-from refusing import refuses
+from refusing import is_refused, refuses
 
-from uwf_git.commands.remote.fetch import SidesDiverged, ThreadsBusy
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
@@ -44,7 +43,7 @@ def test_a_busy_thread_is_named_and_taken_over_later(
     with lock_thread(site.world.store, thread, since_ms=1):
         fetched = site.fetch()
     failure = fetched.failure()
-    assert isinstance(failure, ThreadsBusy)
+    assert is_refused(failure, "threads-busy")
     assert failure.exit_status == 4
     assert thread in failure.message
     assert site.find(f"threads/{thread}") == before
@@ -60,7 +59,7 @@ def test_diverged_workflows_are_both_kept(
         each.world.put(DEMO.replace("Writes.", words))
     other.push()
     failure = site.fetch().failure()
-    assert isinstance(failure, SidesDiverged)
+    assert is_refused(failure, "diverged")
     assert "workflow demo" in failure.message
     assert "git update-ref refs/workflows/demo" in (failure.hint or "")
     assert site.find("workflows/demo") != other.find("workflows/demo")
@@ -78,7 +77,7 @@ def test_what_is_wrong_is_neither_tracked_nor_taken_over(
     fetched = site.fetch()
     failure = fetched.failure()
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "refs-refused"
+    assert is_refused(failure, "refs-refused")
     assert failure.exit_status == 5
     assert WRONG in failure.message
     assert site.find(f"threads/{WRONG}") is None
@@ -103,7 +102,7 @@ def test_a_split_out_of_nothing_is_not_taken_over(
     failure = site.fetch().failure()
 
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "refs-refused"
+    assert is_refused(failure, "refs-refused")
     assert "there can be no such split" in failure.message
     assert site.find(f"threads/{thread}") == before
 
@@ -134,7 +133,7 @@ def test_damage_that_is_here_is_not_blamed_on_the_remote_and_its_hint_helps(
     file.write_text("")
     failure = site.fetch().failure()
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "refs-refused"
+    assert is_refused(failure, "refs-refused")
     assert f"delete that file, refs/threads/{thread} in the store" in (failure.hint or "")
     file.unlink()
     assert site.fetch().failure() is None

@@ -3,10 +3,9 @@ from pathlib import Path
 import pytest
 from commands.sharing import Site, refs_of
 from commands.world import World
-from refusing import refuses
+from refusing import is_refused, refuses
 from store.loose import lose
 
-from uwf_git.commands.remote.push import FetchFirst, PushDiverged
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.refs.refs import BadRef
@@ -36,7 +35,7 @@ def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Pat
     other.step(thread, ok=True)
     pushed = other.push()
     assert [each.ref for each in pushed.standing("fetch-first")] == [f"refs/threads/{thread}"]
-    assert isinstance(pushed.failure(), FetchFirst)
+    assert is_refused(pushed.failure(), "fetch-first")
 
 
 def test_a_diverged_push_names_the_command_that_helps(
@@ -48,7 +47,7 @@ def test_a_diverged_push_names_the_command_that_helps(
     site.step(thread, ok=True)
     site.fetch()
     failure = site.push().failure()
-    assert isinstance(failure, PushDiverged)
+    assert is_refused(failure, "push-diverged")
     here, there = site.find(f"threads/{thread}"), other.find(f"threads/{thread}")
     assert f"here at {here}, at origin at {there}" in failure.message
     assert "`uwf fetch origin`" in (failure.hint or "")
@@ -65,7 +64,7 @@ def test_a_thread_that_is_not_whole_stays_and_the_others_go(
     pushed = site.push()
     failure = pushed.failure()
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "push-damaged"
+    assert is_refused(failure, "push-damaged")
     assert failure.exit_status == 5
     assert blob in failure.message
     assert f"uwf verify refs/threads/{thread}" in (failure.hint or "")
@@ -91,7 +90,7 @@ def test_the_loser_of_a_race_for_an_archive_has_to_fetch(
     hook.chmod(0o755)
     pushed = site.push()
     assert pushed.pushed == []
-    assert isinstance(pushed.failure(), FetchFirst)
+    assert is_refused(pushed.failure(), "fetch-first")
 
 
 def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
@@ -103,7 +102,7 @@ def test_a_ref_that_cannot_be_read_is_reported_and_the_others_go(
     (site.path / "refs" / "threads" / thread).write_text("")
     failure = site.push().failure()
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "push-damaged"
+    assert is_refused(failure, "push-damaged")
     assert failure.facts["refs"] == [f"refs/threads/{thread}"]
     assert site.push(other).failure() is None
     with pytest.raises(BadRef):
@@ -118,5 +117,5 @@ def test_a_ref_to_a_commit_that_is_lost_is_damage_and_not_another_way(
     (site.path / "refs" / "threads" / thread).write_text("1" * 40 + "\n")
     failure = site.push().failure()
     assert isinstance(failure, StoreDamaged)
-    assert failure.code == "push-damaged"
+    assert is_refused(failure, "push-damaged")
     assert "1" * 40 in failure.message

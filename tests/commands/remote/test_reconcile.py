@@ -3,11 +3,10 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO, World, says
+from refusing import refuses
 
-from uwf_git.commands.agent_run.runs import AgentLeftRunning
 from uwf_git.commands.remote.reconcile import (
     Reconciled,
-    RunUnrecorded,
     reconcile_thread,
     reconcile_workflow,
 )
@@ -133,7 +132,7 @@ def run_of(tale: Tale) -> Path:
 def test_a_finished_run_is_recorded_before_its_thread_moves(tale: Tale) -> None:
     tale.lay(here_threads="one", there_threads="two")
     (run_of(tale) / "exit").write_text("0\n")
-    with pytest.raises(RunUnrecorded, match=tale.thread):
+    with refuses("run-unrecorded", match=tale.thread):
         tale.settle()
     assert tale.here == {"threads": tale.one}
 
@@ -151,7 +150,7 @@ def test_a_thread_whose_agent_lives_does_not_move(tale: Tale) -> None:
     assert holder.stdout is not None
     try:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(AgentLeftRunning):
+        with refuses("agent-left-running"):
             tale.settle()
     finally:
         holder.communicate(b"")

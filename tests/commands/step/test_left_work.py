@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from commands.flows import Split, finish
 from commands.world import World, content_player, says
+from refusing import refuses
 
 from uwf_git.agents.run_files import EXIT, PID, STDERR, STDOUT
-from uwf_git.commands.agent_run.play_agent import OtherAgentFinished, agent_player
+from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.agent_run.runs import describe_turn
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import kill_thread, patch_thread
@@ -175,7 +176,7 @@ def test_finished_run_that_does_not_say_whose_it_is_is_never_discarded(
     leave(world, thread, is_named=False)
     (run,) = list_run_dirs(world.store, thread)
 
-    with pytest.raises(OtherAgentFinished) as caught:
+    with refuses("other-agent-finished") as caught:
         step(world, thread)
 
     assert run.path in caught.value.message

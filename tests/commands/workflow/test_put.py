@@ -10,7 +10,7 @@ from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
 from uwf_git.model.yaml.reader import BadYaml
 from uwf_git.store.trust import is_trusted
-from uwf_git.store.workflows import WorkflowMoved, list_names, list_versions
+from uwf_git.store.workflows import list_names, list_versions
 
 WRONG = """\
 name: demo
@@ -104,7 +104,7 @@ def test_version_that_came_in_between_is_not_buried(world: World) -> None:
             world.put(other)
         return 1_760_000_000_000
 
-    with pytest.raises(WorkflowMoved):
+    with refuses("workflow-moved"):
         put_workflow(world.store, world.caller._replace(now_ms=now_ms), ours.encode())
 
     assert world.put(other).changed is False

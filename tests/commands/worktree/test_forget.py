@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import pytest
 from commands.worktree.project import PAIR, Git, begin_project, children, run, worktrees, writer
 from commands.world import World
+from refusing import refuses
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.turn.branches import begin_branch
-from uwf_git.commands.worktree.worktrees import WorktreeStays
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
 
@@ -55,7 +54,7 @@ def test_a_branch_whose_worktree_has_to_stay_stays_as_well(world: World, git: Gi
     kill_thread(world.store, world.caller, thread)
     assert worktrees(world, git) == [places["one"]]
 
-    with pytest.raises(WorktreeStays, match="is still there"):
+    with refuses("worktree-stays", match="is still there"):
         remove(world, one)
 
     assert get_head(world.store, one).archived

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from uwf_git.web.ui.changes import TooBusy, Workers
+from uwf_git.errors import Conflict
+from uwf_git.web.ui.changes import Workers
 
 
 def test_calls_run_beside_the_loop_and_raise_in_it() -> None:
@@ -31,7 +32,7 @@ def test_too_many_waiting_calls_are_refused() -> None:
             try:
                 more = asyncio.create_task(workers.run(lambda: 3))
                 await asyncio.wait_for(asyncio.shield(more), 0.01)
-            except TooBusy:
+            except Conflict:
                 refused += 1
             except TimeoutError:
                 continue

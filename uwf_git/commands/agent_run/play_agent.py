@@ -303,34 +303,26 @@ def _is_over_limit(run: RunDir) -> bool:
 _ENDED_BY_SIGNAL = 128
 
 
-class OtherAgentRuns(Conflict):
-    """The agent of an interrupted step still runs, and it is not the turn's agent."""
-
-    code = "other-agent-runs"
-
-    def __init__(self, thread: ThreadId, other: str) -> None:
-        super().__init__(
-            f"thread {thread} still has another agent at work: {other}",
-            hint="step as before, with the same --agent if there was one, to wait for it and "
-            "take its result",
-            thread=thread,
-            agent=other,
-        )
+def _other_agent_runs(thread: ThreadId, other: str) -> Conflict:
+    return Conflict(
+        f"thread {thread} still has another agent at work: {other}",
+        code="other-agent-runs",
+        hint="step as before, with the same --agent if there was one, to wait for it and "
+        "take its result",
+        thread=thread,
+        agent=other,
+    )
 
 
-class OtherAgentFinished(Conflict):
-    """A finished run waits to be recorded, and another agent than the turn's agent ran."""
-
-    code = "other-agent-finished"
-
-    def __init__(self, thread: ThreadId, other: str, run_dir: str) -> None:
-        super().__init__(
-            f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
-            hint="read its files there; `rm -r` of the folder gives it up",
-            thread=thread,
-            agent=other,
-            run_dir=run_dir,
-        )
+def _other_agent_finished(thread: ThreadId, other: str, run_dir: str) -> Conflict:
+    return Conflict(
+        f"thread {thread} has unrecorded work of another agent, {other}, in {run_dir}",
+        code="other-agent-finished",
+        hint="read its files there; `rm -r` of the folder gives it up",
+        thread=thread,
+        agent=other,
+        run_dir=run_dir,
+    )
 
 
 def agent_player(
@@ -440,9 +432,9 @@ def _check_same_agent(turn: Turn, *, is_alive: bool) -> None:
     run = turn.run_dir
     other = find_player(run)[1] or "unknown"
     if is_alive:
-        raise OtherAgentRuns(turn.thread, other)
+        raise _other_agent_runs(turn.thread, other)
     if is_finished(run):
-        raise OtherAgentFinished(turn.thread, other, run.path)
+        raise _other_agent_finished(turn.thread, other, run.path)
     run.begin(describe_turn(turn))
 
 

@@ -233,24 +233,20 @@ def _stop(run: RunDir, reason: str, before: Callable[[], None]) -> bool:
 # Otherwise its result could not be recorded any more, and the user would believe that it stopped.
 
 
-class AgentLeftRunning(Conflict):
-    """The agent of an interrupted step is still at work."""
-
-    code = "agent-left-running"
-
-    def __init__(self, thread: ThreadId, group: int | None) -> None:
-        where = (
-            f" (process group {group})"
-            if group
-            else "; it cannot be seen from here, so another user, container or machine runs it"
-        )
-        end_it = f"`kill -- -{group}` ends it" if group else "end it there"
-        super().__init__(
-            f"thread {thread} still has an agent at work, whose engine was killed{where}",
-            hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
-            thread=thread,
-            group=None if group is None else str(group),
-        )
+def _agent_left_running(thread: ThreadId, group: int | None) -> Conflict:
+    where = (
+        f" (process group {group})"
+        if group
+        else "; it cannot be seen from here, so another user, container or machine runs it"
+    )
+    end_it = f"`kill -- -{group}` ends it" if group else "end it there"
+    return Conflict(
+        f"thread {thread} still has an agent at work, whose engine was killed{where}",
+        code="agent-left-running",
+        hint=f"{end_it}, and `uwf thread step {thread}` waits for it and takes its result",
+        thread=thread,
+        group=None if group is None else str(group),
+    )
 
 
 def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
@@ -259,7 +255,7 @@ def check_nothing_runs(store: Store, snapshot: Snapshot) -> None:
     agent = get_run_dir(store, thread, snapshot.turn_start)
     for run in (agent, *list_check_runs(store, thread)):
         if os.path.exists(run.alive) and isinstance(read_state(run), RunAlive):
-            raise AgentLeftRunning(thread, find_group(run.path, run.alive))
+            raise _agent_left_running(thread, find_group(run.path, run.alive))
 
 
 # Read the files that an agent leaves in its step directory ($UWF_STEP_DIR).

@@ -47,17 +47,15 @@ _MOST_REFUSED = 5
 """How often a claim is tried where nobody has one."""
 
 
-class ThreadClaimed(Conflict):
-    code = "thread-claimed"
-
-    def __init__(self, thread: ThreadId, claim: Mapping[str, str]) -> None:
-        host = claim.get("host", "another machine")
-        super().__init__(
-            f"thread {thread} is run by {host}, which renews its claim",
-            hint="`uwf ps --remote` shows who runs what",
-            thread=thread,
-            host=host,
-        )
+def _thread_claimed(thread: ThreadId, claim: Mapping[str, str]) -> Conflict:
+    host = claim.get("host", "another machine")
+    return Conflict(
+        f"thread {thread} is run by {host}, which renews its claim",
+        code="thread-claimed",
+        hint="`uwf ps --remote` shows who runs what",
+        thread=thread,
+        host=host,
+    )
 
 
 class Claim(NamedTuple):
@@ -213,7 +211,7 @@ class Keeper:
                 continue
             first = first or found.value
             if first != found.value:
-                raise ThreadClaimed(thread, found.said)
+                raise _thread_claimed(thread, found.said)
             time.sleep(self._poll_s)
 
     def release(self, held: Held) -> None:

@@ -195,20 +195,16 @@ class Share(NamedTuple):
     project: Project | None = None
 
 
-class ClaimLost(Conflict):
-    """The thread went on without this process."""
-
-    code = "claim-lost"
-
-    def __init__(self, thread: ThreadId, remote: str, *, kept: ThreadId | None) -> None:
-        what = f"; what was done here is kept as {kept}" if kept else ""
-        super().__init__(
-            f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
-            hint=f"`uwf fetch {remote} {thread}` shows where it stands there",
-            thread=thread,
-            remote=remote,
-            kept=kept,
-        )
+def _claim_lost(thread: ThreadId, remote: str, *, kept: ThreadId | None) -> Conflict:
+    what = f"; what was done here is kept as {kept}" if kept else ""
+    return Conflict(
+        f"thread {thread} ended, or was taken over, at {remote} while it ran here{what}",
+        code="claim-lost",
+        hint=f"`uwf fetch {remote} {thread}` shows where it stands there",
+        thread=thread,
+        remote=remote,
+        kept=kept,
+    )
 
 
 @contextmanager
@@ -310,7 +306,7 @@ class SharedDrive:
         kept = self._follow()
         head = find_head(self._store, self._thread)
         if kept or head is None or head.archived or self._held.is_lost.is_set():
-            raise ClaimLost(self._thread, self._remote, kept=kept)
+            raise _claim_lost(self._thread, self._remote, kept=kept)
 
     def attend(self, play: Player) -> Player:
         """Return a player that pushes before a turn and looks at the hub after the turn."""

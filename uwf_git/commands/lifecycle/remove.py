@@ -165,17 +165,13 @@ def _check_not_needed(store: Store, removal: Removal) -> None:
 # the next fetch.
 
 
-class AgentStillRuns(Conflict):
-    """The thread has ended, but one of its agents still runs."""
-
-    code = "agent-still-runs"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"an agent of thread {thread} is still at work",
-            hint="try again when it has ended",
-            thread=thread,
-        )
+def _agent_still_runs(thread: ThreadId) -> Conflict:
+    return Conflict(
+        f"an agent of thread {thread} is still at work",
+        code="agent-still-runs",
+        hint="try again when it has ended",
+        thread=thread,
+    )
 
 
 class Removed(NamedTuple):
@@ -197,7 +193,7 @@ def remove_thread(store: Store, caller: Caller, removal: Removal) -> Removed:
             raise HeadMoved(thread)
         runs = [*list_run_dirs(store, thread), *list_check_runs(store, thread)]
         if any(isinstance(read_state(run), RunAlive) for run in runs):
-            raise AgentStillRuns(thread)
+            raise _agent_still_runs(thread)
         work = None
         if parent is not None:
             work = forget_work(store, caller.environ, thread=thread, parent=parent)

@@ -10,21 +10,17 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 
 
-class EndedElsewhere(Conflict):
-    """The thread ended at a remote, and diverged from there here: no push can ever join them."""
-
-    code = "ended-elsewhere"
-
-    def __init__(self, remote: str, thread: ThreadId, *, here: Oid, there: Oid) -> None:
-        super().__init__(
-            f"thread {thread} has ended at {remote}, at {there}, "
-            f"which does not descend from {here} here",
-            hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
-            thread=thread,
-            remote=remote,
-            local=here,
-            tracked=there,
-        )
+def _ended_elsewhere(remote: str, thread: ThreadId, *, here: Oid, there: Oid) -> Conflict:
+    return Conflict(
+        f"thread {thread} has ended at {remote}, at {there}, "
+        f"which does not descend from {here} here",
+        code="ended-elsewhere",
+        hint=f"continue in a fork: `uwf thread fork {thread} --at {here}`",
+        thread=thread,
+        remote=remote,
+        local=here,
+        tracked=there,
+    )
 
 
 def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
@@ -61,5 +57,5 @@ def fast_forward_from_tracking(store: Store, thread: ThreadId) -> bool:
             return True
         there = sides.there_archived
         if reconciled.event == "diverged" and there is not None:
-            raise EndedElsewhere(remote.name, thread, here=sides.active, there=there)
+            raise _ended_elsewhere(remote.name, thread, here=sides.active, there=there)
     return False

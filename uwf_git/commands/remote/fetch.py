@@ -130,23 +130,19 @@ def forget_refused(store: Store, remote: Remote, reconciled: Iterable[Reconciled
 # descendant: a remote that lies, or a transfer that breaks off, cannot lose anything here.
 
 
-class SidesDiverged(Conflict):
-    """A thread or workflow has new commits here and at the remote; both are kept."""
-
-    code = "diverged"
-
-    def __init__(self, remote: Remote, reconciled: Reconciled, *, others: int) -> None:
-        kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
-        what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
-        more = f" (and {others} more)" if others else ""
-        super().__init__(
-            f"{what} has diverged: here at {reconciled.local}, at {remote.name} at "
-            f"{reconciled.tracked}{more}",
-            hint=divergence_hint(reconciled),
-            ref=reconciled.ref,
-            local=reconciled.local,
-            tracked=reconciled.tracked,
-        )
+def _sides_diverged(remote: Remote, reconciled: Reconciled, *, others: int) -> Conflict:
+    kind, _slash, name = reconciled.ref.removeprefix("refs/").partition("/")
+    what = f"workflow {name}" if kind == "workflows" else f"thread {name}"
+    more = f" (and {others} more)" if others else ""
+    return Conflict(
+        f"{what} has diverged: here at {reconciled.local}, at {remote.name} at "
+        f"{reconciled.tracked}{more}",
+        code="diverged",
+        hint=divergence_hint(reconciled),
+        ref=reconciled.ref,
+        local=reconciled.local,
+        tracked=reconciled.tracked,
+    )
 
 
 def _refs_refused(remote: Remote, reconciled: Reconciled, *, others: int) -> StoreDamaged:
@@ -162,14 +158,9 @@ def _refs_refused(remote: Remote, reconciled: Reconciled, *, others: int) -> Sto
     )
 
 
-class ThreadsBusy(Conflict):
-    """Threads that moved at the remote are locked here."""
-
-    code = "threads-busy"
-
-    def __init__(self, error: UwfError, *, others: int) -> None:
-        more = f" (and {others} more)" if others else ""
-        super().__init__(error.message + more, hint=error.hint, **error.facts)
+def _threads_busy(error: UwfError, *, others: int) -> Conflict:
+    more = f" (and {others} more)" if others else ""
+    return Conflict(error.message + more, code="threads-busy", hint=error.hint, **error.facts)
 
 
 class Fetched(NamedTuple):
@@ -197,9 +188,9 @@ class Fetched(NamedTuple):
         if refused:
             return _refs_refused(self.remote, refused[0], others=len(refused) - 1)
         if diverged:
-            return SidesDiverged(self.remote, diverged[0], others=len(diverged) - 1)
+            return _sides_diverged(self.remote, diverged[0], others=len(diverged) - 1)
         if self.busy:
-            return ThreadsBusy(self.busy[0][1], others=len(self.busy) - 1)
+            return _threads_busy(self.busy[0][1], others=len(self.busy) - 1)
         if self.missing:
             return Refused(
                 f"{self.remote.name} has no thread {name_some(self.missing)}",

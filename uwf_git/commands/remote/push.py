@@ -67,36 +67,30 @@ _RACES = (REF_MOVED, "failed to update ref", "cannot lock ref", "reference alrea
 _ATOMIC_FAILED = "atomic transaction failed"
 
 
-class FetchFirst(Conflict):
-    """The remote has commits that are not here."""
-
-    code = "fetch-first"
-
-    def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
-        refs = [each.ref for each in left]
-        super().__init__(
-            f"{remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
-            hint=f"`uwf fetch {remote.name}` brings it here; then push again",
-            remote=remote.name,
-            refs=refs,
-        )
+def _fetch_first(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
+    refs = [each.ref for each in left]
+    return Conflict(
+        f"{remote.name} has something newer of {name_some(refs, most=_MOST_NAMED)}",
+        code="fetch-first",
+        hint=f"`uwf fetch {remote.name}` brings it here; then push again",
+        remote=remote.name,
+        refs=refs,
+    )
 
 
-class PushDiverged(Conflict):
-    code = "push-diverged"
-
-    def __init__(self, remote: Remote, left: Sequence[NotPushed]) -> None:
-        first = left[0]
-        refs = [each.ref for each in left]
-        super().__init__(
-            f"{name_some(refs, most=_MOST_NAMED)}: here at {first.here}, at {remote.name} at "
-            f"{first.there}; neither goes on from the other",
-            hint=f"`uwf fetch {remote.name}` says what to do",
-            remote=remote.name,
-            refs=refs,
-            local=first.here,
-            tracked=first.there,
-        )
+def _push_diverged(remote: Remote, left: Sequence[NotPushed]) -> Conflict:
+    first = left[0]
+    refs = [each.ref for each in left]
+    return Conflict(
+        f"{name_some(refs, most=_MOST_NAMED)}: here at {first.here}, at {remote.name} at "
+        f"{first.there}; neither goes on from the other",
+        code="push-diverged",
+        hint=f"`uwf fetch {remote.name}` says what to do",
+        remote=remote.name,
+        refs=refs,
+        local=first.here,
+        tracked=first.there,
+    )
 
 
 def _push_refused(remote: Remote, refused: Sequence[UnitResult]) -> Refused:
@@ -150,9 +144,9 @@ class Pushed(NamedTuple):
         if self.refused:
             return _push_refused(self.remote, self.refused)
         if diverged := self.standing("diverged"):
-            return PushDiverged(self.remote, diverged)
+            return _push_diverged(self.remote, diverged)
         if newer := self.standing("fetch-first"):
-            return FetchFirst(self.remote, newer)
+            return _fetch_first(self.remote, newer)
         return None
 
 

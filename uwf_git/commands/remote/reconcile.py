@@ -190,17 +190,13 @@ def _has_parent(store: Store, arrival: Arrival) -> bool:
 ReconcileEvent = Literal["unchanged", "created", "moved", "archived", "diverged", "refused"]
 
 
-class RunUnrecorded(Conflict):
-    """An agent has finished, and its engine died before it recorded the step."""
-
-    code = "run-unrecorded"
-
-    def __init__(self, thread: ThreadId) -> None:
-        super().__init__(
-            f"thread {thread} has a finished run that is not recorded yet",
-            hint=f"`uwf thread step {thread}` records it",
-            thread=thread,
-        )
+def _run_unrecorded(thread: ThreadId) -> Conflict:
+    return Conflict(
+        f"thread {thread} has a finished run that is not recorded yet",
+        code="run-unrecorded",
+        hint=f"`uwf thread step {thread}` records it",
+        thread=thread,
+    )
 
 
 class Reconciled(NamedTuple):
@@ -333,7 +329,7 @@ def check_no_work_waits(store: Store, head: Head) -> None:
     snapshot = read_snapshot(store, head.commit)
     check_nothing_runs(store, snapshot)
     if is_finished(get_run_dir(store, head.thread, snapshot.turn_start)):
-        raise RunUnrecorded(head.thread)
+        raise _run_unrecorded(head.thread)
 
 
 def _find_first(store: Store, arrival: Arrival) -> Finding | None:

@@ -33,13 +33,8 @@ STRANGER_HINT = (
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
-class StrangeBranch(Conflict):
-    """A branch began at another split than that at which its thread stands."""
-
-    code = "strange-branch"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem, hint=STRANGER_HINT)
+def strange_branch(problem: str) -> Conflict:
+    return Conflict(problem, code="strange-branch", hint=STRANGER_HINT)
 
 
 class Branch(NamedTuple):

@@ -23,10 +23,10 @@ from uwf_git.commands.split.commits import (
 )
 from uwf_git.commands.split.family import (
     Branch,
-    StrangeBranch,
     Strangers,
     find_ends,
     list_branches,
+    strange_branch,
     walk_descendants,
 )
 from uwf_git.commands.step.ending import (
@@ -217,7 +217,7 @@ def _join(store: Store, caller: Caller, thread: ThreadId) -> ThreadResult | None
     ends = {each.thread: [each.commit] for each in heads}
     stranger = Strangers(store.objects, ends.__getitem__).find_below(head.commit)
     if stranger is not None:
-        raise StrangeBranch(stranger)
+        raise strange_branch(stranger)
     sweep_worktrees_of(store, caller, thread)
     tips = [read_snapshot(store, each.commit) for each in heads]
     for each in tips:

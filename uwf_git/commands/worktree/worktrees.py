@@ -351,20 +351,16 @@ def _list_inside(git: Git, path: str) -> list[str]:
 # Forget the work of a branch whose thread is removed: its ref in the user's repository.
 
 
-class WorktreeStays(Conflict):
-    """The worktree of an ended branch holds what cannot be kept, or is in use."""
-
-    code = "worktree-stays"
-
-    def __init__(self, worktree: Worktree) -> None:
-        super().__init__(
-            f"the worktree of branch {worktree.thread} is still there: {worktree.path}",
-            hint="a branch works in it, or its work cannot be kept, as `git -C "
-            f"{shlex.quote(worktree.path)} add --all --dry-run` may show; after that `uwf gc` "
-            "removes it",
-            thread=worktree.thread,
-            path=worktree.path,
-        )
+def _worktree_stays(worktree: Worktree) -> Conflict:
+    return Conflict(
+        f"the worktree of branch {worktree.thread} is still there: {worktree.path}",
+        code="worktree-stays",
+        hint="a branch works in it, or its work cannot be kept, as `git -C "
+        f"{shlex.quote(worktree.path)} add --all --dry-run` may show; after that `uwf gc` "
+        "removes it",
+        thread=worktree.thread,
+        path=worktree.path,
+    )
 
 
 class ForgottenWork(NamedTuple):
@@ -386,7 +382,7 @@ def remove_left_worktree(
     sweep_worktrees(store, environ, [parent])
     found = find_worktree(store, parent, thread)
     if found is not None and not found.is_removed:
-        raise WorktreeStays(found)
+        raise _worktree_stays(found)
 
 
 def forget_work(

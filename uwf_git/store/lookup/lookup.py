@@ -40,11 +40,10 @@ NODES_REF = "refs/cas/nodes"
 _MOST_TRIES = 20
 
 
-class NodesMoved(Conflict):
-    code = "nodes-moved"
-
-    def __init__(self) -> None:
-        super().__init__("other processes kept putting nodes at the same time", hint="try again")
+def _nodes_moved() -> Conflict:
+    return Conflict(
+        "other processes kept putting nodes at the same time", code="nodes-moved", hint="try again"
+    )
 
 
 def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
@@ -70,7 +69,7 @@ def put_nodes(store: Store, nodes: Iterable[Node], signing: Signing) -> bool:
         )
         if _move(store, seen, write_commit(store.objects, draft, signing)):
             return True
-    raise NodesMoved
+    raise _nodes_moved()
 
 
 def build_put_message(new: Iterable[NodeHash]) -> bytes:

@@ -26,13 +26,8 @@ from uwf_git.store.threads.watch import RefWatch
 Answer = TypeVar("Answer")
 
 
-class TooBusy(Conflict):
-    """More requests wait than a person's browser makes."""
-
-    code = "too-busy"
-
-    def __init__(self) -> None:
-        super().__init__("the server has too much to do", hint="try again in a moment")
+def _too_busy() -> Conflict:
+    return Conflict("the server has too much to do", code="too-busy", hint="try again in a moment")
 
 
 class Workers:
@@ -44,7 +39,7 @@ class Workers:
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
         if not self._free:
-            raise TooBusy
+            raise _too_busy()
         self._free -= 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, function)

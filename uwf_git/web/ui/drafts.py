@@ -119,17 +119,13 @@ _NOTHING_YET: dict[str, Any] = {
 }
 
 
-class DraftChanged(Conflict):
-    """Another draft was shown."""
-
-    code = "draft-changed"
-
-    def __init__(self, thread: str) -> None:
-        super().__init__(
-            f"the draft of thread {thread} is another one now",
-            hint="nothing was put; read it again",
-            thread=thread,
-        )
+def _draft_changed(thread: str) -> Conflict:
+    return Conflict(
+        f"the draft of thread {thread} is another one now",
+        code="draft-changed",
+        hint="nothing was put; read it again",
+        thread=thread,
+    )
 
 
 def _draft_not_fit(draft: Draft) -> Refused:
@@ -205,7 +201,7 @@ def put_draft(site: Site, asked: Asked) -> Created:
     with place.writing() as store:
         draft = read_draft(store, place.cwd, asked.params["thread"])
         if take_text(body, "digest", needed=True) != _digest(draft):
-            raise DraftChanged(draft.thread)
+            raise _draft_changed(draft.thread)
         if not _can_put(draft):
             raise _draft_not_fit(draft)
         put = put_workflow(store, place.caller, draft.judgement.source.encode())

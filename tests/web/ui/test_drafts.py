@@ -9,7 +9,6 @@ from web.ui.asking import Ask
 from uwf_git.commands.draft import DraftRequest, start_draft
 from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
-from uwf_git.web.ui.drafts import DraftChanged
 
 
 def test_workflows_are_registered_or_shipped(ask: Ask, world: World) -> None:
@@ -37,7 +36,7 @@ def test_draft_is_put_as_it_was_shown(ask: Ask, world: World) -> None:
     assert (seen["name"], seen["file"], seen["canPut"]) == ("letter", GOOD, True)
     assert "<svg" in ask("GET", f"/api/drafts/{thread}/picture")
 
-    with pytest.raises(DraftChanged):
+    with refuses("draft-changed"):
         ask("POST", f"/api/drafts/{thread}/put", {"digest": "0" * 64})
     assert not seen["isPut"]
     ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
