@@ -1,4 +1,5 @@
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -29,13 +30,21 @@ def leave_behind(script: str) -> None:
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
+# A shell may lose a signal that reaches it before it waits; who blocks the signal loses none.
+OBEDIENT = """
+import os, pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+place = pathlib.Path(sys.argv[1])
+(place / "pid").write_text(str(os.getpid()))
+signal.sigwait([signal.SIGTERM])
+(place / "bye").write_text("bye")
+"""
+
+
 def test_orphan_is_asked_to_end(
     orphans: Orphans, tmp_path: Path, wait_for: WaitFor, lives: Lives
 ) -> None:
-    # The pid comes last: dash loses a signal that reaches it while it starts a program.
-    leave_behind(
-        f"trap 'echo bye >{tmp_path}/bye; exit' TERM; sleep 60 & echo $$ >{tmp_path}/pid; wait"
-    )
+    leave_behind(f"exec {shlex.join([sys.executable, '-c', OBEDIENT, str(tmp_path)])}")
     pid = int(wait_for(tmp_path / "pid"))
 
     orphans.end(grace_s=10)

@@ -1,6 +1,7 @@
 """Behaviour that all programs share; each program has a module for the rest."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,19 @@ from typing import Any, NamedTuple
 import pytest
 from agentkit.conftest import MakeContext
 from realcli.conftest import FRONT, SCHEMA, Cli, wait_until
-from realcli.vendors import AIDER, CLAUDE, CODEX, COPILOT, GEMINI, HERMES, OPENCODE, QWEN, Vendor
+from realcli.vendors import (
+    AIDER,
+    CLAUDE,
+    CODEX,
+    COPILOT,
+    GEMINI,
+    HERMES,
+    INSTALLED,
+    OPENCODE,
+    QWEN,
+    Vendor,
+    is_here,
+)
 
 from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
 
@@ -60,6 +73,13 @@ WAYS = {
 }
 
 ALL_BUT_AIDER = (CLAUDE, CODEX, GEMINI, OPENCODE, COPILOT, QWEN, HERMES)
+
+
+def test_no_program_that_is_installed_is_skipped() -> None:
+    for vendor in (*ALL_BUT_AIDER, AIDER):
+        places = [f"{INSTALLED}/bin", f"{INSTALLED}/node_modules/.bin"]
+        if shutil.which(vendor.name, path=os.pathsep.join(places)):
+            assert is_here(vendor)
 
 
 def programs(*vendors: Vendor) -> pytest.MarkDecorator:

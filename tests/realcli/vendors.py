@@ -26,7 +26,7 @@ from uwf_git.agentkit.adapters import (
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
 
 # Where install.sh puts them. The seal removes the variable from the environment of the tests.
-_INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")
+INSTALLED = os.environ.get("UWF_REALCLI") or str(Path(__file__).parents[2] / "build" / "realcli")
 
 KEY = "k-0123456789"
 """Occurs in no answer: some programs remove their key from their output."""
@@ -68,13 +68,18 @@ class Vendor(NamedTuple):
 
 def search_path() -> str:
     """Return the PATH of the programs; those of install.sh come first."""
-    places = [f"{_INSTALLED}/bin", f"{_INSTALLED}/node_modules/.bin"]
+    places = [f"{INSTALLED}/bin", f"{INSTALLED}/node_modules/.bin"]
     return os.pathsep.join([*places, os.environ.get("PATH", os.defpath)])
+
+
+def is_here(vendor: Vendor) -> bool:
+    names = vendor.adapter.programs or (vendor.name,)
+    return any(shutil.which(name, path=search_path()) for name in names)
 
 
 def require(vendor: Vendor) -> None:
     """Skip the test if the program is not there."""
-    if not any(shutil.which(name, path=search_path()) for name in vendor.adapter.programs):
+    if not is_here(vendor):
         pytest.skip(f"there is no {vendor.name}; tests/realcli/install.sh gets it")
 
 
