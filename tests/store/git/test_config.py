@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -452,8 +453,8 @@ def as_we_read(text: str) -> list[tuple[str, str | None]] | None:
 
 
 def folded(found: list[tuple[str, str | None]] | None) -> list[tuple[str, str | None]] | None:
-    """Leave out how many spaces there are within a value: older gits make spaces of tabs."""
-    return found and [(name, value and value.replace("\t", " ")) for name, value in found]
+    """Leave out which blanks there are within a value: older gits make spaces of them."""
+    return found and [(name, value and re.sub("[\t\r]", " ", value)) for name, value in found]
 
 
 @settings(max_examples=150)
@@ -463,6 +464,7 @@ def folded(found: list[tuple[str, str | None]] | None) -> list[tuple[str, str | 
 @example(text="a = 1\n")
 @example(text="[]\na = 1\n")
 @example(text="[a]\n\tb = \x0b\x0c\n")
+@example(text="a = 1\r1\n")
 def test_we_read_what_git_reads(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("config") / "config"
     assert folded(as_we_read(text)) == folded(as_git_reads(path, text))
