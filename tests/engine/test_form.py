@@ -1,24 +1,10 @@
 from typing import Any
 
 import pytest
+from answering import Answers
 
 from uwf_git.agentkit.extraction.ladder import find_misfit
 from uwf_git.engine.form import fill_form, list_questions
-
-
-class Answers:
-    """A person with prepared answers."""
-
-    def __init__(self, *answers: str | None) -> None:
-        self.answers = list(answers)
-        self.shown = ""
-
-    def say(self, text: str) -> None:
-        self.shown += text
-
-    def read_line(self, prompt: str = "> ") -> str | None:
-        self.shown += prompt
-        return self.answers.pop(0)
 
 
 def fill(asker: Answers, schema: Any) -> Any:

@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cli.app.test_picture import OUTLINE
 from cli.program import Uwf
 from commands.draft.test_judge import GOOD, spoiled
 from commands.world import DEMO
@@ -122,20 +123,6 @@ BEGINNINGS = {
     "svg": "<svg ",
     "mermaid": "flowchart TD\n",
 }
-OUTLINE = """\
-demo
-Write until somebody is content.
-
-start
-│
-writer  Writes.
-│
-checker  Checks.
-├─ 1. meta.ok = false ↺ writer
-├─ 2. otherwise ↓ end
-│
-end
-"""
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import DOCUMENT
+from answering import Answers
 from commands.crowd import at_once
 from commands.flows import CHECKS
 from commands.world import DEMO, World, fails, says
@@ -420,21 +421,6 @@ def test_thread_that_waits_for_an_agent_says_whose_turn_it_is(world: World) -> N
 
     assert f"`uwf thread step {thread}`" in (caught.value.hint or "")
     assert f"`uwf thread amend {thread} --agent writer=human`" in (caught.value.hint or "")
-
-
-class Answers:
-    """A person with scripted answers."""
-
-    def __init__(self, *answers: str | None) -> None:
-        self.answers = list(answers)
-        self.shown = ""
-
-    def say(self, text: str) -> None:
-        self.shown += text
-
-    def read_line(self, prompt: str = "> ") -> str | None:
-        self.shown += prompt
-        return self.answers.pop(0)
 
 
 def context(**replaced: Any) -> AgentContext:
