@@ -5,6 +5,7 @@ import os
 import threading
 
 import pytest
+from refusing import refuses
 
 from uwf_git.errors import Conflict
 from uwf_git.web.ui.changes import Workers
@@ -39,5 +40,20 @@ def test_too_many_waiting_calls_are_refused() -> None:
         gate.set()
         assert await held
         assert await waiting == 2
+
+    asyncio.run(work())
+
+
+def test_a_call_that_nobody_waits_for_any_more_keeps_its_place() -> None:
+    async def work() -> None:
+        workers, gate = Workers(1, most_waiting=0), threading.Event()
+        held = asyncio.create_task(workers.run(gate.wait))
+        await asyncio.sleep(0)
+        held.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await held
+        with refuses("too-busy"):
+            await workers.run(lambda: 1)
+        gate.set()
 
     asyncio.run(work())

@@ -6,6 +6,7 @@ the next page finds what changed.
 
 import asyncio
 import secrets
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,8 @@ from uwf_git.store.threads.watch import RefWatch
 
 # Threads for what blocks: reading and writing the store.
 #
-# The program ends without waiting for a call that still waits itself (for a killed agent, say).
+# `uwf ui` ends by os._exit, without waiting for a call that still waits itself (for a killed
+# agent, say).
 # What such a call records is whole or not there, as after a crash.
 
 Answer = TypeVar("Answer")
@@ -35,16 +37,15 @@ class Workers:
 
     def __init__(self, count: int, *, most_waiting: int = 500) -> None:
         self._pool = ThreadPoolExecutor(count)
-        self._free = count + most_waiting
+        self._free = threading.Semaphore(count + most_waiting)
 
     async def run(self, function: Callable[[], Answer]) -> Answer:
-        if not self._free:
+        if not self._free.acquire(blocking=False):
             raise _too_busy()
-        self._free -= 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, function)
-        finally:
-            self._free += 1
+        work = self._pool.submit(function)
+        # Whoever asked may be gone before: the thread is at work until it is done.
+        work.add_done_callback(lambda _: self._free.release())
+        return await asyncio.wrap_future(work)
 
 
 _TICK_S = 0.1
