@@ -345,7 +345,7 @@ class LogReader:
         self._family = Family(store, self.thread)
         self._tails: dict[str, _Tail] = {}
         self._look()
-        self._is_at_rest = not self._tails
+        self._is_first = True
         left = request.last
         if left is not None:
             # The newest lines are in the last log.
@@ -354,14 +354,15 @@ class LogReader:
 
     def read_new(self) -> Iterator[LogPiece]:
         """Yield what came since the last call; at the first as ``read_logs``."""
-        if self._is_at_rest:
-            self._is_at_rest = False
+        if not self._is_first:
+            for tail in self._look():
+                # It was removed, but is still open.
+                yield from tail.read_new()
+                yield from tail.end()
+                tail.close()
+        elif not self._tails:
             yield from _read_last_log(self._store, self.thread, self._request)
-        for tail in self._look():
-            # It was removed, but is still open.
-            yield from tail.read_new()
-            yield from tail.end()
-            tail.close()
+        self._is_first = False
         for tail in self._tails.values():
             yield from tail.read_new()
 
