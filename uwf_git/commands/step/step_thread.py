@@ -85,7 +85,7 @@ from uwf_git.store.threads.heads import (
     get_head,
     parse_thread_id,
 )
-from uwf_git.store.threads.history import walk_trunks
+from uwf_git.store.threads.history import find_tip, walk_trunks
 from uwf_git.store.threads.lock import (
     ThreadBusy,
     check_not_stopped,
@@ -121,7 +121,9 @@ def sweep_branches(store: Store, caller: Caller, tip: Snapshot, *, reason: str) 
 
 def sweep_held(store: Store, caller: Caller, held: BranchHeld) -> None:
     """End what a killed thread left of its branches, if that *held* a branch of it."""
-    parent = read_snapshot(store, get_head(store, held.facts["parent"]).commit)
+    parent = find_tip(store, held.facts["parent"])
+    if parent is None:
+        return
     around = [parent, *walk_trunks(store, parent)]
     killed = [each for each in around if each.record.status == "killed"]
     for tip in killed[-1:]:
