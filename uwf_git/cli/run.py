@@ -6,7 +6,6 @@ import click
 
 from uwf_git.cli.app.parameters import agents_option, limit_options
 from uwf_git.cli.app.verb import verb
-from uwf_git.cli.drive import drive_started
 from uwf_git.cli.output.screen import note
 from uwf_git.cli.session.settings import Session
 from uwf_git.cli.thread.run import DRIVE_EXITS, DriveOptions, Driving, drive_and_tell, drive_options
@@ -75,6 +74,8 @@ def command(  # noqa: PLR0913 (its options)
     note_found(started)
     note(f"thread {started.thread}")
     if address is not None:
+        from uwf_git.cli.drive import drive_started  # noqa: PLC0415 (imports all that fetches and pushes)
+
         drive_started(session, store, Driving(started.thread, how, workdir=workdir), address)
         return
     drive_and_tell(session, store, Driving(started.thread, how))

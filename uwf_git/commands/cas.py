@@ -26,7 +26,6 @@ from uwf_git.model.node import (
 )
 from uwf_git.model.plain_schema import is_plainly_valid
 from uwf_git.model.problem import Problem
-from uwf_git.model.schema_check import check_schema, check_value
 from uwf_git.model.text import cut
 from uwf_git.store.lookup.lookup import (
     NODES_REF,
@@ -306,6 +305,7 @@ def find_problems(type_node: Node, payload: Any) -> list[Problem]:
     if not type_node.is_self_typed and _is_plain(schema, payload):
         return []
     # jsonschema takes 90 ms to import, which a plainly valid payload saves.
+    from uwf_git.model.schema_check import check_schema, check_value  # noqa: PLC0415 (see above)
 
     def check() -> _Found:
         found = check_schema(payload) if type_node.is_self_typed else []

@@ -11,7 +11,6 @@ from typing import Any, Self
 from uwf_git.commands.agent_run.running import is_any_at_work
 from uwf_git.commands.agent_run.runs import add_to_trace, read_step_dir
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.family import Family
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.debug_log import debug
@@ -284,6 +283,8 @@ def clean_plans(
     there = [path for path in dict.fromkeys(files) if _is_plain_file(workdir, path)]
     ended = None
     if store is not None and found is not None and found.record.status not in ENDED:
+        from uwf_git.commands.control.steer import kill_thread  # noqa: PLC0415 (40 modules for this verb alone)
+
         ended = found.record.thread
         kill_thread(store, caller, ended, reason="cleaned")
     for path in there:

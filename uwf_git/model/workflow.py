@@ -316,7 +316,6 @@ def parse_role(node: Node) -> Role:
 
 
 def parse_flow_node(node: Node) -> "Flow":
-
     if node.type != FLOW:
         raise NotAWorkflow(node, "flow")
     try:

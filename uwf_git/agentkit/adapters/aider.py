@@ -105,8 +105,10 @@ def _read_responses(folder: str) -> Iterator[str]:
     lines = log.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
         if line.startswith(_RESPONSE):
-            said = takewhile(lambda each: each.startswith(_SAID), lines[number + 1 :])
-            yield "\n".join(each.removeprefix(_SAID).removeprefix(" ") for each in said)
+            places = takewhile(
+                lambda at: lines[at].startswith(_SAID), range(number + 1, len(lines))
+            )
+            yield "\n".join(lines[at].removeprefix(_SAID).removeprefix(" ") for at in places)
 
 
 def _read_usage(stdout: str, said: list[str]) -> dict[str, Any]:

@@ -457,8 +457,8 @@ def find_quota_wait_s(headers: Mapping[str, str], *, now_s: float) -> float | No
 
 
 def _used_up(quotas: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
-    used = {name for name, left in quotas.items() if headers.get(left, "0").strip() == "0"}
-    return [name for name in quotas if name in used and name in headers]
+    used = (name for name, left in quotas.items() if headers.get(left, "0").strip() == "0")
+    return [name for name in used if name in headers]
 
 
 def _duration(text: str) -> float | None:

@@ -58,4 +58,5 @@ def _build_adapter(name: str, argv: Sequence[str], env: Collection[str]) -> Adap
         build=lambda question, folder: build_call(argv, question.prompt, folder),
         read=read_output,
         environ=(*PROVIDER_VARIABLES, *env),
+        resumes=False,
     )

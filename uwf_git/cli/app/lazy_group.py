@@ -26,8 +26,6 @@ from uwf_git.errors import BadUsage
 from uwf_git.model.limits import LIMITS
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from uwf_git.store.store import Store
 
 # The parts of help pages: options, examples, and the meaning of the exit statuses.

@@ -18,8 +18,6 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.model.text import cut
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from uwf_git.commands.inspect.list import Candidate
 
 # Completion of the names that only the store knows: threads, workflows, roles, remotes.
@@ -54,7 +52,6 @@ def complete_names(parameters: Iterable[click.Parameter]) -> None:
 
 
 def _items(candidates: "Iterable[Candidate]") -> "list[CompletionItem]":
-
     return [CompletionItem(each.word, help=_meaning(each.meaning)) for each in candidates]
 
 
@@ -84,7 +81,6 @@ def _workflows(ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
     session = ctx.obj
     found = _items(offer_workflows(session.open_store(create=True), incomplete, cwd=session.cwd))
     # A workflow may be a file too.
-
     return found or [CompletionItem(incomplete, type="file")]
 
 

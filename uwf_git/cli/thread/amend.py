@@ -25,7 +25,6 @@ from uwf_git.cli.workflow.put import note_warnings, read_source, render_unwarned
 from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import Amended, AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.control.files import restore_files
 from uwf_git.commands.workflow.build import in_file
 from uwf_git.errors import BadUsage
 
@@ -192,6 +191,8 @@ def poke_command(
         )
     store, caller = session.open_store(), terminal_caller(session)
     if files:
+        from uwf_git.commands.control.files import restore_files  # noqa: PLC0415 (start-up time)
+
         undo = restore_files(store, caller, thread, None, is_before=True).before
         note(f"the files are as before that step; `uwf thread restore {thread} {undo}` undoes it")
     poked = poke_thread(store, caller, thread, hint=message, agents=stepping.agents)

@@ -178,8 +178,6 @@ def _ask(store: Store, caller: Caller, question: PersonQuestion, message: str) -
 def _ask_at(
     terminal: Terminal, store: Store, caller: Caller, question: PersonQuestion
 ) -> PersonAnswer:
-    # Only a terminal needs the page and the form.
-
     context = parse_context(get_context(store, question.thread, role=question.role))
     terminal.say(build_page(context))
     given = ask_person(

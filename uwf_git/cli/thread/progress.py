@@ -267,12 +267,11 @@ class Progress:
         if stepped.status in {"waiting", "split"}:
             self._tell_event(line, stepped.status, name, stepped.said)
             return
-        is_again = stepped.is_rejected and stepped.status == "ready"
         status = "failed" if stepped.status == "failed" else "completed"
+        if stepped.is_rejected and stepped.status == "ready":
+            status = _AGAIN
         tail = f"{seconds:.1f} s" if stepped.role is not None else ""
-        number = stepped.depth
-        status = _AGAIN if is_again else status
-        self._tell_event(line, status, name, stepped.said, number=number, tail=tail)
+        self._tell_event(line, status, name, stepped.said, number=stepped.depth, tail=tail)
 
     def _tell_event(
         self,

@@ -26,7 +26,6 @@ from uwf_git.commands.drive.background import (
     wait_for_threads,
 )
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, hold_drive
-from uwf_git.commands.fleet.shared_drive import Share, hold_shared_drive
 from uwf_git.commands.inspect.list import count_branches, view_urgent
 from uwf_git.commands.inspect.show import Stop
 from uwf_git.commands.step.step_thread import StepRequest
@@ -189,6 +188,10 @@ def _find_hold(store: Store, driving: Driving) -> Callable[..., Any]:
     share = driving.share
     if share is None and not (driving.how.claim or store.config.get_flag(CLAIM, default=False)):
         return hold_drive
+    from uwf_git.commands.fleet.shared_drive import (  # noqa: PLC0415 (imports all that fetches and pushes)
+        Share,
+        hold_shared_drive,
+    )
 
     return partial(hold_shared_drive, share=share or Share())
 
@@ -211,7 +214,6 @@ def raise_if_failed(driven: Driven) -> None:
 
 
 def _start(session: Session, store: Store, driving: Driving) -> None:
-
     def argv(thread: ThreadId) -> Sequence[str]:
         # -P: modules in the working directory of the agents are not imported.
         return [sys.executable, "-P", "-m", "uwf_git", "thread", "run", thread, *_words(driving)]

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from uwf_git.commands.worktree.record import list_parents
-from uwf_git.commands.worktree.worktrees import sweep_worktrees
 from uwf_git.errors import UwfError
 from uwf_git.store.disk.locks import LockingUnsupported
 from uwf_git.store.gc.packing import (
@@ -134,5 +133,7 @@ def _start_background(store: Store, environ: Mapping[str, str]) -> None:
 def _remove_stale(store: Store, environ: Mapping[str, str]) -> int:
     removed = 0
     if any(True for _ in list_parents(store)):
+        from uwf_git.commands.worktree.worktrees import sweep_worktrees  # noqa: PLC0415 (few stores have any)
+
         removed = sweep_worktrees(store, environ)
     return removed + remove_stale_files(store) + remove_stale_packs(store)

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.commands.caller import Caller
-from uwf_git.commands.remote.push import open_connection
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, UwfError
 from uwf_git.model.names import ThreadId, is_thread_id
@@ -34,7 +33,6 @@ from uwf_git.store.remotes.incoming import (
     receive_objects,
 )
 from uwf_git.store.remotes.remotes import CLAIMS, Remote, remote_url
-from uwf_git.store.remotes.transport import fetch_pack, list_refs_there
 from uwf_git.store.remotes.transport_errors import RemoteFailed
 from uwf_git.store.store import Store
 
@@ -84,11 +82,14 @@ class Hub:
         self._access.check_trusted(store)
 
     def look(self) -> dict[str, Oid]:
+        from uwf_git.store.remotes.transport import list_refs_there  # noqa: PLC0415 (see above)
 
         return list_refs_there(self._access)
 
     def read_claims(self, only: ThreadId | None = None) -> dict[ThreadId, Claim]:
         """Read the present claims, or one thread's claim, in one connection: they move often."""
+        from uwf_git.store.remotes.transport import fetch_pack  # noqa: PLC0415 (see above)
+
         claims: dict[ThreadId, Oid] = {}
 
         def choose(refs: dict[str, Oid]) -> FetchRequest:
@@ -105,6 +106,7 @@ class Hub:
 
     def swap(self, moves: Mapping[ThreadId, tuple[Oid | None, bytes | None]]) -> set[ThreadId]:
         """Move claims, each from the one value to the other; return those that have moved."""
+        from uwf_git.commands.remote.push import open_connection  # noqa: PLC0415 (see above)
 
         def pack(refs: dict[str, Oid]) -> Parcel:
             found = {each: refs.get(CLAIMS + each) for each in moves}

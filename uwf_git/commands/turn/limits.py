@@ -127,7 +127,6 @@ def find_steps_left(store: Store, thread: ThreadId) -> int | None:
 
 
 def _add_open_branches(store: Store, at: Snapshot, spent: ThreadState) -> ThreadState:
-
     inherited = sum(at.get_present().visits.values())
     for branch in list_branches(store, at):
         if branch.head is None:

@@ -321,7 +321,6 @@ def _when_split(store: Store, snapshot: Snapshot) -> Advice:
 
 def _choose_for_split(store: Store, snapshot: Snapshot) -> Advice:
     thread = snapshot.record.thread
-
     below = [branch for head, branch in walk_descendants(store, snapshot) if not head.archived]
     failed = sum(branch.record.status == "failed" for branch in below)
     if failed:

@@ -130,7 +130,6 @@ class PayloadChecks:
 def _try(questions: list[PayloadCheck]) -> Iterator[PayloadResult]:
     if not questions:
         return
-    # jsonschema costs 90 ms of start-up. Imported before the fork, so that children share it.
 
     def work() -> list[tuple[list[tuple[str, str]], list[str]]]:
         told: list[tuple[list[tuple[str, str]], list[str]]] = []

@@ -412,7 +412,6 @@ def find_expiry(config: GitConfig) -> int | None:
 
 
 def _parse_date(text: str, default: int) -> int:
-
     with suppress(ValueError, OverflowError):
         return parse_approxidate(text) if text else default
     return default
