@@ -52,8 +52,10 @@ def test_a_call_that_nobody_waits_for_any_more_keeps_its_place() -> None:
         held.cancel()
         with pytest.raises(asyncio.CancelledError):
             await held
-        with refuses("too-busy"):
-            await workers.run(lambda: 1)
-        gate.set()
+        try:
+            with refuses("too-busy"):
+                await asyncio.wait_for(workers.run(lambda: 1), 10)
+        finally:
+            gate.set()
 
     asyncio.run(work())
