@@ -118,6 +118,22 @@ def test_a_file_of_an_older_kind_becomes_one_of_the_newest(
     assert Path(store.path, "packed-refs").read_text().count("\n^") == 2
 
 
+def test_a_ref_that_cannot_be_read_holds_up_no_other(
+    story: Story, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied, opened = os.path.join(store.path, NAME), os.open
+
+    def open_others(path: str, *how: int) -> int:
+        if path == denied:
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *how)
+
+    monkeypatch.setattr(os, "open", open_others)
+    os.mkfifo(Path(store.path, "refs/archive/pipe"))
+    assert pack_refs(store) == 1
+    assert loose_refs(store) == [NAME]
+
+
 def test_what_git_does_not_pack_stays_as_it_is(story: Story, store: Store, git: Git) -> None:
     place = Path(store.path)
     git("symbolic-ref", "refs/uwf/link", NAME, cwd=place)

@@ -43,7 +43,6 @@ from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.objects.pack_file import INDEX, OID_BYTES, PACK, find_pack_problem
 from uwf_git.store.objects.pack_writer import KEEP, Entry, PackRights, remove_dead_keep, write_pack
 from uwf_git.store.refs.refs import PACKED_HEADER, PackedRefs, parse_packed_refs, read_header
-from uwf_git.store.refs.strict_refs import check_loose_refs
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import (
@@ -82,12 +81,7 @@ _Peel = Callable[[bytes], bytes | None]
 
 def pack_refs(store: Store) -> int:
     """Move loose refs into packed-refs; return how many."""
-    loose = {
-        name: value.encode()
-        for name, value in check_loose_refs(store.path)
-        if isinstance(value, str) and not name.startswith(_OF_ONE_TREE)
-        if check_ref_format(Ref(os.fsencode(name)))
-    }
+    loose = dict(_list_loose(store.path))
     # Before packed-refs is locked: deleting a ref waits for that lock.
     peel = cache(partial(_peel, store.objects))
     loose = {name: oid for name, oid in loose.items() if _is_there(peel, oid)}
@@ -104,11 +98,26 @@ def pack_refs(store: Store) -> int:
     return sum(_remove_loose(store, name, oid) for name, oid in loose.items())
 
 
+def _list_loose(git_dir: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the refs that could be packed; one that cannot be read stays loose."""
+    for folder, _folders, files in os.walk(os.path.join(git_dir, "refs")):
+        prefix = os.path.relpath(folder, git_dir) + "/"
+        if prefix.startswith(_OF_ONE_TREE):
+            continue
+        for file in files:
+            name = prefix + file
+            oid = _read(git_dir, name) if check_ref_format(Ref(os.fsencode(name))) else None
+            if oid is not None:
+                yield name, oid
+
+
 def _read(git_dir: str, name: str) -> bytes | None:
     try:
-        descriptor = os.open(os.path.join(git_dir, name), os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(
+            os.path.join(git_dir, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        )
     except OSError:
-        # Gone, or a symbolic ref of a very old git, which was a symlink.
+        # Gone, not to be read, or a symbolic ref of a very old git, which was a symlink.
         return None
     try:
         oid = os.read(descriptor, 1000).rstrip()
@@ -460,7 +469,7 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
     """Return the threads that have local files but are not active, or have both refs."""
     found = set(list_threads_with_runs(store))
     # A thread has several locks: <id>, <id>.drive.
-    found.update(_threads_in(store.local_path("locks"), are_young=True))
+    found.update(_threads_in(store.local_path("locks"), also_young=True))
     # The log of an ended thread stays readable for a day.
     found.update(_threads_in(store.local_path(LOGS)))
     found.update(_threads_in(store.local_path(FILES)))
@@ -473,11 +482,11 @@ def _leftover_threads(store: Store) -> set[ThreadId]:
     return {thread for thread in found if thread not in active} | both
 
 
-def _threads_in(folder: str, *, are_young: bool = False) -> Iterator[ThreadId]:
+def _threads_in(folder: str, *, also_young: bool = False) -> Iterator[ThreadId]:
     """Yield the threads that files in *folder* are named after, of old files or of all."""
     for entry in _entries(folder):
         thread = entry.name.partition(".")[0]
-        if is_thread_id(thread) and (are_young or _is_old(entry)):
+        if is_thread_id(thread) and (also_young or _is_old(entry)):
             yield ThreadId(thread)
 
 
