@@ -64,7 +64,7 @@ def _find_in_flow(old: Flow, new: Flow) -> str | None:
         if new.nodes.get(place) != node:
             return f"differs at {place}"
     added = [place for place in new.nodes if place not in old.nodes]
-    tops = [place for place in added if parent(place) in {None, *old.nodes}]
+    tops = [place for place in added if parent(place) is None or parent(place) in old.nodes]
     if len({parent(place) for place in tops}) > 1:
         return f"has new nodes in several lists: {', '.join(tops[:4])}"
     for place in tops:

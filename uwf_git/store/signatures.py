@@ -363,8 +363,8 @@ class SshCheck:
     environ: Mapping[str, str]
     allowed: str | None = field(kw_only=True)
     revoked: str | None = field(kw_only=True)
-    timeout_s: float | None = None
-    _seen: dict[bytes, str | None] = field(default_factory=dict)
+    timeout_s: float | None = field(default=None, kw_only=True)
+    _seen: dict[bytes, str | None] = field(default_factory=dict, init=False)
     """By public key: a principal that it was good for; None if no principal has it at any time."""
 
     def check(self, payload: bytes, signature: bytes, *, time_s: int) -> Verdict:

@@ -249,8 +249,11 @@ def _check_supported(git_dir: str, config: GitConfig) -> None:
     version = config.get("core.repositoryformatversion")
     if version not in {None, "0", "1"}:
         raise BadConfig(path, f"core.repositoryformatversion is {version!r}, and neither 0 nor 1")
-    for name, known in (("object format", "sha1"), ("ref storage", "files")):
-        value = config.get(f"extensions.{name.replace(' ', '')}")
+    for setting, name, known in (
+        ("extensions.objectformat", "object format", "sha1"),
+        ("extensions.refstorage", "ref storage", "files"),
+    ):
+        value = config.get(setting)
         if value not in {None, known}:
             raise _unsupported_repository(git_dir, f"{name} {value}")
 

@@ -32,7 +32,7 @@ class BadYaml(Refused):
         """The included file with the problem; None for the document itself."""
 
         self.problems: tuple[Problem, ...] = (Problem("", problem, line, file),)
-        """Every problem of an include, in the order of reading."""
+        """Its one problem; of ``BadIncludes`` all of them, in the order of reading."""
 
 
 class BadIncludes(BadYaml):

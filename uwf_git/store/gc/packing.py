@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from dulwich.approxidate import parse_approxidate
-
 from uwf_git.debug_log import debug
 from uwf_git.errors import Conflict, Refused
 from uwf_git.git_environment import without_local_variables
@@ -412,6 +410,8 @@ def find_expiry(config: GitConfig) -> int | None:
 
 
 def _parse_date(text: str, default: int) -> int:
+    from dulwich.approxidate import parse_approxidate  # noqa: PLC0415 (only packing needs it)
+
     with suppress(ValueError, OverflowError):
         return parse_approxidate(text) if text else default
     return default

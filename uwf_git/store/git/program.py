@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from uwf_git.debug_log import debug
@@ -82,10 +82,11 @@ def run_listener(
     At the timeout its process group is killed. Its streams are files: a process that it leaves in
     the background does not delay the return, and input that it does not read is no error.
     """
-    with ExitStack() as stack:
-        stdin, stdout, stderr = (
-            stack.enter_context(tempfile.TemporaryFile()) for _stream in range(3)
-        )
+    with (
+        tempfile.TemporaryFile() as stdin,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
         stdin.write(given)
         stdin.seek(0)
         with _starting(argv[0]):

@@ -31,11 +31,10 @@ _FORKED_FROM = "Uwf-Forked-From"
 _PARENT = "Uwf-Parent-Thread"
 _RETRIES = "Uwf-Retries-Left"
 _NAMES = (
-    "Uwf-Thread Uwf-Parent-Thread Uwf-Event Uwf-Status Uwf-Node Uwf-Depth Uwf-Workflow "
-    "Uwf-Workflow-Name Uwf-Role Uwf-Agent Uwf-At Uwf-Attempt Uwf-Retries-Left Uwf-Turn Uwf-Files "
-    "Uwf-Forked-From Uwf-Cause Uwf-Format"
+    "Uwf-Thread Uwf-Event Uwf-Status Uwf-Node Uwf-Depth Uwf-Workflow Uwf-Workflow-Name Uwf-Role "
+    "Uwf-Agent Uwf-At Uwf-Attempt Uwf-Turn Uwf-Files Uwf-Cause Uwf-Format"
 )
-_LISTED = frozenset(_NAMES.split())
+_LISTED = frozenset({*_NAMES.split(), _PARENT, _FORKED_FROM, _RETRIES})
 _FLAGS = {True: "yes", False: "no"}
 _FILES = re.compile(r"[0-9a-f]{40}\.\.[0-9a-f]{40}")
 _LONGEST_NUMBER = 15

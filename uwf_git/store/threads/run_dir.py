@@ -75,13 +75,13 @@ class RunDir(NamedTuple):
         return ""
 
     def write(self, note: Note, text: str) -> None:
-        # A power loss ends the agent too, so this file need not survive one.
+        # A power loss ends the agent too, so these files need not survive one.
         replace_file(f"{self.path}.{note}", text.encode(errors="replace"), durable=False)
 
     def begin(self, turn: str) -> None:
         for folder in (self.path, self.step_dir, self.path + _CHECKS):
             _remove_folder(folder)
-        for suffix in (_STOPPED, ".env", ".prints", ".output", ".report"):
+        for suffix in (_STOPPED, *(f".{note}" for note in get_args(Note) if note != "before")):
             remove_file(self.path + suffix)
         self.write("turn", turn)
 
