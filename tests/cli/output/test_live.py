@@ -154,12 +154,13 @@ MOVES = st.lists(st.one_of(ROWS, st.text("xy ", min_size=1), st.integers(6, 40))
 def test_only_done_lines_and_the_newest_live_ones_are_there(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, moves: list[list[str] | str | int]
 ) -> None:
-    shown = Shown(capsys, monkeypatch, lines=100)
+    # So high that no live line leaves the screen, however narrow it gets.
+    shown = Shown(capsys, monkeypatch, lines=1000)
     done: list[str] = []
     live: list[str] = []
     for move in moves:
         if isinstance(move, int):
-            shown.terminal.resize(move, 100)
+            shown.terminal.resize(move, 1000)
         elif isinstance(move, str):
             shown.tell(f"|{move}|")
             done, live = [*done, f"|{move}|"], []
