@@ -24,12 +24,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 
 import seal  # noqa: E402 (tests/ is on the path only now)
-from mutants import watching  # noqa: E402 (as above)
+from mutants import forking, watching  # noqa: E402 (as above)
 from mutants.mutations import Mutant, apply, lines_of, list_mutants  # noqa: E402 (as above)
 from mutants.watched import Watched, file_of  # noqa: E402 (as above)
 
@@ -130,7 +132,7 @@ class Tried(NamedTuple):
     """``killed``, ``too slow``, ``survived`` or ``equivalent``."""
 
     by: str
-    """The first test that failed, or why the mutant is equivalent."""
+    """The tests that failed (the first, or all with ``--every``), or why it is equivalent."""
 
     seconds: float
 
@@ -149,6 +151,7 @@ class Tree:
         self._temporary = place / "t"
         self._temporary.mkdir()
         self._changes = 0
+        self._server: _Server | None = None
         for name in COPIED:
             if (ROOT / name).is_dir():
                 left_out = shutil.ignore_patterns("__pycache__", "browser", "realcli")
@@ -163,12 +166,45 @@ class Tree:
         when = int(time.time()) + 10 * self._changes
         os.utime(self.place / path, (when, when))
 
-    def test(self, tests: list[str], limit: "_Limit") -> tuple[int | None, str]:
-        """Run tests up to the first failure; return the exit status, and what failed.
+    def test(
+        self, mutant: Mutant, tests: list[str], limit: "_Limit", *, every: bool
+    ) -> tuple[int | None, str]:
+        """Run tests up to the first failure, or all; return the exit status, and what failed.
 
         None for the status: it took too long.
         """
-        return self._run(["-x"], tests, self._environment(), limit)
+        source = (self.place / mutant.path).read_bytes()
+        self.write(mutant.path, apply(mutant, source))
+        try:
+            answer = self._server and self._server.ask(
+                {
+                    "path": str(self.place / mutant.path),
+                    "before": source.decode(),
+                    "tests": tests,
+                    "every": every,
+                    "cpu_s": limit.cpu_s,
+                    "wall_s": limit.wall_s,
+                }
+            )
+            if answer and not answer["instead"]:
+                self._clean()
+                return answer["status"], " ".join(answer["failed"])
+            return self._run([] if every else ["-x"], tests, self._environment(), limit)
+        finally:
+            self.write(mutant.path, source)
+
+    def serve(self, files: list[str]) -> None:
+        """Start a pytest that collects the tests of *files* and tries each change in a fork."""
+        self.stop()
+        environment = self._environment()
+        environment["PYTHONPATH"] += f"{os.pathsep}{HERE}"
+        self._server = _Server(self._command(["-p", "forking"], files), self.place, environment)
+
+    def stop(self) -> None:
+        """End the pytest that `serve` started."""
+        if self._server:
+            self._server.stop()
+            self._server = None
 
     def watch(self, mutants: list[Mutant], tests: list[str]) -> Watched:
         """Run all tests once, to see which of them run the lines of which mutant."""
@@ -180,10 +216,10 @@ class Tree:
         (notes / watching.ASKED).write_text(json.dumps(self._lines(mutants)))
         environment = self._environment() | {watching.FOLDER: str(notes)}
         environment["PYTHONPATH"] += f"{os.pathsep}{notes}"
-        _status, last = self._run(["-p", "watching"], tests, environment, None)
+        status, last = self._run(["-p", "watching"], tests, environment, None)
         watched = Watched.read(notes)
-        if not watched.seconds:
-            sys.exit(f"no test could be watched: {last}")
+        if not watched.seconds or status not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
+            sys.exit(f"not all tests could be watched: {last}")
         return watched
 
     def _lines(self, mutants: list[Mutant]) -> dict[str, dict[int, list[str]]]:
@@ -197,12 +233,7 @@ class Tree:
     def _run(
         self, more: list[str], tests: list[str], environment: dict[str, str], limit: "_Limit | None"
     ) -> tuple[int | None, str]:
-        listed = self.place / "tests.txt"
-        listed.write_text("\n".join(tests))
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
-        command += ["-p", "no:anyio", "-m", _MARKED, "--no-header", "--tb=no", "-rfE", *more]
-        # What is drawn by chance would be drawn for half a minute.
-        command += ["--rounds=20", f"@{listed}"]
+        command = self._command(more, tests)
         with tempfile.TemporaryFile() as output:
             running = subprocess.Popen(
                 command,
@@ -227,6 +258,14 @@ class Tree:
                 status = None
             return status, _first_failure(output.read().decode(errors="replace"))
 
+    def _command(self, more: list[str], tests: list[str]) -> list[str]:
+        listed = self.place / "tests.txt"
+        listed.write_text("\n".join(tests))
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
+        command += ["-p", "no:anyio", "-m", _MARKED, "--no-header", "--tb=no", "-rfE", *more]
+        # What is drawn by chance would be drawn for half a minute.
+        return [*command, "--rounds=20", f"@{listed}"]
+
     def _environment(self) -> dict[str, str]:
         own = {
             "CI": "true",  # hypothesis tries the same examples each time
@@ -243,10 +282,46 @@ class Tree:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
+        self._clean()
+
+    def _clean(self) -> None:
         for pid in seal.survivors(self._temporary, grace_s=0):
             seal.end(pid)
         shutil.rmtree(self._temporary, ignore_errors=True)
         self._temporary.mkdir(exist_ok=True)
+
+
+class _Server:
+    """A pytest that has collected tests, and tries changes in forks of itself (`forking`)."""
+
+    def __init__(self, command: list[str], place: Path, environment: dict[str, str]) -> None:
+        asks_read, asks = os.pipe()
+        answers, answers_write = os.pipe()
+        passed = {forking.ASKS: str(asks_read), forking.ANSWERS: str(answers_write)}
+        self._running = subprocess.Popen(
+            command,
+            cwd=place,
+            env=environment | passed,
+            pass_fds=(asks_read, answers_write),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(asks_read)
+        os.close(answers_write)
+        resource.prlimit(self._running.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+        self._asks, self._answers = os.fdopen(asks, "w", buffering=1), os.fdopen(answers)
+        self._answers.readline()
+
+    def ask(self, ask: forking.Ask) -> forking.Answer:
+        self._asks.write(json.dumps(ask) + "\n")
+        answer: forking.Answer = json.loads(self._answers.readline())
+        return answer
+
+    def stop(self) -> None:
+        self._asks.close()
+        self._answers.close()
+        self._running.wait()
 
 
 def _first_failure(output: str) -> str:
@@ -280,22 +355,19 @@ class Room:
     def watch(self, mutants: list[Mutant]) -> None:
         """See which tests run the lines of which mutant."""
         began = time.monotonic()
-        self._watched = self._tree.watch(mutants, [str(each) for each in self._files()])
+        files = [str(each) for each in self._files()]
+        self._watched = self._tree.watch(mutants, files)
+        self._tree.serve(files)
         tests, failed = self._watched.seconds, self._watched.failed
         _say(f"# {len(tests)} tests, watched for {time.monotonic() - began:.0f} s")
         for each in sorted(failed):
             _say(f"# left out, since it fails while it is watched: {each}")
 
-    def try_mutant(self, mutant: Mutant) -> Tried:
+    def try_mutant(self, mutant: Mutant, *, every: bool) -> Tried:
         """Run the tests that run the mutant's lines, then those beside them."""
         began = time.monotonic()
         for tests in self._stages(mutant):
-            source = (self._tree.place / mutant.path).read_bytes()
-            self._tree.write(mutant.path, apply(mutant, source))
-            try:
-                status, failed = self._tree.test(tests, self._limit(tests))
-            finally:
-                self._tree.write(mutant.path, source)
+            status, failed = self._tree.test(mutant, tests, self._limit(tests), every=every)
             if status != 0:
                 outcome = "too slow" if status is None else "killed"
                 return Tried(mutant, outcome, failed, time.monotonic() - began)
@@ -377,7 +449,8 @@ def main() -> int:
             room = Room(tree, name)
             chosen = _chosen(room, options)
             room.watch([each for each in chosen if each.name() not in known])
-            tried = [_report(_try(room, mutant, known)) for mutant in chosen]
+            tried = [_report(_try(room, mutant, known, every=options.every)) for mutant in chosen]
+            tree.stop()
             noticed = sum(each.outcome in {"killed", "too slow"} for each in tried)
             rates.append((name, noticed, sum(each.outcome != "equivalent" for each in tried)))
     for name, noticed, counted in rates:
@@ -393,9 +466,11 @@ def _chosen(room: Room, options: argparse.Namespace) -> list[Mutant]:
     return [each for each in everything if each.name().startswith(tuple(options.only))]
 
 
-def _try(room: Room, mutant: Mutant, known: dict[str, str]) -> Tried:
+def _try(room: Room, mutant: Mutant, known: dict[str, str], *, every: bool) -> Tried:
     why = known.get(mutant.name())
-    return room.try_mutant(mutant) if why is None else Tried(mutant, "equivalent", why, 0.0)
+    if why is not None:
+        return Tried(mutant, "equivalent", why, 0.0)
+    return room.try_mutant(mutant, every=every)
 
 
 def _report(tried: Tried) -> Tried:
@@ -417,6 +492,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of a room")
     parser.add_argument("--seed", default=SEED, help="another seed gives another sample")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="mutants whose names begin so")
+    parser.add_argument("--every", action="store_true", help="note all tests that fail")
     parser.add_argument("--rate", type=float, default=90, help="per cent that must be noticed")
     parser.add_argument("--place", metavar="FOLDER", help="where the copy lies")
     options = parser.parse_args()

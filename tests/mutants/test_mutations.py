@@ -1,6 +1,9 @@
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from mutants.forking import Unforkable, change
 from mutants.mutations import apply, lines_of, list_mutants
 from mutants.run import ROOMS, list_modules
 from mutants.watched import Watched
@@ -102,3 +105,51 @@ def test_every_folder_of_the_package_is_in_a_room() -> None:
 def test_the_tests_of_each_room_are_there() -> None:
     asked = [(room, pattern) for room, patterns in ROOMS.items() for pattern in patterns]
     assert [each for each in asked if not list((ROOT / "tests").glob(each[1]))] == []
+
+
+BEFORE = """
+LIMIT = 7
+
+def deeper():
+    return [each for each in range(LIMIT) if each > 1]
+
+class Box:
+    @property
+    def size(self):
+        def inner():
+            return 1
+        return inner()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> ModuleType:
+    path = tmp_path / "changed_in_a_fork.py"
+    path.write_text(BEFORE)
+    spec = spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_live_functions_get_the_code_of_the_changed_file(module: ModuleType) -> None:
+    held, box = module.deeper, module.Box()
+    path = Path(str(module.__file__))
+    path.write_text(BEFORE.replace("each > 1", "\n each > 4").replace("return 1", "return 2"))
+
+    change(path, BEFORE)
+
+    assert (held(), box.size) == ([5, 6], 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("LIMIT = 7", "LIMIT = 8"), ("def size(self)", "def size(self, *, deep=1)")]
+)
+def test_what_runs_at_an_import_needs_a_new_process(module: ModuleType, old: str, new: str) -> None:
+    path = Path(str(module.__file__))
+    path.write_text(BEFORE.replace(old, new))
+
+    with pytest.raises(Unforkable):
+        change(path, BEFORE)

@@ -1,0 +1,171 @@
+"""Run chosen tests once and again in forks of one pytest, which has collected them all.
+
+A plugin of the pytest that ``run.py`` starts. It reads a line of JSON for each change and answers
+with a line of JSON; the test of a change costs a fork, not a start.
+"""
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, Protocol, TypedDict
+
+ASKS, ANSWERS = "MUTANTS_ASKS", "MUTANTS_ANSWERS"
+"""The variables that hold the descriptors of the two pipes."""
+
+_CODE_OF_A_FUNCTION = 0x3  # CO_OPTIMIZED | CO_NEWLOCALS: neither a module nor a class
+
+
+class Ask(TypedDict):
+    """Which module was changed, and what to run."""
+
+    path: str
+    before: str
+    tests: list[str]
+    every: bool
+    cpu_s: int
+    wall_s: float
+
+
+class Answer(TypedDict):
+    """What failed, by test; why no test could be run in a fork."""
+
+    failed: list[str]
+    status: int | None
+    instead: str
+
+
+class Report(Protocol):
+    """What pytest tells of a part of a test."""
+
+    failed: bool
+    nodeid: str
+
+
+class Unforkable(Exception):
+    """The change is not one of functions that this process holds."""
+
+
+def pytest_runtestloop(session: Any) -> bool:
+    """Answer until there is nothing more to try."""
+    items = {item.nodeid: item for item in session.items}
+    answers = os.fdopen(int(os.environ[ANSWERS]), "w", buffering=1)
+    with os.fdopen(int(os.environ[ASKS])) as asks:
+        answers.write(json.dumps(sorted(items)) + "\n")
+        for line in asks:
+            ask: Ask = json.loads(line)
+            answers.write(json.dumps(_in_a_fork(items, ask)) + "\n")
+    return True
+
+
+def _in_a_fork(items: dict[str, Any], ask: Ask) -> Answer:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        write = os.write  # tests may put another in its place
+        try:
+            os.setsid()
+            os.close(reader)
+            resource.setrlimit(resource.RLIMIT_CPU, (ask["cpu_s"], ask["cpu_s"] + 5))
+            answer = _try(items, ask)
+            write(writer, json.dumps(answer).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    return _wait(child, reader, ask["wall_s"])
+
+
+def _wait(child: int, reader: int, seconds: float) -> Answer:
+    """Wait for the child's answer, and end it whatever becomes of it."""
+    until, text, has_ended = time.monotonic() + seconds, b"", False
+    while select.select([reader], [], [], max(0.0, until - time.monotonic()))[0]:
+        part = os.read(reader, 1 << 16)
+        if not part:
+            has_ended = True
+            break
+        text += part
+    os.close(reader)
+    if not has_ended:
+        os.kill(child, signal.SIGKILL)
+    _pid, status = os.waitpid(child, 0)
+    if text and has_ended:
+        answer: Answer = json.loads(text)
+        return answer
+    is_slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
+    return Answer(failed=[], status=None if is_slow else 1, instead="")
+
+
+def _try(items: dict[str, Any], ask: Ask) -> Answer:
+    try:
+        change(Path(ask["path"]), ask["before"])
+    except Unforkable as error:
+        return Answer(failed=[], status=0, instead=str(error))
+    failed: dict[str, None] = {}
+
+    class Listener:
+        def pytest_runtest_logreport(self, report: Report) -> None:
+            if report.failed:
+                failed[report.nodeid] = None
+
+    chosen = [items[name] for name in ask["tests"] if name in items]
+    chosen[0].config.pluginmanager.register(Listener())
+    for item, following in zip_longest(chosen, chosen[1:]):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if failed and not ask["every"]:
+            break
+    return Answer(failed=list(failed), status=int(bool(failed)), instead="")
+
+
+def change(path: Path, before: str) -> None:
+    """Give each function that this process has of a module the code that its file has now."""
+    name = str(path)
+    now = compile(path.read_text(), name, "exec")
+    differences = _differences(compile(before, name, "exec"), now)
+    codes = {_key(old): new for old, new in differences}
+    gc.unfreeze()
+    live = [each for each in gc.get_objects() if type(each) is FunctionType]
+    gc.freeze()
+    held = [each for each in live if each.__code__.co_filename == name]
+    if held and not codes.keys() <= {_key(each.__code__) for each in held}:
+        raise Unforkable("no function holds the code")
+    try:
+        for each in held:
+            each.__code__ = codes.get(_key(each.__code__), each.__code__)
+    except ValueError as error:  # other variables of the functions around it
+        raise Unforkable(str(error)) from None
+
+
+def _differences(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the outermost functions whose code differs, as it was and as it is."""
+    if old == new:
+        return
+    if old.co_flags & _CODE_OF_A_FUNCTION == _CODE_OF_A_FUNCTION:
+        yield old, new
+        return
+    pairs = list(zip_longest(_inner(old), _inner(new)))
+    if any(a is None or b is None or a.co_name != b.co_name for a, b in pairs):
+        raise Unforkable("functions came or went")
+    if _outside(old) != _outside(new):
+        raise Unforkable("it runs when the module is imported")
+    for a, b in pairs:
+        yield from _differences(a, b)
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _outside(code: CodeType) -> tuple[object, ...]:
+    constants = [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+    return code.co_code, code.co_names, constants
+
+
+def _key(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
