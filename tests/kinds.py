@@ -108,7 +108,7 @@ FILES = {
         "commands/remote/test_fetch.py",
         "commands/remote/test_reconcile.py",
         "commands/step/test_flow_policies.py",
-        "commands/test_flows_by_chance.py",
+        "commands/test_verbs_by_chance.py",
         "engine/javascript/test_budget.py",
         "library/test_handle.py",
         "agentkit/adapters/test_check.py",

@@ -3,10 +3,10 @@
 import pytest
 from commands.flows import CHECKS
 from commands.forging import messages
-from commands.verify.test_each_event import Raw, check, list_recorded, with_tree
+from commands.verify.flipping import check, parts_of, put_over
+from commands.verify.test_each_event import list_recorded
 from commands.verify.test_each_event import store as store  # noqa: PLC0414 (a fixture)
 from commands.world import World
-from dulwich.objects import Blob, Commit, ObjectID, Tree
 from store.story import THREAD
 
 from uwf_git.commands.step.ending import end_thread
@@ -28,16 +28,9 @@ from uwf_git.store.threads.snapshot import read_snapshot
 )
 def test_start_that_is_no_start_is_told(store: Store, content: bytes) -> None:
     made = list_recorded(store.path)["verdict"]
-    commit = store.objects[ObjectID(made.oid.encode())]
-    assert isinstance(commit, Commit)
-    tree = store.objects[commit.tree]
-    assert isinstance(tree, Tree)
-    blob, held = Raw(Blob, content), tree.as_raw_string()
-    place = held.index(b"start.json\0") + len(b"start.json\0")
-    held = held[:place] + bytes.fromhex(blob.id.decode()) + held[place + 20 :]
-    objects, tip = with_tree(commit.as_raw_string(), tree, Raw(Tree, held))
+    parts = parts_of(store, made.oid, file="start.json")
 
-    found = [each.message for each in check(store, made, [*objects, blob], tip)]
+    found = [each.message for each in check(store, made, *put_over(parts, "start.json", content))]
 
     assert found[0] == "start.json is another than in the commit before"
 
