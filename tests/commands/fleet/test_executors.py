@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from commands.fleet.machines import PLAIN, Field
 
 
@@ -33,6 +34,31 @@ def test_an_executor_that_has_ended_is_told(field: Field) -> None:
         _out, err = process.communicate()
     assert process.returncode == 1
     assert "takes no more tasks: gone" in err
+
+
+@pytest.mark.parametrize("made", ["Client(cluster)", "Client(cluster).get_executor(pure=False)"])
+def test_a_function_may_make_a_cluster_of_dask(field: Field, made: str) -> None:
+    a = field.machine("a")
+    a.begin(PLAIN)
+    (a.home / "cluster.py").write_text(
+        "import dask\n"
+        "from distributed import Client, LocalCluster\n"
+        "dask.config.set(temporary_directory='.')\n"
+        "def executor():\n"
+        "    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)\n"
+        f"    return {made}\n"
+    )
+    end = a.drive("--on", "cluster:executor")
+    assert end["threads"] == {"completed": 1}
+
+
+def test_a_function_that_fails_is_told(field: Field) -> None:
+    a = field.machine("a")
+    (a.home / "cluster.py").write_text("def executor():\n    raise RuntimeError('no sbatch')\n")
+    with a.start("drive", "--on", "cluster:executor") as process:
+        _out, err = process.communicate()
+    assert process.returncode == 2
+    assert "'cluster:executor' names no executor: no sbatch" in err
 
 
 def test_a_hub_that_no_worker_reaches_ends_the_drive(field: Field) -> None:

@@ -27,7 +27,8 @@ def open_executor(address: str, *, insecure: bool) -> AbstractContextManager[Exe
         context = multiprocessing.get_context("spawn")
         return _shut_down(ProcessPoolExecutor(int(rest), mp_context=context))
     if kind not in {"tcp", "tls"}:
-        return _shut_down(_call(address, kind, rest))
+        made = _call(address, kind, rest)
+        return _close(made) if hasattr(made, "get_executor") else _shut_down(made)
     if kind == "tcp" and urlsplit(address).hostname not in _LOOPBACK and not insecure:
         raise Refused(
             f"{address} is not encrypted, and whoever reaches a scheduler runs anything on its "
@@ -46,13 +47,16 @@ def _shut_down(executor: FutureExecutor) -> Iterator[Executor]:
         yield executor
     finally:
         if hasattr(executor, "shutdown"):
-            executor.shutdown(cancel_futures=True)
+            try:
+                executor.shutdown(cancel_futures=True)
+            except TypeError:  # the executor of a Dask client
+                executor.shutdown(wait=False)
 
 
-def _call(address: str, module: str, function: str) -> FutureExecutor:
+def _call(address: str, module: str, function: str) -> Any:
     try:
-        made: FutureExecutor = getattr(importlib.import_module(module), function)()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        made = getattr(importlib.import_module(module), function)()
+    except Exception as error:  # whatever the user's function does
         raise BadUsage(
             f"{address!r} names no executor: {error}",
             code="no-such-executor",
@@ -70,8 +74,7 @@ def _call(address: str, module: str, function: str) -> FutureExecutor:
 _CONNECT_S = 10
 
 
-@contextmanager
-def open_dask(address: str) -> Iterator["DaskExecutor"]:
+def open_dask(address: str) -> AbstractContextManager["DaskExecutor"]:
     """Connect to the scheduler at *address*; certificates come from Dask's configuration."""
     try:
         from distributed import Client  # noqa: PLC0415 (an extra)
@@ -94,8 +97,18 @@ def open_dask(address: str) -> Iterator["DaskExecutor"]:
             "certificates in Dask's configuration",
             address=address,
         ) from error
-    with client:
-        yield DaskExecutor(client)
+    return _close(client)
+
+
+@contextmanager
+def _close(client: Any) -> Iterator["DaskExecutor"]:
+    """Yield the executor of a Dask client, and close the client with the cluster that it began."""
+    try:
+        with client:
+            yield DaskExecutor(client)
+    finally:
+        if client.cluster is not None:
+            client.cluster.close()
 
 
 class DaskExecutor:
