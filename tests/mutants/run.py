@@ -79,7 +79,6 @@ ROOMS = {
     "store/threads": (
         "store/threads",
         "store/test_chain_cycles.py",
-        "store/test_moves.py",
         "store/test_format.py",
     ),
     "commands/turn": ("commands/turn", "commands/step", "commands/test_*limit*.py"),

@@ -6,22 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import pytest
 from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 from store.loose import lose
-from store.story import CLOSURE, WORKFLOW, put_raw, signed
+from store.story import CLOSURE, WORKFLOW, signed
 
-from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadRef
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.workflows import (
     SourceFiles,
     Version,
     add_version,
     find_version,
-    list_names,
     list_versions,
     read_sources,
 )
@@ -89,35 +85,6 @@ def test_a_put_killed_anywhere_is_done_or_not_begun(store: Store) -> None:
     assert moment > 15
 
 
-def test_put_onto_a_replaced_version_is_refused(store: Store) -> None:
-    first = put(store, None, b"one")
-    assert store.refs.delete("refs/workflows/demo", seen=first.commit.oid)
-    with refuses("workflow-moved"):
-        put(store, first, b"late")
-    assert list_names(store) == []
-
-
-SOURCES = [b"", b"\n", b"no line end", b"a\r\nb\rc\n", b"\xff\0\xfe", b"\xef\xbb\xbfname: x\n"]
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=repr)
-def test_a_source_comes_back_byte_for_byte(store: Store, git: Git, source: bytes) -> None:
-    version = put(store, None, source)
-    assert source_of(open_store(store.path), version) == source
-    told = git("show", "refs/workflows/demo:workflow.yaml", cwd=Path(store.path))
-    assert told.encode(errors="surrogateescape") == source
-
-
-@pytest.mark.parametrize("content", [b"", b"garbage\n", b"ref: refs/heads/main\n", b"1" * 39])
-def test_a_ref_that_is_damaged_is_reported_by_its_name(store: Store, content: bytes) -> None:
-    path = Path(store.path, "refs/workflows/demo")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    with pytest.raises(BadRef, match="refs/workflows/demo") as caught:
-        find_version(store, "demo")
-    assert caught.value.exit_status == 5
-
-
 def test_a_version_whose_parent_is_gone_is_listed_before_the_damage(
     store: Store, clock: Callable[[], int]
 ) -> None:
@@ -128,11 +95,3 @@ def test_a_version_whose_parent_is_gone_is_listed_before_the_damage(
     assert next(versions) == two
     with refuses("damaged-commit", match=f"{one.commit.oid} is missing"):
         next(versions)
-
-
-@pytest.mark.parametrize("kind", ["blob", "tree"])
-def test_a_ref_to_something_else_is_damage(store: Store, kind: str) -> None:
-    oid = put_raw(store, kind, b"").decode()
-    assert store.refs.create("refs/workflows/demo", Oid(oid))
-    with refuses("damaged-commit", match=f"{oid} is not a commit"):
-        find_version(store, "demo")

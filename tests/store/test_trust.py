@@ -68,14 +68,10 @@ def allowed(store: Store) -> list[dict[str, Any] | None]:
     [
         {"command": "uwf-cursor --model y"},
         {"command": "uwf-cursor --model x "},
-        {"command": "UWF-CURSOR --model x"},
         {"protocol": "positional"},
         {"timeout": 61},
-        {"retries": 3},
-        {"env": {"A": "1"}},
         {"env": {"A": "1", "B": "2", "LD_PRELOAD": "/tmp/evil.so"}},
         {"env": {"A": "2", "B": "1"}},
-        {"env": {"a": "1", "B": "2"}},
         {"env": {}},
         {"later": "unknown"},
     ],
@@ -88,37 +84,6 @@ def test_any_difference_at_all_is_another_agent(store: Store, change: dict[str, 
     trust_agents(store, [other], None)
     assert is_trusted(reopened(store), other, None)
     assert is_trusted(reopened(store), AGENT_CONFIG, None)
-
-
-@pytest.mark.parametrize("field", sorted(AGENT_CONFIG))
-def test_a_field_that_is_missing_makes_another_agent(store: Store, field: str) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    less = {name: value for name, value in AGENT_CONFIG.items() if name != field}
-    assert not is_trusted(reopened(store), less, None)
-
-
-def test_the_order_of_keys_means_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    turned = dict(reversed(AGENT_CONFIG.items()))
-    turned["env"] = dict(reversed(AGENT_CONFIG["env"].items()))
-    assert is_trusted(reopened(store), turned, None)
-    trust_agents(reopened(store), [turned], None)
-    assert len(allowed(store)) == 1
-
-
-def test_what_is_allowed_already_costs_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG, AGENT_CONFIG], None)
-    file = list_file(store)
-    before = file.stat().st_ino, file.read_bytes()
-    trust_agents(store, [AGENT_CONFIG], None)
-    trust_agents(reopened(store), [AGENT_CONFIG], None)
-    assert (file.stat().st_ino, file.read_bytes()) == before
-    assert len(allowed(store)) == 1
-
-
-def test_trusting_no_agent_writes_nothing(store: Store) -> None:
-    trust_agents(store, [], None)
-    assert not list_file(store).exists()
 
 
 def test_the_list_is_the_user_s_and_the_store_stays_as_it_is(store: Store) -> None:
@@ -252,15 +217,6 @@ def test_setting_of_the_store_is_told_from_the_user_s(store: Store, git: Git) ->
     assert not is_set_by_store(reopened(store), "uwf.agent")
 
 
-def test_a_worktree_trusts_what_its_repository_trusts(tmp_path: Path, git: Git) -> None:
-    project, tree = tmp_path / "project", tmp_path / "tree"
-    git("init", "--quiet", project, cwd=tmp_path)
-    git("commit", "--quiet", "--allow-empty", "-m", "begin", cwd=project)
-    git("worktree", "add", "--quiet", tree, cwd=project)
-    trust_agents(open_store(str(tree), environ=os.environ), [AGENT_CONFIG], None)
-    assert is_trusted(open_store(str(project), environ=os.environ), AGENT_CONFIG, None)
-
-
 def test_what_was_fetched_is_not_trusted(
     store: Store, clock: Callable[[], int], git: Git, tmp_path: Path
 ) -> None:
@@ -294,16 +250,6 @@ def test_parallel_trust_loses_no_agent(store: Store) -> None:
     assert [each.name for each in list_file(store).parent.glob("*.lock")] == []
 
 
-def test_what_is_allowed_no_more_is_not_trusted_by_anybody(store: Store) -> None:
-    other = {"command": "other"}
-    trust_agents(store, [AGENT_CONFIG, other], None)
-    gone = untrust_agents(store, agents=[AGENT_CONFIG])
-    assert [each.agent for each in gone] == [AGENT_CONFIG]
-    for each in (store, reopened(store)):
-        assert not is_trusted(each, AGENT_CONFIG, None)
-        assert is_trusted(each, other, None)
-
-
 def test_a_command_goes_with_all_its_settings(store: Store) -> None:
     long = {"command": "uwf-cursor --model x", "env": {"A": "x" * 500}}
     bare = {"command": "uwf-cursor --model x"}
@@ -311,15 +257,6 @@ def test_a_command_goes_with_all_its_settings(store: Store) -> None:
     gone = untrust_agents(store, command="uwf-cursor --model x")
     assert [each.agent for each in gone] == [AGENT_CONFIG, bare, long]
     assert allowed(store) == [{"command": "other"}]
-
-
-def test_untrusting_no_agent_writes_nothing(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG], None)
-    file = list_file(store)
-    before = file.stat().st_ino, file.read_bytes()
-    assert untrust_agents(store, command="other") == []
-    assert untrust_agents(store, agents=[{"command": "other"}]) == []
-    assert (file.stat().st_ino, file.read_bytes()) == before
 
 
 def test_trust_of_the_user_is_reported_and_unchanged(store: Store, git: Git) -> None:
@@ -333,12 +270,6 @@ def test_trust_of_the_user_is_reported_and_unchanged(store: Store, git: Git) -> 
         with refuses("still-trusted"):
             untrust_agents(reopened(store), command="everywhere")
     assert not list_file(store).exists() or not list_file(store).read_text().count("everywhere")
-
-
-def test_an_opened_store_sees_what_it_untrusted(store: Store) -> None:
-    trust_agents(store, [AGENT_CONFIG, {"command": "other"}], None)
-    assert len(untrust_agents(store, command="other")) == 1
-    assert [(each.agent, each.is_own) for each in list_trusted(store)] == [(AGENT_CONFIG, True)]
 
 
 def test_file_above_the_directory_is_the_one_that_is_meant(store: Store, tmp_path: Path) -> None:

@@ -18,10 +18,7 @@ from uwf_git.store.disk.durable import (
     add_files,
     is_settled,
     make_folder,
-    read_stamp,
-    remove_file,
     replace_file,
-    sync_directories,
     sync_folder,
     write_temporary,
 )
@@ -114,64 +111,11 @@ def test_a_full_disk_is_named_by_the_folder(
     assert os.listdir(tmp_path) == []
 
 
-def test_removed_temporary_file_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(old: str, _new: str) -> None:
-        remove_file(old)
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
-
-    monkeypatch.setattr(os, "replace", lose)
-    with pytest.raises(FileNotFoundError):
-        add(tmp_path, 2)
-
-
-@pytest.mark.parametrize("is_durable", [False, True])
-def test_a_temporary_file_has_a_name_of_its_own_in_a_folder_that_is_made(
-    tmp_path: Path, *, is_durable: bool
-) -> None:
-    folder = tmp_path / "new" / "folder"
-    paths = {
-        write_temporary(str(folder), b"content", prefix="tmp_", durable=is_durable)
-        for _count in range(3)
-    }
-    assert len(paths) == 3
-    assert {Path(path).read_bytes() for path in paths} == {b"content"}
-    assert all(path.startswith(f"{folder}/tmp_") for path in paths)
-
-
-def test_what_cannot_be_written_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="no space left"):
-        write_temporary(str(tmp_path), b"content", prefix="tmp_", durable=True)
-    with pytest.raises(OSError, match="no space left"):
-        replace_file(str(tmp_path / "file"), b"content")
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_file_is_replaced_with_nothing_left_over(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    replace_file(str(path), b"one")
-    replace_file(str(path), b"two")
-    assert path.read_bytes() == b"two"
-    assert os.listdir(tmp_path) == ["file"]
-
-
 def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         replace_file(str(tmp_path / "folder"), b"content")
     assert os.listdir(tmp_path) == ["folder"]
-
-
-def test_the_temporary_file_may_lie_elsewhere(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    replace_file(str(tmp_path / "file"), b"content", temporary_in=str(elsewhere))
-    assert os.listdir(elsewhere) == []
-    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "file"]
 
 
 def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path) -> None:
@@ -186,21 +130,6 @@ def test_a_replacement_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path)
     assert (found, path.read_bytes()) == ({b"old"}, b"new")
 
 
-def test_removing_a_missing_file_is_no_error(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    remove_file(str(path))
-    remove_file(str(path))
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("is_durable", [False, True])
-def test_a_folder_is_made_once(tmp_path: Path, *, is_durable: bool) -> None:
-    for _count in range(2):
-        make_folder(str(tmp_path / "a" / "b"), durable=is_durable)
-    assert (tmp_path / "a" / "b").is_dir()
-
-
 def test_a_folder_is_durable_with_all_that_were_made_above_it(
     tmp_path: Path, synced: list[str]
 ) -> None:
@@ -209,20 +138,6 @@ def test_a_folder_is_durable_with_all_that_were_made_above_it(
     synced.clear()
     make_folder(str(tmp_path / "a" / "b" / "c"), durable=True)
     assert synced == [f"{tmp_path}/a/b"]
-
-
-def test_folders_are_put_on_the_disk_once_each(tmp_path: Path, synced: list[str]) -> None:
-    folders = [str(tmp_path / str(number)) for number in range(130)]
-    for folder in folders:
-        os.mkdir(folder)
-    sync_directories([*folders, *folders, str(tmp_path / "gone")])
-    assert sorted(synced) == sorted(folders)
-
-
-def test_a_file_is_replaced_without_waiting_for_the_disk(tmp_path: Path, synced: list[str]) -> None:
-    replace_file(str(tmp_path / "file"), b"content", durable=False)
-    assert (tmp_path / "file").read_bytes() == b"content"
-    assert synced == []
 
 
 def test_content_is_on_the_disk_before_it_has_its_name(
@@ -271,6 +186,9 @@ def test_unchanged_file_is_read_once(tmp_path: Path) -> None:
 
     assert [memory.read(str(path), read) for _ in range(3)] == ["one"] * 3
     assert read.count == 1
+    too_small = FileMemory[str](8, largest=2, now_ns=_later)
+    assert [too_small.read(str(path), read) for _ in range(3)] == ["one"] * 3
+    assert read.count == 4
 
 
 def test_file_that_was_just_written_is_not_kept(tmp_path: Path) -> None:
@@ -316,48 +234,6 @@ def test_change_is_seen(tmp_path: Path, change: str) -> None:
     assert read.count == 2
 
 
-def test_missing_file_is_asked_for_once_until_it_is_there(tmp_path: Path) -> None:
-    path, read = tmp_path / "config", _Reader()
-    memory = FileMemory[str](8, now_ns=_later)
-
-    assert [memory.read(str(path), read) for _ in range(3)] == [""] * 3
-    assert read.count == 1
-    path.write_text("one")
-    assert memory.read(str(path), read) == "one"
-
-
-def test_failure_is_not_kept(tmp_path: Path) -> None:
-    memory = FileMemory[str](8, now_ns=_later)
-
-    def fail(_path: str) -> str:
-        raise ValueError("broken")
-
-    for _ in range(2):
-        with pytest.raises(ValueError, match="broken"):
-            memory.read(str(tmp_path), fail)
-
-
-def test_large_file_and_too_many_files_are_not_kept(tmp_path: Path) -> None:
-    read = _Reader()
-    for name in ("a", "b", "c"):
-        (tmp_path / name).write_text(name * 10)
-    small, few = FileMemory[str](8, largest=5, now_ns=_later), FileMemory[str](2, now_ns=_later)
-
-    for _ in range(2):
-        small.read(str(tmp_path / "a"), read)
-    assert read.count == 2
-    for name in ("a", "b", "c", "a", "c"):
-        few.read(str(tmp_path / name), read)
-    assert read.count == 6
-
-
-def test_path_that_cannot_be_asked_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "loop"
-    path.symlink_to(path)
-
-    assert FileMemory[str](8).read(str(path), lambda _path: "read") == "read"
-
-
 @pytest.mark.parametrize(
     ("changed_ns", "now_ns", "settled"),
     [
@@ -375,12 +251,6 @@ def test_stamp_is_settled_when_its_tick_is_over(
 ) -> None:
     for mtime_ns, ctime_ns in ((1, changed_ns), (changed_ns, 1)):
         assert is_settled(Stamp(1, 1, 1, mtime_ns, ctime_ns), now_ns=now_ns) is settled
-
-
-def test_stamp_of_nothing(tmp_path: Path) -> None:
-    assert read_stamp(str(tmp_path / "none")) is None
-    assert read_stamp(str(tmp_path / "none" / "below")) is None
-    assert is_settled(None, now_ns=0)
 
 
 def test_every_file_and_folder_is_forced_before_the_folder_above(tmp_path: Path) -> None:

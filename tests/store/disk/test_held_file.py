@@ -8,8 +8,6 @@ from store.lock_garbage import GARBAGE
 from uwf_git.processes import read_process_start
 from uwf_git.store.disk.locks import (
     Holder,
-    describe_holder,
-    find_file_holder,
     hold_file,
     hold_lock,
     read_content,
@@ -75,20 +73,6 @@ def test_dead_holder_is_not_named_when_patience_ends(path: str) -> None:
         Path(path).write_text(json.dumps(this_process(5) | {"start": 1}))
         with pytest.raises(FileBusy, match=r"^\{\}$"), hold_file(path, {}, patience_s=0, busy=busy):
             pytest.fail("it is held")
-
-
-def test_finding_the_holder_of_a_free_lock_creates_no_file(path: str) -> None:
-    assert find_file_holder(path) is None
-    assert not os.path.exists(path)
-
-
-def test_holder_is_described_in_words() -> None:
-    assert describe_holder({}) == ""
-    assert describe_holder({"role": "", "since": "x", "start": 3}) == ""
-    assert (
-        describe_holder({"role": "writer", "since": 1234, "pid": 7, "host": "here"})
-        == "pid 7, host here, since 1970-01-01 00:00:01 UTC, role writer"
-    )
 
 
 def test_values_are_cut_and_stripped_of_control_characters(path: str) -> None:

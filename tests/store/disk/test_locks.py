@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -51,25 +50,6 @@ def holder(path: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_lock_is_held_and_let_go_of(tmp_path: Path) -> None:
-    path = str(tmp_path / "new" / "lock")
-    for _count in range(2):
-        with hold_lock(path, wait=False) as descriptor:
-            assert descriptor is not None
-            with hold_lock(path, wait=False) as second:
-                assert second is None
-
-
-def test_a_lock_that_another_process_holds_is_not_to_be_had(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with holder(path) as process:
-        with hold_lock(str(path), wait=False) as descriptor:
-            assert descriptor is None
-        process.communicate("")
-    with hold_lock(str(path), wait=False) as descriptor:
-        assert descriptor is not None
-
-
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with holder(path) as process:
@@ -77,16 +57,6 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
         process.communicate()
         with hold_lock(str(path), wait=True) as descriptor:
             assert descriptor is not None
-
-
-def test_waiting_for_a_removed_lock_file_locks_the_new_one(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with holder(path) as process:
-        path.unlink()
-        with hold_lock(str(path), wait=True) as descriptor:
-            assert descriptor is not None
-            assert os.path.samestat(os.fstat(descriptor), path.stat())
-        process.communicate("")
 
 
 def test_a_file_removed_just_before_it_was_locked_is_not_taken_for_the_lock(
@@ -104,15 +74,6 @@ def test_a_file_removed_just_before_it_was_locked_is_not_taken_for_the_lock(
     with hold_lock(str(path), wait=False) as descriptor:
         assert descriptor is not None
         assert os.path.samestat(os.fstat(descriptor), path.stat())
-
-
-def test_a_child_that_was_not_handed_the_lock_does_not_keep_it(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with hold_lock(str(path), wait=False):
-        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
-    with child, hold_lock(str(path), wait=False) as descriptor:
-        assert descriptor is not None
-        child.communicate(b"")
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
@@ -226,41 +187,11 @@ def left_behind(directory: Path) -> list[str]:
     ]
 
 
-def test_the_lock_has_the_content_and_is_gone_afterwards(tmp_path: Path) -> None:
-    with hold_ref_lock(str(tmp_path), NAME, b"content", durable=True) as lock:
-        assert lock == f"{tmp_path}/{NAME}.lock"
-        assert Path(lock).read_bytes() == b"content"
-    assert left_behind(tmp_path) == []
-
-
-def test_a_lock_that_was_renamed_away_is_not_missed(tmp_path: Path) -> None:
-    with hold_ref_lock(str(tmp_path), NAME, b"content", durable=False) as lock:
-        os.replace(lock, tmp_path / NAME)
-    assert (tmp_path / NAME).read_bytes() == b"content"
-    assert left_behind(tmp_path) == []
-
-
-def test_a_lock_is_let_go_of_when_something_fails_inside(tmp_path: Path) -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        hold_ref_lock(str(tmp_path), NAME, b"", durable=False),
-    ):
-        1 / 0  # noqa: B018 - it is there to fail
-    assert left_behind(tmp_path) == []
-
-
 def test_what_git_locked_after_us_is_not_ours_to_remove(tmp_path: Path) -> None:
     with hold_ref_lock(str(tmp_path), NAME, b"", durable=False) as lock:
         os.replace(lock, tmp_path / NAME)
         Path(lock).write_text("git's")
     assert Path(lock).read_text() == "git's"
-
-
-def test_several_locks_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path) -> None:
-    contents = {"refs/b": b"b", "packed-refs": b"packed", "refs/a": b"a"}
-    with hold_ref_locks(str(tmp_path), contents, durable=False) as locks:
-        assert [Path(lock).read_bytes() for lock in locks] == [b"b", b"packed", b"a"]
-    assert left_behind(tmp_path) == []
 
 
 def test_names_that_share_a_guard_are_locked_together(tmp_path: Path) -> None:
@@ -342,15 +273,6 @@ def test_without_hard_links_refs_are_moved_all_the_same(
     assert left_behind(Path(store.path)) == []
 
 
-def test_without_hard_links_a_held_lock_is_held(
-    tmp_path: Path, without_hard_links: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
-    (tmp_path / "a.lock").touch()
-    with pytest.raises(RefLocked), hold_ref_lock(str(tmp_path), "a", b"", durable=False):
-        pytest.fail("it was held")
-
-
 def test_errors_of_the_system_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_paths: object) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
@@ -362,20 +284,6 @@ def test_errors_of_the_system_are_raised(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         pytest.fail("it cannot be taken")
     assert left_behind(tmp_path) == []
-
-
-@given(
-    name=st.text(
-        st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20
-    )
-)
-def test_whatever_a_file_is_called_it_has_a_lock_of_its_own(
-    tmp_path_factory: Any, name: str
-) -> None:
-    directory = tmp_path_factory.mktemp("locks")
-    with hold_ref_lock(str(directory), f"refs/workflows/x{name}", b"", durable=False) as lock:
-        assert Path(lock).exists()
-    assert left_behind(directory) == []
 
 
 def test_only_markers_are_swept_wherever_the_folder_leads(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from store.story import Story, put_raw
 
 from uwf_git.store.gc.packing import GcRuns
 from uwf_git.store.git.config import set_config
-from uwf_git.store.git.program import ProgramFailed
 from uwf_git.store.store import Store, open_store
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
@@ -37,17 +36,6 @@ def configured(store: Store, **values: str) -> Store:
     return open_store(store.path)
 
 
-def test_objects_are_packed_and_refs_are_left_to_us(story: Story, store: Store, git: Git) -> None:
-    gc(store)
-    assert loose(store) == []
-    assert Path(store.path, "refs", "threads", story.thread).exists()
-    assert sorted(path.suffix for path in Path(store.path, "objects/pack").iterdir()) == [
-        ".idx",
-        ".pack",
-    ]
-    assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
-
-
 def test_large_packs_are_left_alone_when_it_happens_by_itself(
     story: Story, store: Store, git: Git
 ) -> None:
@@ -66,17 +54,6 @@ def test_large_packs_are_left_alone_when_it_happens_by_itself(
     story.step()
     gc(configured(store, bigPackThreshold="0"), auto=True)
     assert len(packs(store)) == 1
-
-
-def test_the_objects_of_one_pack_are_compared(story: Story, store: Store, git: Git) -> None:
-    """Of steps, all that plain git gc finds is whole in one pack, and stays so."""
-    for number in range(40):
-        story.step(text=f"text {number}")
-    git("repack", "-adq", "--window=0", cwd=Path(store.path))
-    gc(store)
-    (name,) = packs(store)
-    listed = git("verify-pack", "-sv", f"objects/pack/{name}.idx", cwd=Path(store.path))
-    assert listed.count("chain length") > 5
 
 
 def test_a_large_pack_of_steps_is_packed_all_the_same(story: Story, store: Store) -> None:
@@ -151,15 +128,6 @@ def test_a_gc_of_git_that_runs_is_named(story: Story, store: Store) -> None:
     Path(store.path, "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
     with pytest.raises(GcRuns, match=f"pid {os.getpid()}"):
         gc(store)
-
-
-def test_error_of_git_is_in_the_message(story: Story, store: Store) -> None:
-    Path(store.path, "refs/threads/broken").write_text("1" * 40 + "\n")
-    with pytest.raises(ProgramFailed, match="git gc failed: ") as failed:
-        gc(store)
-    assert f"`uwf verify` says what is damaged, if anything is; `git -C {store.path} gc`" in (
-        failed.value.hint or ""
-    )
 
 
 def test_gc_runs_no_program_of_the_store(story: Story, store: Store, tmp_path: Path) -> None:

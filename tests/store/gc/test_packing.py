@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Blob
 from refusing import refuses
 from store.conftest import Git
 from store.small_packs import (
@@ -16,14 +15,11 @@ from store.small_packs import (
     pack_folder,
     packs_in,
     write_blobs,
-    write_small_pack,
 )
 from store.story import Story
 
-from uwf_git.store.disk.locks import hold_lock
 from uwf_git.store.gc import packing as gc_lock
 from uwf_git.store.gc.packing import (
-    LARGE_BYTES,
     Due,
     GcRuns,
     check_git_lock,
@@ -32,7 +28,6 @@ from uwf_git.store.gc.packing import (
     find_due,
     find_expiry,
     has_failed_lately,
-    has_many_packs,
     hold_gc_lock,
     is_detached,
     is_gc_running,
@@ -70,25 +65,11 @@ def test_store_is_smaller_afterwards(story: Story, store: Store, git: Git) -> No
     assert git("fsck", "--strict", "--no-dangling", cwd=Path(store.path)) == ""
 
 
-def test_an_empty_store_can_be_packed(store: Store) -> None:
-    pack_objects(store, os.environ)
-    assert count_files(store)[:2] == (0, 0)
-
-
 def test_without_git_nothing_is_packed(story: Story, store: Store) -> None:
     before = count_files(store)
     with refuses("no-git"):
         pack_objects(store, {"PATH": ""})
     assert count_files(store) == before
-
-
-def test_bytes_are_counted_as_du_does(store: Store) -> None:
-    before = count_files(store).size_bytes
-    path = Path(store.path, "objects", "pack", "pack-1.pack")
-    path.write_bytes(b"x" * 10_000)
-    after = count_files(store)
-    assert after.size_bytes - before == path.stat().st_blocks * 512
-    assert after.packs == 1
 
 
 HOST = os.uname().nodename
@@ -132,13 +113,6 @@ def test_the_lock_of_a_killed_process_is_free(store: Store) -> None:
         pass
 
 
-def test_short_look_is_not_taken_for_a_gc(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc_lock, "_HELD_PATIENCE_S", 0.01)
-    path = store.local_path("locks", "gc")
-    with hold_lock(path, wait=True), pytest.raises(GcRuns, match="by an unknown process"):
-        gc_lock.hold_gc_lock(store).__enter__()
-
-
 def test_a_gc_of_git_that_lives_is_named(store: Store) -> None:
     write_pid(store, f"{os.getpid()} {HOST}")
     with pytest.raises(GcRuns, match=f"pid {os.getpid()}, host {HOST}"):
@@ -154,19 +128,6 @@ def test_what_a_dead_gc_of_git_left_is_cleared_away(store: Store, *, is_alive: b
     path = write_pid(store, f"{pid} {HOST}", age_s=is_alive * 30 * 24 * 3600)
     check_git_lock(store)
     assert not path.exists()
-
-
-def test_zombie_is_dead(store: Store) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        # Its end comes when it ends; it is a zombie until we wait for it.
-        assert process.stdout.read() == b""
-        deadline = time.monotonic() + 10
-        while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            assert time.monotonic() < deadline
-        path = write_pid(store, f"{process.pid} {HOST}")
-        check_git_lock(store)
-        assert not path.exists()
 
 
 def test_a_gc_on_another_machine_is_believed_for_half_a_day(store: Store) -> None:
@@ -212,12 +173,6 @@ def test_released_gc_pid_lock_is_ignored(store: Store, monkeypatch: pytest.Monke
     assert path.with_suffix("").exists()
 
 
-def test_failure_is_reported_once(store: Store) -> None:
-    write_gc_log(store, "git gc failed: no space\udc80")
-    assert take_gc_log(store) == "git gc failed: no space\\udc80"
-    assert take_gc_log(store) is None
-
-
 def test_for_a_day_nothing_begins_by_itself(store: Store) -> None:
     assert not has_failed_lately(store)
     write_gc_log(store, "why")
@@ -227,11 +182,6 @@ def test_for_a_day_nothing_begins_by_itself(store: Store) -> None:
         os.utime(Path(store.local_path("gc.log")), (time_s, time_s))
         assert not has_failed_lately(store)
     assert take_gc_log(store) == "why"
-
-
-def test_an_empty_log_tells_nothing(store: Store) -> None:
-    write_gc_log(store, "")
-    assert take_gc_log(store) is None
 
 
 DAY_S = 24 * 3600
@@ -248,10 +198,6 @@ def with_objects(store: Store, count: int, *, folder: str = "17") -> None:
         (place / f"{number:038x}").touch()
 
 
-def test_a_new_store_is_not_due(store: Store) -> None:
-    assert not find_due(store)
-
-
 @pytest.mark.parametrize(("count", "is_due"), [(27, False), (28, True)])
 def test_loose_objects_are_estimated_from_one_folder(
     store: Store, count: int, *, is_due: bool
@@ -260,26 +206,6 @@ def test_loose_objects_are_estimated_from_one_folder(
     with_objects(store, count)
     with_objects(store, 99, folder="18")
     assert find_due(store) == Due(objects=is_due, refs=False)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_only_the_names_of_objects_count(store: Store, count: int) -> None:
-    limited = store._replace(config=config(auto="512"))
-    with_objects(store, count)
-    Path(store.path, "objects", "17", "tmp_obj_x").touch()
-    assert find_due(limited).objects is (count > 2)
-
-
-def test_many_packs_are_due_unless_they_are_kept(store: Store) -> None:
-    limited = store._replace(config=config(autoPackLimit="2"))
-    for number in range(4):
-        for suffix in ("pack", "idx"):
-            Path(store.path, "objects", "pack", f"pack-{number}.{suffix}").touch()
-    assert find_due(limited).objects
-    assert not find_due(store)
-    for number in range(2):
-        Path(store.path, "objects", "pack", f"pack-{number}.keep").touch()
-    assert not find_due(limited)
 
 
 def test_thousands_of_loose_refs_are_due(store: Store) -> None:
@@ -326,29 +252,8 @@ def test_what_a_step_has_just_written_is_never_old_enough(told: str) -> None:
     assert expiry <= time.time() - DAY_S
 
 
-@pytest.mark.parametrize("told", ["never", "Never", "false"])
-def test_unneeded_objects_may_stay_for_ever(told: str) -> None:
-    assert find_expiry(config(pruneExpire=told)) is None
-
-
 def stems(store: Store) -> list[str]:
     return [os.path.basename(pack.path) for pack in list_small_packs(pack_folder(store))]
-
-
-def test_packs_of_steps_are_listed_smallest_first(store: Store) -> None:
-    paths = [write_small_pack(store, [], size_bytes=size) for size in (900, 100, 500)]
-    found = list_small_packs(pack_folder(store))
-    assert [pack.path for pack in found] == [paths[1], paths[2], paths[0]]
-    assert [pack.objects for pack in found] == [1, 1, 1]
-    for pack in found:
-        left = os.stat(f"{pack.path}.pack")
-        assert (pack.size_bytes, pack.mtime_ns) == (left.st_size, left.st_mtime_ns)
-
-
-def test_a_folder_that_is_missing_has_none(store: Store) -> None:
-    assert list_small_packs(f"{store.path}/none") == []
-    assert count_unpacked(f"{store.path}/none", up_to=0) == 0
-    assert not has_many_packs(f"{store.path}/none")
 
 
 @pytest.mark.parametrize("ending", ["keep", "rev", "bitmap", "mtimes", "promisor", "new"])
@@ -358,11 +263,6 @@ def test_what_has_a_file_of_git_beside_it_is_left_alone(store: Store, ending: st
     Path(pack_folder(store), f"{first}.{ending}").touch()
     assert stems(store) == [other]
     assert count_unpacked(pack_folder(store), up_to=0) == 1
-
-
-def test_a_pack_without_an_index_is_none(store: Store) -> None:
-    Path(f"{write_small_pack(store, [Blob.from_string(b'x')])}.idx").unlink()
-    assert stems(store) == []
 
 
 def test_what_git_packed_is_not_a_steps(store: Store, git: Git) -> None:
@@ -409,15 +309,6 @@ def test_what_is_kept_since_the_listing_is_not_removed(store: Store) -> None:
     assert names_in(store) == [
         f"{os.path.basename(first.path)}.{ending}" for ending in ("idx", "keep", "pack")
     ]
-
-
-def test_a_large_pack_is_not_copied_any_more(store: Store) -> None:
-    path = write_small_pack(store, [Blob.from_string(b"x")])
-    os.truncate(f"{path}.pack", LARGE_BYTES - 1)
-    assert stems(store) == [os.path.basename(path)]
-    os.truncate(f"{path}.pack", LARGE_BYTES)
-    assert stems(store) == []
-    assert [pack.path for pack in list_own_packs(pack_folder(store))] == [path]
 
 
 def at(store: Store) -> Path:

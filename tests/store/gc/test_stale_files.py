@@ -11,7 +11,6 @@ from store.story import THREAD, Story
 from uwf_git.model.names import ThreadId
 from uwf_git.store.disk.locks import hold_lock, hold_ref_lock, markers
 from uwf_git.store.gc.tidy import remove_stale_files
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
 from uwf_git.store.threads.local_files import find_workdir, log_path, set_workdir
@@ -91,18 +90,6 @@ def test_what_belongs_to_a_thread_goes_when_it_has_ended(
     assert (find_workdir(store, THREAD) is None) == is_ended
 
 
-@pytest.mark.parametrize("suffix", [".drive", ".stop"])
-def test_other_locks_of_a_thread_go_when_it_has_ended(
-    store: Store, clock: Callable[[], int], suffix: str
-) -> None:
-    story = Story(store, clock)
-    lock = leave(f"{store.path}/uwf/locks/{THREAD}{suffix}")
-    assert remove_stale_files(store) == 0
-    story.end()
-    assert remove_stale_files(store) == 1
-    assert not lock.exists()
-
-
 def test_the_log_of_a_thread_that_has_ended_is_left_for_a_day(
     store: Store, clock: Callable[[], int]
 ) -> None:
@@ -158,15 +145,6 @@ def test_nothing_of_a_thread_with_a_living_agent_is_removed(
     assert not alive.exists()
 
 
-def test_the_run_of_a_thread_that_has_just_ended_is_left_for_a_day(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    Story(store, clock).end()
-    run = leave(f"{store.path}/uwf/run/{THREAD}/x.turn", is_old=False)
-    assert remove_stale_files(store) == 0
-    assert run.exists()
-
-
 @pytest.mark.parametrize("steps_back", [0, 1, 2])
 def test_an_active_ref_beside_the_archive_that_goes_on_from_it_is_swept(
     store: Store, clock: Callable[[], int], steps_back: int
@@ -192,11 +170,3 @@ def test_work_on_a_thread_that_was_ended_elsewhere_is_kept(
     assert remove_stale_files(store) == 0
     assert store.refs.find(ACTIVE + THREAD) == stepped
     assert store.refs.find(ARCHIVE + THREAD) == ended
-
-
-def test_a_thread_whose_end_cannot_be_read_is_left(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    story.end()
-    store.refs.create(ACTIVE + THREAD, Oid("1" * 40))
-    assert remove_stale_files(store) == 0
-    assert store.refs.find(ACTIVE + THREAD) == "1" * 40

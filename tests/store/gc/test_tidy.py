@@ -3,11 +3,8 @@
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ from store.small_packs import names_in, pack_folder, write_small_pack
 from store.story import THREAD, Story
 
 from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.locks import RefLocked, break_dead_locks
+from uwf_git.store.disk.locks import break_dead_locks
 from uwf_git.store.gc.tidy import pack_refs, read_whole_entries, remove_stale_packs
 from uwf_git.store.objects.pack_writer import KeepFile, build_entry
 from uwf_git.store.refs.refs import BadPackedRefs
@@ -65,29 +62,6 @@ def test_every_loose_ref_becomes_a_line_that_git_would_write(
     assert loose_refs(store) == []
     assert refs_of(store, git) == before
     assert Path(store.path, "packed-refs").read_bytes() == as_git_would(store, git)
-
-
-def test_what_moved_since_it_was_packed_is_packed_anew(
-    story: Story, store: Store, git: Git
-) -> None:
-    pack_refs(store)
-    story.step()
-    before = refs_of(store, git)
-    assert pack_refs(store) == 1
-    assert refs_of(store, git) == before
-    assert store.refs.find(NAME) == story.head.commit
-
-
-def test_with_nothing_loose_nothing_is_written(story: Story, store: Store) -> None:
-    pack_refs(store)
-    before = Path(store.path, "packed-refs").stat()
-    assert pack_refs(store) == 0
-    assert Path(store.path, "packed-refs").stat() == before
-
-
-def test_an_empty_store_gets_no_packed_refs(store: Store) -> None:
-    assert pack_refs(store) == 0
-    assert not Path(store.path, "packed-refs").exists()
 
 
 def test_tags_are_packed_with_what_they_point_at(story: Story, store: Store, git: Git) -> None:
@@ -175,16 +149,6 @@ def test_a_ref_that_is_locked_is_packed_and_stays_loose_as_well(
     assert refs_of(store, git) == before
 
 
-def test_packed_refs_locked_by_git_is_named(
-    story: Story, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
-    Path(store.path, "packed-refs.lock").touch()
-    with pytest.raises(RefLocked):
-        pack_refs(store)
-    assert len(loose_refs(store)) == 2
-
-
 def test_packing_killed_anywhere_changes_no_ref_and_can_be_done_again(
     story: Story, store: Store, git: Git
 ) -> None:
@@ -244,27 +208,6 @@ def left(path: Path, age_s: float) -> Path:
     path.touch()
     os.utime(path, (time.time() - age_s,) * 2)
     return path
-
-
-@pytest.fixture
-def dead_pid() -> int:
-    """Return the number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-@pytest.mark.parametrize(("hours", "is_swept"), [(0, False), (2, True)])
-def test_packs_that_a_killed_git_has_not_named_go_when_they_are_old(
-    store: Store, dead_pid: int, hours: int, *, is_swept: bool
-) -> None:
-    folder = Path(store.path, "objects", "pack")
-    paths = [
-        left(folder / f".tmp-{dead_pid}-pack-1.{suffix}", hours * HOUR_S)
-        for suffix in ("pack", "idx")
-    ]
-    assert remove_stale_packs(store) == (2 if is_swept else 0)
-    assert [path.exists() for path in paths] == [not is_swept] * 2
 
 
 def test_those_of_a_process_that_lives_stay(store: Store) -> None:
@@ -336,19 +279,6 @@ def test_what_a_dead_writer_kept_is_let_go_and_what_git_keeps_is_not(store: Stor
     living.release()
 
 
-def test_a_killed_sweep_is_done_by_the_next(store: Store) -> None:
-    for moment in itertools.count(1):
-        for _number in range(2):
-            path = write_small_pack(store, [Blob.from_string(b"x")])
-            Path(f"{path}.idx").unlink()
-            left(Path(f"{path}.pack"), 25 * HOUR_S)
-        if not dies_at(moment, partial(remove_stale_packs, store)):
-            break
-        remove_stale_packs(store)
-        assert names_in(store) == []
-    assert moment > 2
-
-
 BLOBS = [Blob.from_string(b"%d" % number * 50) for number in range(20)]
 
 
@@ -384,16 +314,3 @@ def test_the_index_of_another_pack_is_noticed(store: Store) -> None:
     one, other = write_small_pack(store, BLOBS[:5]), write_small_pack(store, BLOBS[5:10])
     os.replace(f"{one}.idx", f"{other}.idx")
     assert read_whole_entries(other) is None
-
-
-def test_a_pack_with_a_delta_is_left_to_git(store: Store, git: Git) -> None:
-    text = os.urandom(500).hex()
-    for number in range(5):
-        git("hash-object", "-w", "--stdin", stdin=f"{text}{number}", cwd=Path(store.path))
-    oids = git(
-        "cat-file", "--batch-check=%(objectname)", "--batch-all-objects", cwd=Path(store.path)
-    )
-    name = f"{pack_folder(store)}/pack"
-    for options, is_read in (([], False), (["--window=0", "--no-reuse-delta"], True)):
-        made = git("pack-objects", "-q", *options, name, stdin=oids, cwd=Path(store.path))
-        assert (read_whole_entries(f"{name}-{made.strip()}") is not None) is is_read

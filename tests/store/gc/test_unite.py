@@ -32,7 +32,6 @@ from uwf_git.store.gc.tidy import (
     choose_union,
     claim_start,
     find_union,
-    is_quick,
     pause_uniting,
     remove_stale_packs,
     unite_packs,
@@ -81,21 +80,6 @@ def test_what_stays_apart_triples_and_is_little(sizes: list[int]) -> None:
     assert len(packs) - len(chosen) <= 15
 
 
-def test_many_steps_leave_few_packs_and_each_object_is_copied_a_few_times() -> None:
-    packs: list[SmallPack] = []
-    copied = most = 0
-    for _step in range(5000):
-        packs.append(small(3000))
-        chosen = choose_union(sorted(packs, key=lambda pack: pack.size_bytes))
-        if chosen:
-            size = sum(pack.size_bytes for pack in chosen)
-            packs = [pack for pack in packs if pack not in chosen] + [small(size)]
-            copied += size
-        most = max(most, len(packs))
-    assert most <= 20
-    assert copied / (5000 * 3000) < 10
-
-
 def test_packs_become_one_that_holds_everything_once(store: Store, git: Git) -> None:
     blobs = write_blobs(store, MANY, each=3)
     shared = [Blob.from_string(b"in two packs"), *blobs[:2]]
@@ -108,13 +92,6 @@ def test_packs_become_one_that_holds_everything_once(store: Store, git: Git) -> 
     assert listed.count(" blob ") == MANY * 3 + 1
     assert fsck(store, git) == ""
     assert unite_packs(store) == 0
-
-
-def test_few_packs_stay_as_they_are(store: Store) -> None:
-    write_blobs(store, MOST_PACKS)
-    assert find_union(store) == []
-    assert unite_packs(store) == 0
-    assert len(packs_in(store)) == MOST_PACKS
 
 
 def test_a_large_pack_is_not_copied_for_a_few_small_ones(store: Store) -> None:
@@ -197,12 +174,6 @@ def test_nobody_unites_beside_a_gc_of_git(store: Store) -> None:
     assert unite_packs(store) == 0
     lock.write_text(f"{2**22 + 1} {os.uname().nodename}")
     assert unite_packs(store) == MANY
-
-
-def test_what_takes_long_is_known_before() -> None:
-    assert is_quick([small(3000)] * 100)
-    assert not is_quick([small(3000)] * 200)
-    assert not is_quick([SmallPack("many", 3000, 1000, 0)])
 
 
 def test_another_reader_that_was_open_reads_on(store: Store) -> None:

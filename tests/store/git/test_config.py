@@ -11,41 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from git_settings import remove_config
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
 from store.conftest import Git
 from store.killing import dies_at
 
-from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.locks import RefLocked
 from uwf_git.store.git.config import (
     BadConfig,
-    ConfigItem,
-    GitConfig,
     add_config,
     edit_config,
-    normal_name,
     parse_size,
     read_config_file,
     remove_section,
     remove_values,
-    rewrite_config,
     scan_config,
     set_config,
 )
 
 # Everything an argument can hold, and a config file too.
 values = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
-subsections = st.text(
-    st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]), max_size=10
-)
-TREACHEROUS = [
-    "", " ", "\t", "a\nb", "\n", "\r", "a\r\n", 'say "hi"', "\\", "\\n", "a\\", '\\"', "a # b",
-    " lead", "trail ", "tab\there", "\x0b\x0c\x1c\x85\u2028\u2029", "é😀", "[section]", "a = b",
-    "; c", "\b", "'", "$HOME `id`", "x" * 5000,
-]  # fmt: skip
 
 
 @pytest.fixture
@@ -72,66 +57,17 @@ def as_we_see(path: str | Path) -> dict[str, list[str]]:
     return read_config_file(str(path)).values
 
 
-@pytest.mark.parametrize("value", TREACHEROUS, ids=ascii)
-def test_a_value_that_we_set_is_read_by_git_and_by_us(config: str, value: str) -> None:
-    set_config(config, "uwf.agent", value)
-    assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [value]}
-
-
-@pytest.mark.parametrize(
-    "value", [each for each in TREACHEROUS if each not in {"\r", "a\r\n"}], ids=ascii
-)
-def test_a_value_that_git_set_is_read_by_us(config: str, git: Git, value: str) -> None:
-    git("config", "--file", config, "uwf.agent", value, cwd=Path(config).parent)
-    assert as_we_see(config) == {"uwf.agent": [value]}
-
-
-@settings(max_examples=25)
-@given(added=st.lists(st.tuples(subsections, values), max_size=10))
-def test_values_that_we_add_are_read_by_git_and_by_us(
-    tmp_path_factory: pytest.TempPathFactory, added: list[tuple[str, str]]
-) -> None:
-    config = str(tmp_path_factory.mktemp("config") / "config")
-    expected: dict[str, list[str]] = {}
-    for subsection, value in added:
-        name = f"uwf.{subsection}.agent" if subsection else "uwf.agent"
-        add_config(config, name, value)
-        expected.setdefault(name, []).append(value)
-    assert as_we_see(config) == expected
-    if added:
-        assert as_git_sees(config) == expected
-
-
-@settings(max_examples=25)
-@given(first=st.lists(values, max_size=4), last=values)
-def test_setting_leaves_one_value(
-    tmp_path_factory: pytest.TempPathFactory, first: list[str], last: str
-) -> None:
-    config = str(tmp_path_factory.mktemp("config") / "config")
-    for value in first:
-        add_config(config, "uwf.agent", value)
-    add_config(config, "uwf.other", "kept")
-    set_config(config, "uwf.agent", last)
-    assert as_git_sees(config) == as_we_see(config) == {"uwf.agent": [last], "uwf.other": ["kept"]}
-
-
 @pytest.mark.parametrize(
     "before",
     [
         "",
-        "\n\n",
         "[uwf]\n",
-        "[uwf]",
         "[uwf]\n\n[core]\n\tbare = true\n",
-        '[uwf "agent"]\n\tx = 1\n',
         "[uwf.agent]\n\tx = 1\n",
-        "[core]\n\tbare = true\n[uwf]\n\tx=1",
         '[core]\n\tx = "a\\\n[uwf]"\n',
-        "[core]\n\tx = a\\\n",
         "[core]\n\tx = a\\",
         "[core]\n\tx = \\\\\n[uwf]\n\tx = 1\n[core]\n\ty = 2\n",
         "[uwf]\n\tx = 1\n\t# \\\n[core]\n\tx = 1\n",
-        "[uwf]\n\tx = 1 ; \\\n[core]\n\tx = 1\n",
         '[uwf]\n\tx = "a # \\\n\tb"\n[core]\n\tx = 1\n',
         "[UWF]\n\tAGENT\n[uwf]\n\tAgent = 2\n",
         "[core]\r\n\tx = 1\r\n",
@@ -158,13 +94,6 @@ def test_a_value_that_no_file_can_hold_is_refused(config: str) -> None:
     with refuses("unfit-value", match=r"uwf\.agent"):
         set_config(config, "uwf.agent", "a\0b")
     assert not os.path.exists(config)
-
-
-def test_a_missing_file_is_empty_and_is_made_in_a_folder_that_is_made(tmp_path: Path) -> None:
-    path = str(tmp_path / "new" / "config")
-    assert read_config_file(path) == GitConfig({})
-    set_config(path, "uwf.agent", "a")
-    assert as_git_sees(path) == {"uwf.agent": ["a"]}
 
 
 def test_file_mode_stays_the_same(config: str) -> None:
@@ -226,34 +155,6 @@ def test_folder_or_unreadable_file_is_no_config(config: str) -> None:
         read_config_file(config)
 
 
-def test_dev_null_is_an_empty_config() -> None:
-    assert read_config_file("/dev/null").values == {}
-
-
-def test_a_file_below_the_home_of_the_user_is_included(config: str) -> None:
-    Path(os.environ["HOME"], "more").write_text("[uwf]\n\tagent = a\n")
-    Path(config).write_text("[include]\n\tpath = ~/more\n")
-    assert as_we_see(config) == as_git_sees(config)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "[uwf\n",
-        "[uwf]\n\t= 1\n",
-        '[uwf]\n\tagent = "open\n',
-        '[uwf "a]\n',
-        "[uwf]\n\ta_b = 1\n",
-    ],
-)
-def test_invalid_config_is_refused_with_its_path(config: str, content: str) -> None:
-    Path(config).write_text(content)
-    with pytest.raises(BadConfig) as caught:
-        read_config_file(config)
-    assert config in caught.value.message
-    assert caught.value.exit_status == 1
-
-
 @given(
     content=st.binary(max_size=60)
     | st.text(st.sampled_from('[]"\\#;= \n\ta.'), max_size=30).map(str.encode)
@@ -266,6 +167,7 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(
     try:
         assert isinstance(as_we_see(path), dict)
     except BadConfig as error:
+        assert error.message.startswith(f"{path} is not a git config file: ")  # noqa: PT017 - as below
         assert "\n" not in error.message  # noqa: PT017 - either of two answers is right
 
 
@@ -280,37 +182,6 @@ def test_a_flag_is_what_git_takes_it_for(
     set_config(config, "uwf.fsync", value)
     told = git("config", "--file", config, "--type=bool", "uwf.fsync", cwd=Path(config).parent)
     assert read_config_file(config).get_flag("uwf.fsync", default=default) is (told == "true\n")
-
-
-@pytest.mark.parametrize("default", [False, True])
-@pytest.mark.parametrize(
-    ("line", "flag"),
-    [("fsync", True), ("fsync =", False), ("fsync = maybe", None), ("other = 1", None)],
-)
-def test_a_flag_without_a_value_is_true_and_an_odd_one_is_not_there(
-    config: str, line: str, *, flag: bool | None, default: bool
-) -> None:
-    Path(config).write_text(f"[uwf]\n\t{line}\n")
-    expected = default if flag is None else flag
-    assert read_config_file(config).get_flag("uwf.fsync", default=default) is expected
-
-
-def test_our_settings_lie_over_those_of_others() -> None:
-    ours, theirs = GitConfig({"a.b": ["1"]}), GitConfig({"a.b": ["2"], "c.d": ["3"]})
-    merged = ours.over(theirs)
-    assert merged.get("a.b") == "1"
-    assert merged.get_all("a.b") == ["2", "1"]
-    assert merged.get("c.d") == "3"
-    assert (ours.get_all("c.d"), theirs.get_all("a.b")) == ([], ["2"])
-
-
-def test_a_file_that_git_is_writing_is_waited_for_and_then_named(
-    config: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ref_lock, "_PATIENCE_S", 0.01)
-    Path(f"{config}.lock").touch()
-    with pytest.raises(RefLocked, match=r"config\.lock"):
-        set_config(config, "uwf.agent", "a")
 
 
 @pytest.mark.parametrize("edit", [set_config, add_config])
@@ -350,33 +221,6 @@ def test_parallel_additions_lose_no_value(config: str) -> None:
     assert [process.wait() for process in adding] == [0] * 6
     found = read_config_file(config).get_all("uwf.trustedAgent")
     assert sorted(found) == sorted(f"{who}-{time}" for who in range(6) for time in range(5))
-
-
-def test_a_change_is_made_whole_or_not_at_all(config: str) -> None:
-    set_config(config, "uwf.agent", "one")
-    before = Path(config).read_bytes()
-
-    def change(_text: str) -> str:
-        raise ValueError("line 1 has something")
-
-    with pytest.raises(BadConfig, match="line 1 has something"):
-        rewrite_config(config, change)
-    assert Path(config).read_bytes() == before
-    rewrite_config(config, lambda text: text + "[a]\n\tb = c\n")
-    assert read_config_file(config).get("a.b") == "c"
-    assert not Path(f"{config}.lock").exists()
-
-
-def test_values_are_taken_out_of_the_file_and_not_of_what_it_includes(
-    config: str, git: Git, tmp_path: Path
-) -> None:
-    (tmp_path / "more").write_text("[a]\n\tb = 1\n")
-    Path(config).write_text(f"[include]\n\tpath = {tmp_path}/more\n[a]\n\tb = 1\n\tb = 2\n")
-    remove_config(config, "A.b", {"1"})
-    assert read_config_file(config).get_all("a.b") == ["1", "2"]
-    told = git("config", "--file", config, "--includes", "--get-all", "a.b", cwd=tmp_path)
-    assert told == "1\n2\n"
-    assert "b = 1" not in Path(config).read_text()
 
 
 def test_size_has_git_s_suffixes() -> None:
@@ -490,46 +334,6 @@ def test_git_reads_what_we_change_and_finds_the_rest_as_it_was(
     ]
 
 
-@given(text=files)
-def test_items_stand_in_order_and_do_not_overlap(text: str) -> None:
-    if as_we_read(text) is not None:
-        spans = [(item.start, item.end) for item in scan_config(text)]
-        assert spans == sorted(spans)
-        assert all(end <= start for (_s, end), (start, _e) in itertools.pairwise(spans))
-
-
-def test_items_say_where_they_stand() -> None:
-    text = '# c\n[uwf "A"] X = 1\n'
-    assert list(scan_config(text)) == [
-        ConfigItem("comment", "", None, 0, 4),
-        ConfigItem("section", "uwf.A", None, 4, 13),
-        ConfigItem("setting", "uwf.A.x", "1", 14, 20),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[a]\n[b", "line 2 has an invalid section header"),
-        ('[a]\n[b "c\n', "line 2 has a section header without an end"),
-        ("[a]\n\n1 = 2\n", "line 3 has a line that is not a setting"),
-        ("[a]\nb_c = 2\n", "line 2 has an invalid name"),
-        ('[a]\nb = "c\n', "line 2 has a quote without an end"),
-        ("[a]\nb = \\q\n", "line 2 has an escape unknown to git: \\q"),
-    ],
-)
-def test_syntax_error_has_its_line(text: str, words: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the words are compared below
-        list(scan_config(text))
-    assert str(caught.value) == words
-
-
-def test_a_name_is_compared_as_git_does() -> None:
-    assert normal_name("UWF.Agent") == "uwf.agent"
-    assert normal_name("Remote.MyName.URL") == "remote.MyName.url"
-    assert normal_name("a.B.C.D") == "a.B.C.d"
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -546,11 +350,6 @@ def test_a_setting_goes_to_the_end_of_its_section(before: str, after: str) -> No
     assert edit_config(before, "uwf.x", "n", keep=False) == after
 
 
-def test_a_new_section_may_have_a_strange_name() -> None:
-    text = edit_config("", 'uwf.a "b\\.x', "n", keep=True)
-    assert text == '[uwf "a \\"b\\\\"]\n\tx = "n"\n'
-
-
 def test_a_section_is_removed_wherever_it_stands_and_its_comments_stay() -> None:
     text = (
         '[core]\n\tbare = true\n[Remote "a"]\n\turl = x\n\t# mine\n\tfetch = y\n'
@@ -560,12 +359,6 @@ def test_a_section_is_removed_wherever_it_stands_and_its_comments_stay() -> None
         '[core]\n\tbare = true\n\t# mine\n[remote "A"]\n\turl = other\n[remote]\n\tx = y\n'
     )
     assert remove_section(text, "remote.b") == text
-
-
-def test_what_was_added_goes_without_a_trace() -> None:
-    text = "[core]\n\tbare = true\n"
-    added = edit_config(text, "remote.a.url", "x", keep=True)
-    assert remove_section(added, "remote.a") == text
 
 
 @given(texts, st.sets(st.sampled_from(["a", "", "true", "1"]), max_size=2))

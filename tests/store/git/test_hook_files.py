@@ -67,15 +67,6 @@ def test_missing_uwf_after_a_push_is_a_warning(tmp_path: Path) -> None:
     assert ran.stderr.startswith("warning: no uwf was found")
 
 
-def test_installed_hook_knows_its_interpreter(tmp_path: Path) -> None:
-    paths = install_hooks(str(tmp_path), python=sys.executable)
-
-    assert paths == [str(tmp_path / "hooks" / name) for name in SHIMS]
-    for path in paths:
-        ran = run(Path(path), PATH=str(tmp_path))
-        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
-
-
 def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
     python = tmp_path / 'it\'s "$HOME" `x` \\'
     python.write_text('#!/bin/sh\necho "python $*"\n')
@@ -86,33 +77,12 @@ def test_interpreter_may_have_any_name(tmp_path: Path) -> None:
     assert run(Path(path), PATH="").stdout == "python -P -m uwf_git hook pre-receive\n"
 
 
-def test_interpreter_that_is_gone_is_as_none(tmp_path: Path) -> None:
-    path, _other = install_hooks(str(tmp_path), python=str(tmp_path / "gone"))
-
-    ran = run(Path(path), PATH=str(tmp_path))
-
-    assert ran.returncode == 1
-    assert "no uwf was found" in ran.stderr
-
-
 def test_module_in_the_repository_is_not_taken_for_ours(tmp_path: Path) -> None:
     path, _other = install_hooks(str(tmp_path), python=sys.executable)
     (tmp_path / "hooks" / "uwf_git").mkdir()
     (tmp_path / "hooks" / "uwf_git" / "__main__.py").write_text("print('hijacked')")
 
     assert run(Path(path), PATH="").stdout == ""
-
-
-def test_older_one_of_ours_is_replaced(tmp_path: Path) -> None:
-    install_hooks(str(tmp_path), python="")
-    hook = tmp_path / "hooks" / "pre-receive"
-    hook.write_text(SHIMS["pre-receive"].replace("set -- uwf\n", "set -- old-uwf\n"))
-
-    check_hooks(str(tmp_path), NO_CONFIG)
-    install_hooks(str(tmp_path), python="")
-
-    assert hook.read_text() == SHIMS["pre-receive"]
-    assert sorted(os.listdir(hook.parent)) == sorted(SHIMS)
 
 
 @pytest.mark.parametrize("content", ["#!/bin/sh\nexit 0\n", "", None])
@@ -139,17 +109,6 @@ def test_folder_that_is_a_link_is_refused(target: str, tmp_path: Path) -> None:
         check_hooks(str(tmp_path), GitConfig({"core.hookspath": ["hooks"]}))
 
     assert f"`rm {tmp_path}/hooks`" in str(refused.value.hint)
-
-
-@pytest.mark.parametrize("elsewhere", ["/etc/git/hooks", "../hooks"])
-def test_other_hooks_path_is_refused(elsewhere: str, tmp_path: Path) -> None:
-    with refuses("hooks-elsewhere", match=r"core\.hooksPath"):
-        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [elsewhere]}))
-
-
-def test_git_that_is_sent_to_the_same_place_is_fine(tmp_path: Path) -> None:
-    for same in ("hooks", str(tmp_path / "hooks")):
-        check_hooks(str(tmp_path), GitConfig({"core.hookspath": [same]}))
 
 
 def test_empty_hooks_path_is_another_one(tmp_path: Path) -> None:

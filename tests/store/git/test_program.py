@@ -3,7 +3,6 @@ import time
 from pathlib import Path
 
 import pytest
-from store.conftest import Git
 
 from uwf_git.store.git.program import (
     ProgramFailed,
@@ -11,9 +10,7 @@ from uwf_git.store.git.program import (
     run_listener,
     run_program,
     set_user_config,
-    start_background_program,
 )
-from uwf_git.store.git.scopes import read_user_config
 
 ENVIRON = {"PATH": os.defpath}
 
@@ -28,17 +25,6 @@ def test_program_sees_only_the_environment_it_is_given(monkeypatch: pytest.Monke
     assert run_program(["/bin/sh", "-c", 'printf "%s" "$SECRET"'], ENVIRON).stdout == b""
 
 
-def test_last_line_is_the_last_that_says_something() -> None:
-    assert run_program(["/bin/sh", "-c", "printf 'a\\nb\\n\\n' >&2"], ENVIRON).last_line == "b"
-    assert run_program(["/bin/sh", "-c", "true"], ENVIRON).last_line == ""
-
-
-def test_missing_program_is_an_error_that_names_it(tmp_path: Path) -> None:
-    missing = str(tmp_path / "none")
-    with pytest.raises(ProgramFailed, match="none could not be started"):
-        run_program([missing], ENVIRON)
-
-
 def test_program_that_takes_too_long_is_ended() -> None:
     began = time.monotonic()
     with pytest.raises(ProgramFailed, match=r"sleep was killed after 0\.1 s"):
@@ -46,41 +32,9 @@ def test_program_that_takes_too_long_is_ended() -> None:
     assert time.monotonic() - began < 30
 
 
-def test_background_program_is_reparented_and_leads_its_own_session(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    script = (
-        f'echo $PPID $(ps -o sid= -p $$ || echo 0) $PWD "$WORD" "$1" > {told}.new\n'
-        f"mv {told}.new {told}"
-    )
-    start_background_program(["/bin/sh", "-c", script, "sh", "two words"], {**ENVIRON, "WORD": "a"})
-    deadline = time.monotonic() + 10
-    while not told.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    parent, session, *rest = told.read_text().split()
-    assert int(parent) != os.getpid()
-    assert int(session) != os.getsid(0)
-    assert rest == ["/", "a", "two", "words"]
-
-
-def test_one_that_cannot_be_started_detached_is_an_error() -> None:
-    with pytest.raises(ProgramFailed, match="could not be started"):
-        start_background_program(["true"], {"NUL": "\0"})
-
-
 def listen(script: str, *, cwd: Path, timeout_s: float = 30) -> Ran:
     argv = ["/bin/sh", "-c", script]
     return run_listener(argv, ENVIRON, given=b"told\n", cwd=str(cwd), timeout_s=timeout_s)
-
-
-def test_listener_gets_its_input_and_directory(tmp_path: Path) -> None:
-    ran = listen("cat; pwd; echo no >&2; exit 3", cwd=tmp_path)
-
-    assert (ran.status, ran.stdout, ran.last_line) == (3, f"told\n{tmp_path}\n".encode(), "no")
-
-
-def test_listener_that_reads_nothing_is_no_error(tmp_path: Path) -> None:
-    assert listen("exec <&-", cwd=tmp_path).status == 0
 
 
 def test_background_child_of_a_listener_does_not_delay_the_return(tmp_path: Path) -> None:
@@ -99,20 +53,6 @@ def test_listener_that_takes_too_long_is_ended_with_all_of_its_own(tmp_path: Pat
     while os.path.exists(f"/proc/{pid}/fd/0"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def test_listener_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ProgramFailed, match="could not be started: No such file or directory"):
-        run_listener(["/nowhere"], ENVIRON, given=b"", cwd=str(tmp_path), timeout_s=1)
-
-
-def test_setting_of_the_user_is_where_git_and_we_find_it(git: Git, tmp_path: Path) -> None:
-    value = "uwf-cli 'a \"b\" # c'"
-    set_user_config(os.environ, "uwf.agent", "first")
-    set_user_config(os.environ, "uwf.agent", value)
-
-    assert git("config", "--global", "uwf.agent", cwd=tmp_path) == f"{value}\n"
-    assert read_user_config(os.environ).get_all("uwf.agent") == [value]
 
 
 def test_failure_of_git_config_is_reported(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,11 +11,9 @@ from refusing import refuses
 
 from uwf_git.store.git.config import BadConfig, GitConfig, set_config
 from uwf_git.store.git.scopes import (
-    find_program,
     is_shared,
     read_user_config,
     share_folder,
-    shared_umask,
 )
 from uwf_git.store.store import create_store, open_store
 
@@ -131,26 +128,6 @@ def test_a_conditional_include_holds_where_it_holds_for_git(
     assert read_user_config(environ).values == as_git_sees(environ)
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.Name", "GIT_CONFIG_VALUE_0": "a\nb"},
-        {"GIT_CONFIG_COUNT": "0", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "a"},
-        {"GIT_CONFIG_COUNT": ""},
-        {"GIT_CONFIG_PARAMETERS": "'user.name'='Ada'  'commit.gpgsign'"},
-        {"GIT_CONFIG_PARAMETERS": ""},
-    ],
-    ids=str,
-)
-def test_settings_in_the_environment_count_last(
-    repo: Path, environ: Environ, variables: Environ
-) -> None:
-    set_config(str(repo / "config"), "user.name", "Store")
-    environ |= variables
-    assert as_we_see(environ, repo) == as_git_sees(environ, repo)
-    assert read_user_config(environ).values == as_git_sees(environ)
-
-
 def test_settings_of_a_worktree_are_read(repo: Path, environ: Environ) -> None:
     set_config(str(repo / "config"), "extensions.worktreeConfig", "true")
     write(repo / "config.worktree", "[user]\n\tname = Here\n")
@@ -223,27 +200,6 @@ def test_ordinary_settings_are_read_without_a_process(
     assert log.exists()
 
 
-@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_CONFIG", "GIT_COMMON_DIR", "GIT_WORK_TREE"])
-def test_variables_of_a_hook_lead_nowhere_else(
-    tmp_path: Path, repo: Path, environ: Environ, name: str
-) -> None:
-    write(f"{environ['HOME']}/.gitconfig", '[includeIf "gitdir:~/work/"]\n\tpath = at-work\n')
-    write(f"{environ['HOME']}/at-work", "[user]\n\tname = Work\n")
-    create_store(str(tmp_path / "other.git"))
-    expected = as_git_sees(environ, repo)
-    environ[name] = f"{tmp_path}/other.git" + ("/config" if name == "GIT_CONFIG" else "")
-    assert as_we_see(environ, repo) == expected
-
-
-def test_git_that_is_not_there_is_no_reason_to_skip_a_setting(
-    tmp_path: Path, repo: Path, environ: Environ
-) -> None:
-    write(f"{environ['HOME']}/.gitconfig", '[includeIf "gitdir:~/x/"]\n\tpath = y\n')
-    environ["PATH"] = str(tmp_path)
-    with refuses("git-settings-unread", match=r"conditional include, .* no git on the PATH"):
-        as_we_see(environ, repo)
-
-
 def test_a_broken_file_that_git_reads_is_named(repo: Path, environ: Environ) -> None:
     broken = write(f"{environ['HOME']}/broken", "[user\n")
     write(f"{environ['HOME']}/.gitconfig", '[includeIf "gitdir:~/work/"]\n\tpath = broken\n')
@@ -277,16 +233,6 @@ def test_a_broken_file_of_the_user_is_named(tmp_path: Path) -> None:
         read_user_config({"GIT_CONFIG_GLOBAL": str(path), "GIT_CONFIG_NOSYSTEM": "1"})
 
 
-def test_program_is_found_on_the_path_that_is_given(tmp_path: Path) -> None:
-    program = tmp_path / "tool"
-    program.write_text("#!/bin/sh\n")
-    assert find_program("tool", {"PATH": str(tmp_path)}) is None
-    program.chmod(0o755)
-    assert find_program("tool", {"PATH": str(tmp_path)}) == str(program)
-    assert find_program(str(program), {}) == str(program)
-    assert find_program("tool", {"PATH": ""}) is None
-
-
 Git = Callable[..., str]
 
 
@@ -312,33 +258,3 @@ def test_folder_becomes_what_git_makes(tmp_path: Path, git: Git) -> None:
     for path in ("", "objects", "refs/heads", "HEAD", "config", "hooks"):
         theirs = (tmp_path / "git.git" / path).stat().st_mode
         assert (tmp_path / "ours.git" / path).stat().st_mode == theirs, path
-
-
-def test_group_gets_what_the_owner_has_and_others_nothing(tmp_path: Path) -> None:
-    modes = {"object": 0o400, "private": 0o600, "program": 0o700}
-    for name, mode in modes.items():
-        (tmp_path / name).touch()
-        (tmp_path / name).chmod(mode)
-    (tmp_path / "link").symlink_to("/")
-
-    share_folder(str(tmp_path))
-
-    seen = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in modes}
-    assert seen == {"object": 0o440, "private": 0o660, "program": 0o770}
-    assert tmp_path.stat().st_mode & stat.S_ISGID
-
-
-@pytest.mark.parametrize(("value", "mode"), [("group", 0o660), (None, 0o600)])
-def test_umask_leaves_the_group_its_rights_for_a_while(
-    value: str | None, mode: int, tmp_path: Path
-) -> None:
-    before = os.umask(0o077)
-    try:
-        with shared_umask(config(value)):
-            (tmp_path / "in").touch()
-        (tmp_path / "after").touch()
-    finally:
-        os.umask(before)
-
-    assert stat.S_IMODE((tmp_path / "in").stat().st_mode) == mode
-    assert stat.S_IMODE((tmp_path / "after").stat().st_mode) == 0o600

@@ -1,7 +1,5 @@
 """Keeping the index up with the refs; test_lookup.py tests that lookups by it are right."""
 
-import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -9,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from commands.crowd import at_once
-from store.conftest import Git
 from store.loose import loose_file, loosen
-from store.story import AGENT, THREAD, WORKFLOW, Story, signed
+from store.story import THREAD, Story, signed
 
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.names import ThreadId
@@ -21,7 +18,6 @@ from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, put_nodes
 from uwf_git.store.refs.refs import BadPackedRefs
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.heads import ACTIVE, ARCHIVE
-from uwf_git.store.workflows import SourceFiles, Version, add_version
 
 NOWHERE = build_node(TEXT, "nobody has this", timestamp=0).hash
 NOTES = [build_node(TEXT, f"note {number}", timestamp=0) for number in range(20)]
@@ -53,21 +49,6 @@ def tips(store: Store) -> dict[str, str]:
         return dict(connection.execute("SELECT ref, tip FROM source"))
 
 
-def test_every_kind_of_ref_is_looked_at(store: Store, clock: Callable[[], int]) -> None:
-    put(store, NOTES[0])
-    added = ("demo", NOTES[1], ())
-    add_version(store, None, added=added, source=SourceFiles(b""), signing=signed(0))
-    active = Story(store, clock)
-    ended = Story(store, clock, ThreadId(THREAD[:-1] + "V"))
-    ended.step()
-    ended.end()
-    assert likely(store, NOTES[0]) == (NODES_REF,)
-    assert likely(store, NOTES[1]) == ("refs/workflows/demo",)
-    assert likely(store, active.snapshot.get_head_node())[0] == ACTIVE + THREAD
-    assert likely(store, ended.snapshot.get_head_node()) == (ARCHIVE + ended.thread,)
-    assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
-
-
 def test_it_catches_up_with_each_step_and_follows_into_the_archive(
     store: Store, clock: Callable[[], int]
 ) -> None:
@@ -79,54 +60,6 @@ def test_it_catches_up_with_each_step_and_follows_into_the_archive(
     assert likely(store, story.snapshot.get_head_node()) == (ACTIVE + THREAD, ARCHIVE + THREAD)
     assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
     assert tips(store)[ARCHIVE + THREAD] == story.head.commit
-
-
-def test_every_version_of_a_workflow_is_looked_at(store: Store) -> None:
-    version: Version | None = None
-    for number, note in enumerate(NOTES[:4]):
-        added = ("demo", note, (AGENT,) if number == 1 else ())
-        version = add_version(
-            store, version, added=added, source=SourceFiles(b""), signing=signed(number)
-        )
-        if number != 2:
-            assert likely(store, note) == ("refs/workflows/demo",)
-    assert likely(store, NOTES[2]) == ("refs/workflows/demo",)
-    assert likely(store, AGENT) == ("refs/workflows/demo",)
-
-
-def test_it_catches_up_after_git_packed_the_refs(
-    store: Store, clock: Callable[[], int], git: Git
-) -> None:
-    stories = tell(store, clock, "ABCDE")
-    git("pack-refs", "--all", cwd=Path(store.path))
-    assert not os.path.exists(f"{store.path}/{ACTIVE}{stories[0].thread}")
-    for story in stories:
-        assert likely(store, story.snapshot.get_head_node())[0] == ACTIVE + story.thread
-    stories[2].step()
-    assert likely(store, stories[2].snapshot.get_head_node())[0] == ACTIVE + stories[2].thread
-    git("pack-refs", "--all", cwd=Path(store.path))
-    assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
-    assert tips(store)[ACTIVE + stories[2].thread] == stories[2].head.commit
-
-
-def test_the_scan_stops_at_the_node(store: Store, clock: Callable[[], int]) -> None:
-    """Newest threads first: a lookup of a new node does not wait for a scan of the old ones."""
-    stories = tell(store, clock, "ABCDE")
-    head = stories[-1].snapshot.get_head_node()
-    assert likely(store, head)[0] == ACTIVE + stories[-1].thread
-    assert set(tips(store)) == {ACTIVE + stories[-1].thread}
-
-
-def test_a_miss_looks_at_nothing_twice(store: Store, clock: Callable[[], int], git: Git) -> None:
-    Story(store, clock)
-    put(store, *NOTES)
-    git("pack-refs", "--all", cwd=Path(store.path))
-    put(store, AGENT)
-    assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
-    # With the objects gone, a second look would find damage.
-    shutil.rmtree(f"{store.path}/objects")
-    os.mkdir(f"{store.path}/objects")
-    assert NodeIndex(open_store(store.path)).advise(NOWHERE) == Advice((), is_all=True)
 
 
 def test_what_could_not_be_read_is_named_and_looked_at_again(
@@ -159,53 +92,6 @@ def test_names_are_listed_with_all_that_there_are_now(
         found = NodeIndex(store).list_names(node.hash[:6])
         assert found is not None
         assert node.hash in found.names
-
-
-def test_what_no_ref_keeps_any_more_is_forgotten_until_it_is_back(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    node = story.snapshot.get_head_node()
-    assert likely(store, node)[0] == ACTIVE + THREAD
-    assert store.refs.delete(ACTIVE + THREAD, seen=story.head.commit)
-    NodeIndex(store).forget(node.hash)
-    assert NodeIndex(store).advise(node.hash) == Advice((), is_all=True)
-    # At the very commit that had been looked at.
-    assert store.refs.create(ACTIVE + THREAD, story.head.commit)
-    assert likely(store, node)[0] == ACTIVE + THREAD
-
-
-def test_what_is_found_elsewhere_is_learnt(store: Store, clock: Callable[[], int]) -> None:
-    stories = [Story(store, clock, ThreadId(THREAD[:-1] + end)) for end in "AB"]
-    assert NodeIndex(store).advise(NOWHERE).is_all
-    (first, *_), refs = likely(store, WORKFLOW), {ACTIVE + each.thread for each in stories}
-    (other,) = refs - {first}
-    NodeIndex(store).learn(WORKFLOW.hash, other)
-    assert likely(store, WORKFLOW)[0] == other
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda path: path.unlink(),
-        lambda path: shutil.rmtree(path.parent),
-        lambda path: path.write_bytes(b"spoiled" * 1000),
-        lambda path: path.write_bytes(path.read_bytes()[:5000]),
-        lambda path: path.write_bytes(b""),
-    ],
-    ids=["gone", "folder gone", "text", "cut", "empty"],
-)
-def test_it_is_made_anew_when_it_was_deleted_or_spoiled(
-    store: Store, clock: Callable[[], int], spoil: Callable[[Path], object]
-) -> None:
-    put(store, *NOTES)
-    story = Story(store, clock)
-    assert NodeIndex(store).advise(NOWHERE).is_all
-    spoil(path_of(store))
-    assert likely(store, NOTES[3]) in {(NODES_REF,), ()}
-    for node, ref in ((NOTES[3], NODES_REF), (story.snapshot.get_head_node(), ACTIVE + THREAD)):
-        assert likely(store, node)[0] == ref
-    assert NodeIndex(store).advise(NOWHERE) == Advice((), is_all=True)
 
 
 def test_a_lost_row_is_noticed_before_a_node_is_said_to_be_nowhere(store: Store) -> None:
@@ -265,15 +151,6 @@ def test_refs_that_cannot_be_listed_are_an_error(store: Store) -> None:
     Path(store.path, "packed-refs").write_text("cut sho")
     with pytest.raises(BadPackedRefs):
         NodeIndex(store).advise(NOWHERE)
-
-
-def test_several_at_once_make_one_index(store: Store, clock: Callable[[], int]) -> None:
-    stories = tell(store, clock, "ABCDEFGH")
-    indices = [NodeIndex(store) for _story in stories]
-    for index, story in zip(indices, stories, strict=True):
-        head = story.snapshot.get_head_node().hash
-        assert index.advise(head).refs[0] == ACTIVE + story.thread
-    assert indices[0].advise(NOWHERE) == Advice((), is_all=True)
 
 
 def test_processes_that_catch_up_or_spoil_it_at_once_all_find_their_nodes(

@@ -8,8 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from uwf_git.model.names import NodeHash, encode_u64
 from uwf_git.store.lookup.index import IndexFile, IndexUnusable, Scan, open_index
@@ -37,77 +35,10 @@ def run(path: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def test_an_empty_index_knows_nothing_and_is_whole(file: IndexFile) -> None:
-    assert file.find(NAMES[0]) is None
-    assert file.list_names("0") == []
-    assert file.find_tip(ONE) is None
-    assert file.read_stamp() == ""
-    assert file.is_whole()
-
-
-def test_what_was_added_is_found_by_whoever_opens_it_next(file: IndexFile, path: Path) -> None:
-    file.add([Scan(ONE, TIP, NAMES[:3]), Scan(TWO, None, NAMES[3:5])], stamp="packed")
-    file.add([Scan(ONE, LATER, NAMES[5:6])])
-    other = open_index(str(path))
-    assert [other.find(name) for name in NAMES[:7]] == [ONE, ONE, ONE, TWO, TWO, ONE, None]
-    assert (other.find_tip(ONE), other.find_tip(TWO)) == (LATER, None)
-    assert other.read_stamp() == "packed"
-    assert other.is_whole()
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), unique=True), st.integers(1, 13), st.data())
-def test_names_are_listed_by_how_they_begin(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], length: int, data: st.DataObject
-) -> None:
-    names = [NodeHash(encode_u64(number)) for number in numbers]
-    prefix = data.draw(st.sampled_from(names or [NAMES[1]]))[:length]
-    file = open_index(str(tmp_path_factory.mktemp("index") / "nodes.sqlite"))
-    file.add([Scan(ONE, TIP, names)])
-    assert file.list_names(prefix) == sorted(name for name in names if name.startswith(prefix))
-    assert file.is_whole()
-
-
-def test_a_node_of_two_refs_belongs_to_the_later_one(file: IndexFile) -> None:
-    file.add([Scan(ONE, TIP, NAMES[:1])])
-    file.add([Scan(TWO, TIP, NAMES[:1])])
-    assert file.find(NAMES[0]) == TWO
-    file.point(NAMES[0], ONE)
-    assert file.find(NAMES[0]) == ONE
-    file.point(NAMES[0], "refs/threads/nobody-looked-at")
-    assert file.find(NAMES[0]) == ONE
-    assert file.is_whole()
-
-
-def test_what_is_dropped_is_gone_and_lost_refs_have_to_be_looked_at_anew(file: IndexFile) -> None:
-    file.add([Scan(ONE, TIP, NAMES[:2]), Scan(TWO, TIP, [])])
-    file.drop(NAMES[0], ONE, refs={TWO})
-    assert (file.find(NAMES[0]), file.find(NAMES[1])) == (None, ONE)
-    assert (file.find_tip(ONE), file.find_tip(TWO)) == (None, TIP)
-    assert file.is_whole()
-
-
 def test_a_node_that_another_process_found_elsewhere_is_not_dropped(file: IndexFile) -> None:
     file.add([Scan(ONE, TIP, NAMES[:1]), Scan(TWO, TIP, NAMES[:1])])
     file.drop(NAMES[0], ONE, refs={TWO})
     assert file.find(NAMES[0]) == TWO
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "DELETE FROM node WHERE name % 7 = 0",
-        "UPDATE node SET name = name + 1 WHERE name = (SELECT max(name) FROM node)",
-        "DELETE FROM source",
-        "UPDATE source SET mark = mark + 1",
-        "UPDATE seal SET total = 0",
-        "DELETE FROM seal",
-    ],
-)
-def test_lost_rows_are_noticed(file: IndexFile, path: Path, loss: str) -> None:
-    file.add([Scan(ONE, TIP, NAMES)])
-    triggers = ("node_added", "node_dropped", "source_added", "source_moved")
-    run(path, *(f"DROP TRIGGER {name}" for name in triggers), loss)
-    assert not open_index(str(path)).is_whole()
 
 
 def put_another_in_its_place(path: Path) -> None:

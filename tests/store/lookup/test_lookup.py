@@ -11,21 +11,18 @@ from cas_nodes import (
     NOWHERE,
     SIGNING,
     add_misnamed,
-    add_notes,
     add_unchecked,
     hand_over,
-    put_person,
 )
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, Tree
 from fresh_store import fresh_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 from refusing import refuses
-from store.conftest import Git
 from store.story import signed
 
 from uwf_git.errors import Refused, StoreDamaged
-from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, META, META_NODE, TEXT
+from uwf_git.model.builtin import BUILTIN, BUILTIN_NODES, TEXT
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.gc.tidy import pack_refs
@@ -35,7 +32,6 @@ from uwf_git.store.lookup.lookup import (
     NODES_REF,
     NodeLookup,
     NoSuchNode,
-    follow,
     is_root_ref,
     list_loose_roots,
     list_nodes,
@@ -53,39 +49,18 @@ from uwf_git.store.objects.commit import (
     subject_of,
     write_commit,
 )
-from uwf_git.store.objects.objects import ObjectStore
 from uwf_git.store.oid import Oid
-from uwf_git.store.refs.refs import BadPackedRefs, Refs, stamp_packed
+from uwf_git.store.refs.refs import Refs
 from uwf_git.store.store import Store, create_store, open_store
 
 THREAD = "refs/threads/01J00000000000000000000001"
 OTHER = "refs/archive/01J00000000000000000000002"
 
 
-@pytest.mark.parametrize("ref", [NODES_REF, "refs/workflows/a", THREAD, OTHER])
-def test_node_is_found_wherever_a_ref_keeps_it(ref: str) -> None:
-    store = fresh_store()
-    name = add_unchecked(store, TEXT, "hello")
-    if ref != NODES_REF:
-        hand_over(store, ref)
-
-    assert NodeLookup(store).get(name).payload == "hello"
-
-
 def test_builtin_schemas_are_in_a_store_that_holds_nothing() -> None:
     lookup = NodeLookup(fresh_store())
 
     assert [lookup.find(node.hash) for node in BUILTIN_NODES] == list(BUILTIN_NODES)
-
-
-def test_node_that_no_ref_keeps_is_none_or_refused() -> None:
-    lookup = NodeLookup(fresh_store())
-
-    assert lookup.find(NOWHERE) is None
-    with pytest.raises(NoSuchNode, match=NOWHERE):
-        lookup.get(NOWHERE)
-    with pytest.raises(NoSuchNode):
-        lookup.resolve(NOWHERE[:8])
 
 
 def test_whole_copy_is_given_though_another_is_damaged() -> None:
@@ -142,65 +117,12 @@ def test_ref_that_cannot_be_opened_hides_nothing(tmp_path: Path) -> None:
     assert NodeLookup(store).get(name).payload == "hello"
 
 
-def test_references_are_the_type_and_what_the_payload_points_at() -> None:
-    store = fresh_store()
-    note = add_unchecked(store, TEXT, "hello")
-    person = put_person(store, name="Ada", note={"$ref": note})
-    lookup = NodeLookup(store)
-    node = lookup.get(person)
-
-    assert lookup.list_references(node) == [node.type, note]
-    assert lookup.list_references(lookup.get(META)) == []
-
-
 def test_references_of_a_node_whose_type_is_missing_are_the_type_alone() -> None:
     store = fresh_store()
     name = add_unchecked(store, NOWHERE, {"$ref": TEXT})
     lookup = NodeLookup(store)
 
     assert lookup.list_references(lookup.get(name)) == [NOWHERE]
-
-
-class CountedObjects:
-    """The objects of a store, noting which are read."""
-
-    def __init__(self, objects: ObjectStore) -> None:
-        self.objects = objects
-        self.read: list[ObjectID] = []
-
-    def __contains__(self, oid: ObjectID) -> bool:
-        return oid in self.objects
-
-    def __getitem__(self, oid: ObjectID) -> ShaFile:
-        self.read.append(oid)
-        return self.objects[oid]
-
-    def get_raw(self, name: ObjectID) -> tuple[int, bytes]:
-        self.read.append(name)
-        return self.objects.get_raw(name)
-
-    def add_objects(self, *args: Any) -> object:
-        return self.objects.add_objects(*args)
-
-
-def test_refs_are_opened_once_and_only_as_far_as_needed() -> None:
-    store = fresh_store()
-    for number in range(50):
-        add_unchecked(store, TEXT, f"far {number}")
-        hand_over(store, f"refs/threads/01J000{number:020d}")
-    names = add_notes(store, 100)
-    objects = CountedObjects(store.objects)
-    lookup = without_index(Store(store.path, objects, store.refs, store.config))
-
-    lookup.get(names[0])
-    assert len(objects.read) <= 10
-    lookup.find(NOWHERE)
-    assert len(objects.read) <= 10 + 51 * 5
-    objects.read.clear()
-    # The root of the last node is searched first, whatever others have been opened.
-    for name in names:
-        lookup.get(name)
-    assert len(objects.read) <= 100 * 5
 
 
 # The tests below compare lookups by the index with lookups that search all refs.
@@ -451,31 +373,11 @@ def message_of(store: Store) -> bytes:
     return read_commit(store.objects, commit).message
 
 
-def test_the_built_in_nodes_are_there_before_anything_was_put(store: Store) -> None:
-    assert NodeLookup(store).find(META) == META_NODE
-    assert list(list_nodes(store)) == []
-    assert NodeLookup(store).resolve(META[:12]) == META
-
-
-def test_putting_keeps_the_built_in_nodes_as_well(store: Store) -> None:
-    assert put(store)
-    assert set(list_nodes(store)) == set(BUILTIN)
-    assert subject_of(message_of(store)) == "cas: put the built-in schemas"
-    assert not put(store)
-
-
 def test_put_nodes_are_listed_and_described(store: Store) -> None:
     assert put_nodes(store, (node for node in (ONE, TWO)), signed(0))
     assert set(list_nodes(store)) == {*BUILTIN, ONE.hash, TWO.hash}
     assert subject_of(message_of(store)) == f"cas: put {' '.join(sorted([ONE.hash, TWO.hash]))}"
     assert parse_trailers(message_of(store)) == {"Uwf-Event": "put", "Uwf-Format": "2"}
-
-
-def test_of_what_is_put_twice_the_first_stays(store: Store) -> None:
-    assert put(store, ONE)
-    assert put(store, ONE._replace(timestamp=9), TWO)
-    assert NodeLookup(store).get(ONE.hash) == ONE
-    assert NodeLookup(store).get(TWO.hash) == TWO
 
 
 def test_a_name_with_another_payload_is_refused(store: Store) -> None:
@@ -527,10 +429,6 @@ def test_putting_gives_up_after_many_lost_races(store: Store) -> None:
     assert caught.value.exit_status == 4
 
 
-def test_a_whole_name_is_not_looked_for(store: Store) -> None:
-    assert NodeLookup(store).resolve(ONE.hash) == ONE.hash
-
-
 def test_a_beginning_that_several_have_is_refused_with_some_of_them(store: Store) -> None:
     nodes = [build_node(TEXT, str(number), timestamp=0) for number in range(400)]
     put(store, *nodes)
@@ -579,52 +477,12 @@ def test_nodes_put_by_hand_come_first_and_the_newest_threads_before_the_older(
     assert list(list_root_refs(store)) == REFS
 
 
-def test_loose_ones_are_listed_with_what_they_point_at(store: Store) -> None:
-    oids = write(store, [*REFS, "refs/heads/main"])
-    for name, content in (("broken", "no id"), (f"{NEW}.lock", "1" * 40)):
-        with open(f"{store.path}/refs/threads/{name}", "w", encoding="ascii") as file:
-            file.write(content)
-    assert list(list_loose_roots(store)) == [(ref, oids[ref]) for ref in REFS]
-    assert list(list_packed_roots(store)) == []
-
-
 def test_packed_ones_are_listed_with_what_they_point_at(store: Store) -> None:
     oids = {ref: Oid(f"{number:040x}") for number, ref in enumerate([*REFS, "refs/tags/v1"], 1)}
     pack(store, oids)
     assert list(list_loose_roots(store)) == []
     assert dict(list_packed_roots(store)) == {ref: oids[ref] for ref in REFS}
     assert [ref for ref, _oid in list_packed_roots(store) if "/threads/" in ref] == REFS[2:4]
-
-
-def test_what_git_packs_is_what_we_list(store: Store, git: Git) -> None:
-    tree = git("mktree", cwd=store.path).strip()
-    commit = git("commit-tree", "-m", "x", tree, cwd=store.path).strip()
-    for ref in REFS:
-        assert store.refs.create(ref, Oid(commit))
-    git("pack-refs", "--all", cwd=store.path)
-    assert dict(list_packed_roots(store)) == dict.fromkeys(REFS, commit)
-
-
-def test_a_packed_file_that_git_would_not_read_is_reported(store: Store) -> None:
-    with open(f"{store.path}/packed-refs", "w", encoding="ascii") as file:
-        file.write(f"{1:040x} refs/thr")
-    with pytest.raises(BadPackedRefs):
-        list(list_packed_roots(store))
-
-
-def test_the_stamp_tells_one_packed_file_from_another(store: Store) -> None:
-    assert stamp_packed(store.path) == ""
-    before = ""
-    for number in range(3):
-        pack(store, {REFS[0]: Oid(f"{number:040x}")})
-        assert stamp_packed(store.path) != before
-        before = stamp_packed(store.path)
-    assert stamp_packed(store.path) == before
-
-
-def test_an_active_thread_is_followed_into_the_archive() -> None:
-    assert follow(f"refs/threads/{OLD}") == (f"refs/threads/{OLD}", f"refs/archive/{OLD}")
-    assert follow("refs/workflows/demo") == ("refs/workflows/demo",)
 
 
 @pytest.mark.parametrize("ref", ["None", "refs/heads/main", "refs/threads/\0", "refs/threads/../x"])

@@ -4,32 +4,17 @@ from collections.abc import Callable
 
 import pytest
 from store.loose import loose_file, loosen
-from store.story import AGENT, CLOSURE, THREAD, WORKFLOW, Story, signed
+from store.story import AGENT, THREAD, WORKFLOW, Story, signed
 
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.builtin import TEXT
 from uwf_git.model.node import build_node
-from uwf_git.store.lookup.lookup import keeps_versions, open_root, open_roots
-from uwf_git.store.objects.objects import get_tree
+from uwf_git.store.lookup.lookup import open_root, open_roots
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.workflows import SourceFiles, add_version
 
 REF = f"refs/threads/{THREAD}"
 OTHER = build_node(TEXT, "other", timestamp=0)
-
-
-def test_a_thread_is_asked_at_its_tip(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    first = story.snapshot.get_head_node()
-    story.step()
-    (root,) = open_roots(store, REF)
-    assert root.commit.oid == story.head.commit
-    assert root.find(first.hash) == first
-    assert root.find(OTHER.hash) is None
-    assert first.hash in root.names(first.hash[:3])
-    assert root.lists(first.hash)
-    assert not root.lists(OTHER.hash)
-    assert not keeps_versions(REF)
 
 
 def test_each_version_of_a_workflow_keeps_its_own(store: Store) -> None:
@@ -42,12 +27,8 @@ def test_each_version_of_a_workflow_keeps_its_own(store: Store) -> None:
     newest, oldest = open_roots(store, "refs/workflows/demo")
     assert [each.find(AGENT.hash) for each in (newest, oldest)] == [None, AGENT]
     assert [each.find(OTHER.hash) for each in (newest, oldest)] == [OTHER, None]
+    assert [each.lists(AGENT.hash) for each in (newest, oldest)] == [False, True]
     assert open_root(store, "refs/workflows/demo") == newest
-
-
-def test_a_missing_ref_has_no_root(store: Store) -> None:
-    assert open_root(store, REF) is None
-    assert list(open_roots(store, REF)) == []
 
 
 def spoil(store: Store, oid: bytes) -> None:
@@ -76,20 +57,6 @@ def test_what_is_damaged_keeps_nothing(
                 root.find(node.hash)
         else:
             assert root.find(node.hash) is None
-
-
-def test_a_damaged_folder_hides_only_what_might_be_in_it(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    node = story.snapshot.get_head_node()
-    other = next(each for each in (WORKFLOW, AGENT, *CLOSURE) if each.hash[0] != node.hash[0])
-    spoil(store, get_tree(store.objects, story.snapshot.nodes)[node.hash[0].encode()][1])
-    root = open_root(open_store(store.path), REF)
-    assert root is not None
-    assert root.find(other.hash) == other
-    with pytest.raises(StoreDamaged):
-        root.find(node.hash)
 
 
 def test_a_version_behind_a_damaged_one_cannot_be_asked(store: Store) -> None:

@@ -182,10 +182,3 @@ def test_blob_is_no_tree() -> None:
 
     with refuses("damaged-object", match="is not a tree"):
         NodeFolders(objects).get(raw(BLOB.id))
-
-
-def test_folders_are_sorted_as_git_sorts_them(store: Store) -> None:
-    content = entry(b"100644", b"a.b", BLOB.id) + entry(b"40000", b"a", BLOB.id)
-    found = NodeFolders(store.objects).get(raw(put_raw(store, "tree", content)))
-
-    assert list(found) == [b"a.b", b"a"]

@@ -1,6 +1,5 @@
 """Raw entries are put where git wants them."""
 
-import itertools
 from typing import Any
 
 import pytest
@@ -9,10 +8,9 @@ from dulwich.objects import Blob, ObjectID, ShaFile, Tree
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
-from store.story import list_tree, put_raw
+from store.story import put_raw
 
 from uwf_git.model.builtin import META, TEXT
-from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node
 from uwf_git.store.nodes.tree import (
     FILE_MODE,
@@ -20,7 +18,6 @@ from uwf_git.store.nodes.tree import (
     DamagedNode,
     add_nodes,
     build_tree,
-    encode_node,
     find_names,
     find_node,
     parse_entry,
@@ -57,20 +54,6 @@ def a_tree(**entries: tuple[int, ObjectID]) -> Tree:
     return tree
 
 
-def test_a_node_lies_below_the_first_two_symbols_of_its_name() -> None:
-    objects = MemoryObjectStore()
-    text, schema = text_node("hello"), ANY
-    found = list(list_tree(objects, grown(objects, text, schema)))
-    names = sorted(
-        [
-            f"{text.hash[0]}/{text.hash[1]}/{text.hash[2:]}.md",
-            f"{schema.hash[0]}/{schema.hash[1]}/{schema.hash[2:]}.json",
-        ]
-    )
-    assert [line.partition("\t")[2] for line in found] == names
-    assert all(line.startswith("100644 blob ") for line in found)
-
-
 @given(one=st.lists(texts, max_size=20), other=st.lists(texts, max_size=20))
 def test_what_was_added_is_found_in_any_order_and_any_portions(
     one: list[str], other: list[str]
@@ -90,46 +73,6 @@ def test_names_are_found_by_their_beginning() -> None:
     for prefix in ("", nodes[0][:1], nodes[7][:2], nodes[7][:3], nodes[7], "G"):
         expected = [name for name in nodes if name.startswith(prefix)]
         assert list(find_names(objects, folder, prefix)) == expected
-
-
-def test_an_empty_folder_has_nothing() -> None:
-    objects = MemoryObjectStore()
-    assert find_node(objects, None, ANY.hash) is None
-    assert list(find_names(objects, None, "")) == []
-    assert find_node(objects, grown(objects), ANY.hash) is None
-
-
-def test_a_neighbour_is_not_taken_for_the_node() -> None:
-    objects = MemoryObjectStore()
-    folder = grown(objects, ANY)
-    for name in (
-        NodeHash(ANY.hash[:-1] + ("0" if ANY.hash[-1] != "0" else "1")),
-        NodeHash(ANY.hash[0] + ("0" if ANY.hash[1] != "0" else "1") + ANY.hash[2:]),
-        NodeHash(("0" if ANY.hash[0] != "0" else "1") + ANY.hash[1:]),
-    ):
-        assert find_node(objects, folder, name) is None
-
-
-def test_a_node_that_is_there_keeps_its_first_blob() -> None:
-    objects = MemoryObjectStore()
-    first = text_node("same", timestamp=1)
-    folder = grown(objects, first)
-    growth = add_nodes(objects, folder, [text_node("same", timestamp=2)])
-    assert growth.nodes == folder
-    assert growth.blobs == {first.hash: Blob.from_string(encode_node(first)[1]).id}
-    assert not any(isinstance(each, Blob) for each in growth.objects)
-
-
-def test_the_same_node_twice_is_added_once() -> None:
-    objects = MemoryObjectStore()
-    growth = add_nodes(objects, None, [text_node("same", 1), text_node("same", 2)])
-    assert sum(isinstance(each, Blob) for each in growth.objects) == 1
-
-
-def test_nothing_is_written_by_building() -> None:
-    objects = MemoryObjectStore()
-    add_nodes(objects, None, [ANY])
-    assert list(objects) == []
 
 
 def test_one_name_never_has_two_payloads() -> None:
@@ -214,23 +157,6 @@ def test_folders_are_written_as_dulwich_would_write_them(many: list[str]) -> Non
         assert (tree.id, tree.as_raw_string()) == (raw.id, raw.as_raw_string())
 
 
-def test_odd_entries_keep_their_places() -> None:
-    objects = MemoryObjectStore()
-    node = text_node("hello")
-    first = node.hash[0]
-    blob = Blob.from_string(b"x")
-    tree = Tree()
-    for name in (first + "-", first + "0", "~"):
-        tree[name.encode()] = (FILE_MODE, blob.id)
-    folder = get_tree(objects, grown(objects, node, onto=stored(objects, blob, tree)))
-    expected = Tree()
-    for entry in folder.items():
-        expected[entry.path] = (entry.mode, entry.sha)
-
-    assert len(folder) == 4
-    assert folder.as_raw_string() == expected.as_raw_string()
-
-
 NAMES = st.text("A.01/b", min_size=1, max_size=3).map(lambda name: name.replace("/", "-").encode())
 # Ids with spaces and zeros look like the beginnings of entries.
 IDS = st.lists(st.sampled_from([0x00, 0x20, 0x31, 0x41]), min_size=20, max_size=20).map(bytes)
@@ -307,33 +233,6 @@ def test_a_base_saves_work_and_changes_nothing(base: list[int], parts: list[list
     assert with_base.nodes == unite_nodes(objects, folders).nodes
 
 
-def test_what_one_folder_alone_changed_is_not_read() -> None:
-    objects: Any = MemoryObjectStore()
-    nodes = [text(str(number)) for number in range(40)]
-    base = folder(objects, *nodes)
-    # Two that lie in different inner folders.
-    one, other = find_apart()
-    sides = [folder(objects, *nodes, one), folder(objects, *nodes, other)]
-    both = folder(objects, *nodes, one, other)
-    roots = {base, *sides}
-
-    class RootsOnly:
-        def __getitem__(self, oid: ObjectID) -> ShaFile:
-            assert oid in roots
-            found: ShaFile = objects[oid]
-            return found
-
-    only: Any = RootsOnly()
-    assert unite_nodes(only, [base, *sides], base).nodes == both
-
-
-def find_apart() -> list[Node]:
-    """Return two more nodes, each in an inner folder of its own."""
-    first = text("more")
-    others = (text(f"more {number}") for number in itertools.count())
-    return [first, next(each for each in others if each.hash[0] != first.hash[0])]
-
-
 def test_of_two_files_of_a_node_the_earlier_one_stays(store: Store) -> None:
     early, late = text("same", timestamp=5), text("same", timestamp=9)
     united = written(store, [folder(store.objects, late), folder(store.objects, early)])
@@ -341,13 +240,6 @@ def test_of_two_files_of_a_node_the_earlier_one_stays(store: Store) -> None:
     found = find_node(store.objects, united, early.hash)
     assert found is not None
     assert found.timestamp == 5
-
-
-def test_one_folder_and_equal_ones_are_not_read() -> None:
-    same = ObjectID(b"1" * 40)
-    untouched: Any = None
-    assert unite_nodes(untouched, [same, same]).nodes == same
-    assert unite_nodes(untouched, []).nodes is None
 
 
 def test_two_payloads_under_one_name_are_an_error(store: Store) -> None:

@@ -1,8 +1,5 @@
-import gc
-import weakref
 from pathlib import Path
 
-import pytest
 from dulwich.objects import Blob, ObjectID, RawObjectID, sha_to_hex
 from dulwich.pack import generate_unpacked_objects
 
@@ -38,21 +35,3 @@ def test_dulwich_reads_what_ours_read_also_through_an_alternate(
     assert [first in objects, second in objects, MISSING in objects] == [True, True, False]
     told = generate_unpacked_objects(objects, [(first, None), (second, None)])
     assert {sha_to_hex(RawObjectID(each.sha())) for each in told} == {first, second}
-
-
-def test_object_that_nobody_has_is_missing(store: Store) -> None:
-    with pytest.raises(KeyError):
-        seen_by_dulwich(store).get_unusual(MISSING)
-
-
-def test_it_does_not_hold_the_store_that_holds_it(store: Store) -> None:
-    objects = DurableObjects(f"{store.path}/objects")
-    assert MISSING not in objects.by_dulwich
-    told = weakref.ref(objects)
-
-    gc.disable()
-    try:
-        del objects
-        assert told() is None
-    finally:
-        gc.enable()

@@ -1,8 +1,6 @@
 import itertools
-import json
 import os
 import time
-import zlib
 from pathlib import Path
 
 import pytest
@@ -79,15 +77,6 @@ def test_what_was_written_is_read_back(
     assert [packs.find(blob.id) for blob in blobs] == [(3, content) for content in contents]
 
 
-def test_entries_are_copied_as_they_are(tmp_path: Path) -> None:
-    blob = Blob.from_string(b"x" * 1000)
-    entry = build_entry(blob)
-    assert entry.crc == zlib.crc32(entry.content)
-    ready = Entry(entry.oid, entry.crc, memoryview(entry.content))
-    new = write_pack(str(tmp_path), [ready], FAST, keep=False)
-    assert Path(new.path + ".pack").read_bytes()[12:-20] == entry.content
-
-
 def test_equal_packs_have_names_of_their_own(tmp_path: Path) -> None:
     entries = entries_of(some())
     first, second = (write_pack(str(tmp_path), entries, FAST, keep=True) for _ in range(2))
@@ -137,23 +126,6 @@ def test_files_that_prune_took_are_written_again(
     assert new.keep is not None
 
 
-@pytest.mark.parametrize("which", ["pack", "idx"])
-def test_pack_that_cannot_be_written_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    rename = os.replace
-
-    def refuse(old: str, new: str) -> None:
-        if new.endswith(which):
-            raise OSError("no space left on device")
-        rename(old, new)
-
-    monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(OSError, match="no space left"):
-        write_pack(str(tmp_path), entries_of(some()), FAST, keep=True)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_object_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="twice"):
         write_pack(str(tmp_path), entries_of([*some(), *some()]), FAST, keep=True)
@@ -170,36 +142,12 @@ def test_group_reads_the_packs_of_a_shared_store(tmp_path: Path, mode: int, *, s
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {mode}
 
 
-def test_git_leaves_a_kept_pack_alone(store: Store, git: Git) -> None:
-    objects = some()
-    new = write_pack(str(folder_of(store)), entries_of(objects), FAST, keep=True)
-    for command in ("repack -adq", "gc -q --prune=now"):
-        git(*command.split(), cwd=Path(store.path))
-        assert Path(new.path + ".pack").exists()
-    assert new.keep is not None
-    new.keep.release()
-    git("repack", "-adq", cwd=Path(store.path))
-    # Without it, the test above would show nothing.
-    assert not Path(new.path + ".pack").exists()
-
-
 DAY_S = 24 * 3600
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> str:
     return str(tmp_path / "pack-0123")
-
-
-def test_keep_is_there_until_it_is_released(pack: str) -> None:
-    kept = KeepFile(pack, share=False)
-    assert is_kept(pack)
-    content = json.loads(Path(pack + ".keep").read_bytes())
-    assert content["pid"] == os.getpid()
-    assert content["host"] == os.uname().nodename
-    kept.release()
-    kept.release()
-    assert not is_kept(pack)
 
 
 def test_keep_of_the_living_is_not_swept(pack: str) -> None:
@@ -219,14 +167,6 @@ def test_keep_of_a_writer_killed_at_any_moment_is_swept_or_says_nothing(pack: st
         assert remove_dead_keep(path + ".keep") or says_nothing or not is_kept(path)
         assert says_nothing or not is_kept(path)
     assert moment > 3
-
-
-def test_forked_child_leaves_the_keep_of_its_parent_alone(pack: str) -> None:
-    kept = KeepFile(pack, share=False)
-    in_child(kept.release)
-    assert is_kept(pack)
-    assert not remove_dead_keep(pack + ".keep")
-    kept.release()
 
 
 def test_keep_that_is_forgotten_is_removed(pack: str) -> None:
@@ -304,11 +244,3 @@ def test_offsets_of_packs_above_two_gigabytes_are_read_back(tmp_path: Path) -> N
     assert found == sorted(zip(names, offsets, [1, 2, 3, 4], strict=True))
     assert index.get_pack_checksum() == b"s" * 20
     index.close()
-
-
-def test_object_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
-    names = b"a" * 20 + b"b" * 20 + b"a" * 20
-    with pytest.raises(ValueError, match="the object 616161"):
-        write_index(
-            str(tmp_path / "x.idx"), names=names, crcs=[1] * 3, offsets=[1, 2, 3], pack_sum=b""
-        )

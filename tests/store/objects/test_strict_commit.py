@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from dulwich.objects import ObjectID
 from refusing import refuses
-from store.story import Story, put_raw, tell_small_story
+from store.story import Story, put_raw
 
-from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.objects.strict import read_strict_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -39,16 +38,6 @@ def git_takes(git: Git, store: Store, content: bytes) -> bool:
     except subprocess.CalledProcessError:
         return False
     return True
-
-
-def test_commits_that_uwf_writes_have_no_problem(store: Store, clock: Callable[[], int]) -> None:
-    story = tell_small_story(store, clock)
-    oid: Oid | None = story.head.commit
-    while oid is not None:
-        commit = read_strict_commit(store.objects, oid)
-        assert commit.view == read_commit(store.objects, oid)
-        assert commit.problem is None
-        oid = next(iter(commit.view.parents), None)
 
 
 COMMITTER = b"committer C O Mitter <committer@example.com> "
@@ -129,15 +118,10 @@ def test_signature_is_no_problem(store: Store, content: bytes, more: bytes) -> N
     [
         b"\nx-other 1",
         SIGNATURE + b"\nHG:rename a",
-        b"\nmergetag object 1\n type commit",
-        b"\nparent " + b"1" * 40,
-        b"\nauthor a <b> 1 +0000",
         b"\n continued",
-        b"\ngpgsig",
         b"\ngpgsigx 1",
         SIGNATURE * 2,
         SIGNATURE + b"\ngpgsig-sha256 abc\n def",
-        b"\ngpgsig-sha256 abc" + SIGNATURE,
         b"\ngpgsig-sha256 abc",
     ],
 )
@@ -152,17 +136,6 @@ def test_header_that_uwf_never_writes_is_reported(
     assert problem.startswith("has a header that uwf never writes: ")
 
 
-@pytest.mark.parametrize("zone", [b"+0200", b"-0000", b"+9999"])
-@pytest.mark.parametrize("who", [b"author", b"committer"])
-def test_date_of_another_time_zone_is_reported(
-    store: Store, content: bytes, who: bytes, zone: bytes
-) -> None:
-    changed = re.sub(rb"(\n%s [^\n]*) \+0000\n" % who, rb"\g<1> %s\n" % zone, content)
-    assert changed != content
-
-    assert problem_of(store, changed) == "has a date that is not in UTC (+0000)"
-
-
 @pytest.mark.parametrize("odd", [b"\xff", b"\xc3", b"\xed\xa0\x80"])
 @pytest.mark.parametrize("place", [b"Because.", b"writer: "])
 def test_message_that_is_not_utf_8_is_reported(
@@ -175,9 +148,7 @@ def test_message_that_is_not_utf_8_is_reported(
     assert problem == "has a message that is not UTF-8"
 
 
-def test_date_that_gc_makes_git_stumble_over_is_reported(
-    store: Store, content: bytes, git: Git
-) -> None:
+def test_date_that_git_stumbles_over_is_reported(store: Store, content: bytes) -> None:
     def dated(date_s: int) -> bytes:
         changed = re.sub(rb"(committer [^\n]*> )[0-9]+", rb"\g<1>%d" % date_s, content)
         return re.sub(rb"parent [^\n]*\n", b"", changed)
@@ -188,41 +159,9 @@ def test_date_that_gc_makes_git_stumble_over_is_reported(
     assert problem_of(store, later) == (
         "has the date 17179869184, which git's commit-graph cannot hold"
     )
-    # git tells only if another commit of the graph has a later name: 16 cannot all be the last.
-    assert [_is_sound(store, git, latest + b"%d" % number) for number in range(2)] == [True] * 2
-    assert not all(_is_sound(store, git, later + b"%d" % number) for number in range(16))
-
-
-def _is_sound(store: Store, git: Git, commit: bytes) -> bool:
-    """Check whether git finds nothing wrong when *commit* is in its graph."""
-    oid = put_raw(store, "commit", commit).decode()
-    path = Path(store.path)
-    git("update-ref", "refs/threads/late", oid, cwd=path)
-    git("commit-graph", "write", "--reachable", cwd=path)
-    return _fsck(git, path) == 0
-
-
-def _fsck(git: Git, path: Path) -> int:
-    try:
-        git("fsck", "--no-dangling", cwd=path)
-    except subprocess.CalledProcessError as error:
-        return error.returncode
-    return 0
-
-
-def test_encoding_in_which_git_reads_other_trailers_is_reported(
-    store: Store, content: bytes, git: Git
-) -> None:
-    headers, blank, message = content.partition(b"\n\n")
-    lying = headers + b"\nencoding UTF-16BE" + blank + message
-
-    problem = problem_of(store, lying)
-
-    oid = put_raw(store, "commit", lying).decode()
-    status = "--format=%(trailers:key=Uwf-Status,valueonly)"
-    assert git("log", "-1", status, oid, cwd=Path(store.path)).strip() == ""
-    assert git_takes(git, store, lying)
-    assert problem == "declares another encoding than UTF-8"
+    assert problem_of(store, content.replace(b"+0000", b"+0200", 1)) == (
+        "has a date that is not in UTC (+0000)"
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"tree 1\n", b"author me\n\nhello\n"])

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Blob, ObjectID
+from dulwich.objects import Blob
 from fresh_store import fresh_store
 from refusing import refuses
 from store.loose import write_loose
 from store.story import tell_small_story
 
-from uwf_git.errors import StoreDamaged
 from uwf_git.store.objects.strict import check_object_files
 from uwf_git.store.store import Store, open_store
 
@@ -75,16 +74,3 @@ def test_a_file_with_a_checksum_ends_with_it(packed: Store, file: str, how: str)
 
     names = [bad.name for bad in check_object_files(str(objects_of(packed)))]
     assert path.relative_to(objects_of(packed)).as_posix() in names
-
-
-@pytest.mark.parametrize("kind", ["pack", "idx"])
-@pytest.mark.parametrize("how", ["garbage", "zeros", "cut"])
-def test_a_pack_that_does_not_fit_its_index_is_not_read(
-    packed: Store, kind: str, how: str, git: Git
-) -> None:
-    tip = git("rev-parse", "refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T", cwd=Path(packed.path))
-    (path,) = objects_of(packed).glob(f"pack/*.{kind}")
-    spoil(path, CHANGES[how])
-
-    with pytest.raises((StoreDamaged, KeyError)):
-        open_store(packed.path).objects.get_raw(ObjectID(tip.strip().encode()))

@@ -8,7 +8,7 @@ from store.loose import loose_file, loosen
 from store.story import Story, put_raw
 
 from uwf_git.errors import StoreDamaged
-from uwf_git.store.objects.commit import list_new_objects, read_commit
+from uwf_git.store.objects.commit import list_new_objects
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store, create_store
 
@@ -50,15 +50,6 @@ def test_from_a_commit_that_is_had_only_what_is_new(
     assert walked(store, tip, {tip}) == set()
 
 
-def test_what_is_known_is_not_listed_again(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    known = set(list_new_objects(store.objects, story.head.commit, set()))
-    tip = story.step().commit
-    both = list_new_objects(store.objects, tip, set(), known)
-    assert known.isdisjoint(both)
-    assert {*both, *known} == set(list_new_objects(store.objects, tip, set()))
-
-
 def test_every_missing_object_is_reported(store: Store, clock: Callable[[], int], git: Git) -> None:
     tip = Story(store, clock).step().commit
     loosen(store)
@@ -70,22 +61,6 @@ def test_every_missing_object_is_reported(store: Store, clock: Callable[[], int]
             list_new_objects(create_store(store.path).objects, tip, set())
         path.write_bytes(content)
     subprocess.run(["git", "fsck", "--strict"], cwd=store.path, check=True, capture_output=True)
-
-
-def test_a_merge_needs_both_of_its_parents(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    one, other = story.write_step("writer", "one"), story.write_step("writer", "other")
-    merge = Commit()
-    first = store.objects[ObjectID(one.encode())]
-    assert isinstance(first, Commit)
-    merge.tree, merge.parents = first.tree, [ObjectID(one.encode()), ObjectID(other.encode())]
-    merge.author = merge.committer = first.author
-    merge.author_time = merge.commit_time = first.commit_time
-    merge.author_timezone = merge.commit_timezone = 0
-    merge.message = b"merge"
-    store.objects.add_objects([(merge, None)])
-    needed = list_new_objects(store.objects, Oid(merge.id.decode()), set())
-    assert {ObjectID(one.encode()), ObjectID(other.encode())} <= set(needed)
 
 
 def test_submodules_are_not_listed(store: Store) -> None:
@@ -128,15 +103,6 @@ def test_a_tree_that_comes_back_is_listed_whole(store: Store, git: Git) -> None:
         assert walked(store, tip, set()) == by_git(git, store, tip)
 
 
-def test_folder_that_is_missing_is_damage_before_any_is_read(store: Store) -> None:
-    tree = Tree()
-    for at in range(3):
-        tree.add(b"%d" % at, 0o040000, ObjectID(b"%040d" % (at + 1)))
-    tip = commit_of(store, tree)
-    with pytest.raises(StoreDamaged, match="0001 is missing"):
-        list_new_objects(store.objects, tip, ())
-
-
 def test_folder_that_is_named_often_is_walked_once(store: Store) -> None:
     inner = Tree()
     blob = Blob.from_string(b"x")
@@ -157,11 +123,3 @@ def commit_of(store: Store, tree: Tree) -> Oid:
     commit.message = b"x"
     store.objects.add_objects([(tree, None), (commit, None)])
     return Oid(commit.id.decode())
-
-
-def test_commit_that_changes_nothing_needs_itself_alone(store: Store) -> None:
-    same = {"a": b"1", "d/b": b"2"}
-    tip = chain(store, [same, same])
-    (parent,) = read_commit(store.objects, tip).parents
-
-    assert walked(store, tip, {parent}) == {tip}

@@ -5,11 +5,10 @@ import os
 import random
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fresh_store import fresh_store
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,6 @@ from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadPackedRefs, PackedRefs, Refs, list_bad_files, list_refs
 from uwf_git.store.store import Store, create_store
 
-Git = Callable[..., str]
 A, B, C = (Oid(digit * 40) for digit in "abc")
 
 
@@ -35,39 +33,6 @@ def test_loose_refs_come_before_packed_ones(store: Store) -> None:
     assert store.refs.create("refs/threads/loose", C)
     assert store.refs.advance("refs/threads/both", seen=A, to=B)
     assert list_refs(store.path, "refs/threads/") == {"both": B, "loose": C, "packed": B}
-
-
-def test_only_refs_directly_below_the_prefix_are_listed(store: Store) -> None:
-    folder = Path(store.path, "refs", "threads")
-    folder.mkdir()
-    (folder / "broken").write_text("not an id\n")
-    assert store.refs.create("refs/threads/deeper/x", A)
-    assert store.refs.create("refs/threads/x", B)
-    (folder / "x.lock").write_text(f"{A}\n")
-    assert list_refs(store.path, "refs/threads/") == {"x": B}
-    assert list_refs(store.path, "refs/none/") == {}
-
-
-def test_refs_in_deeper_folders_are_not_listed() -> None:
-    store = fresh_store()
-    assert store.refs.create("refs/threads/x", A)
-    assert store.refs.create("refs/threads/y/z", B)
-    assert list_refs(store.path, "refs/threads/") == {"x": A}
-
-
-def test_files_without_an_object_id_are_listed(store: Store) -> None:
-    assert store.refs.create("refs/threads/x", A)
-    folder = Path(store.path, "refs", "threads")
-    (folder / "broken").write_text("not an id\n")
-    (folder / "empty").write_text("")
-    (folder / "empty.lock").write_text("")
-    found = list_bad_files(store.path, "refs/threads/")
-    assert found == ["refs/threads/broken", "refs/threads/empty"]
-    assert (
-        list_bad_files(store.path, "refs/none/")
-        == list_bad_files(fresh_store().path, "refs/")
-        == []
-    )
 
 
 @pytest.mark.parametrize("content", ["", "garbage\n", f"{A[:30]}\n", "\0" * 41])
@@ -234,16 +199,6 @@ def test_each_of_many_names_is_found_and_no_name_between_them(asked: Asked) -> N
     ]
 
 
-@pytest.mark.parametrize("content", [None, b"", *HEADERS])
-def test_a_file_without_refs_has_none(asked: Asked, content: bytes | None) -> None:
-    path = asked.path / ("packed-refs" if content is not None else "no-such-file")
-    if content is not None:
-        path.write_bytes(content)
-    packed = PackedRefs(str(path))
-    assert packed.find("refs/threads/A") is None
-    assert packed.names("refs/threads/") == []
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -264,11 +219,3 @@ def test_a_file_that_git_gives_up_on_is_damage(asked: Asked, content: bytes) -> 
     assert caught.value.hint
     with pytest.raises(BadPackedRefs):
         refs.names("refs/heads/")
-
-
-def test_a_file_that_is_replaced_is_read_as_it_was(asked: Asked) -> None:
-    asked.write(SORTED + line(NAMES[0]))
-    packed = PackedRefs(str(asked.path / "packed-refs"))
-    (asked.path / "packed-refs.lock").write_bytes(SORTED)
-    (asked.path / "packed-refs.lock").rename(asked.path / "packed-refs")
-    assert packed.find(NAMES[0]) == ONE

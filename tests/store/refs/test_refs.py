@@ -14,9 +14,8 @@ from store.killing import dies_at
 from store.story import Story
 
 from uwf_git.store.disk import locks as ref_lock
-from uwf_git.store.disk.durable import is_settled, read_stamp
 from uwf_git.store.disk.locks import RefLocked
-from uwf_git.store.oid import Oid, is_oid
+from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadRef, Refs
 from uwf_git.store.store import Store
 
@@ -124,56 +123,6 @@ def test_each_name_that_comes_or_goes_is_forced_to_the_disk_with_its_folders(
     ]
     assert done == [is_durable] * 4
     assert made == [True] * 4
-
-
-def test_folder_above_a_ref_is_forced_again_only_if_it_has_changed(
-    store: Store, commits: tuple[Oid, Oid], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refs, folder = Refs(store.path, durable=True), os.path.join(store.path, "refs")
-    refs.create(NAME, commits[0])
-    while not is_settled(read_stamp(folder), now_ns=time.time_ns()):
-        assert refs.find(NAME) == commits[0]
-    synced: list[str] = []
-    monkeypatch.setattr(
-        os, "fsync", lambda descriptor: synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-    )
-
-    forced = []
-    for number, seen in enumerate((commits[0], commits[1], commits[0])):
-        if number == 2:
-            os.mkdir(os.path.join(folder, "new"))
-        synced.clear()
-        assert refs.advance(NAME, seen=seen, to=next(oid for oid in commits if oid != seen))
-        assert os.path.join(folder, "threads") in synced
-        forced.append(folder in synced)
-
-    assert forced == [True, False, True]
-
-
-def test_folder_that_is_a_ref_has_no_refs(store: Store, commits: tuple[Oid, Oid]) -> None:
-    assert store.refs.find(NAME) == commits[0]
-    assert store.refs.names(f"{NAME}/") == []
-
-
-def test_only_what_was_done_counts_as_a_change(store: Store, commits: tuple[Oid, Oid]) -> None:
-    one, other = commits
-
-    def does(act: Callable[[Refs], bool]) -> bool:
-        refs = durable(store)
-        assert not refs.has_changed
-        done = act(refs)
-        assert refs.has_changed == done
-        return done
-
-    assert does(lambda refs: refs.advance(NAME, seen=one, to=other))
-    assert not does(lambda refs: refs.advance(NAME, seen=one, to=other))
-    assert not does(lambda refs: refs.create(NAME, one))
-    assert does(lambda refs: refs.create(f"{NAME}0", one))
-    assert not does(lambda refs: refs.move(NAME, seen=one, to_name=TO_NAME, to=other))
-    assert does(lambda refs: refs.move(NAME, seen=other, to_name=TO_NAME, to=other))
-    assert not does(lambda refs: refs.delete(TO_NAME, seen=one))
-    assert does(lambda refs: refs.delete(TO_NAME, seen=other))
-    assert not does(lambda refs: refs.find(NAME) is not None)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -302,18 +251,6 @@ def test_of_many_processes_that_advance_one_ref_each_wins_exactly_once(store: St
     assert store.refs.find("refs/cas/count") == f"{80:040x}"
 
 
-def test_many_processes_that_create_refs_do_not_hinder_one_another(store: Store) -> None:
-    what = "won += refs.create(f'refs/threads/{which}-{time}', Oid('1' * 40))"
-    assert race(store, what, times=10) == [10] * 8
-    assert len(store.refs.names("refs/threads/")) == 80
-
-
-def test_of_many_processes_that_create_one_ref_one_wins(store: Store) -> None:
-    what = "won += refs.create(f'refs/cas/{time}', Oid(f'{which:040x}'))"
-    won = race(store, what, times=10)
-    assert sum(won) == 10
-
-
 def test_of_a_step_and_an_end_exactly_one_wins(store: Store) -> None:
     """Racers 0, 2, … step and racers 1, 3, … end, all from the same place."""
     for number in range(10):
@@ -396,19 +333,6 @@ def test_a_lock_that_git_holds_is_waited_for_and_then_named(
     assert store.refs.find(NAME) == one
 
 
-def test_a_lock_that_git_lets_go_of_is_taken(store: Store, commits: tuple[Oid, Oid]) -> None:
-    one, other = commits
-    holding = subprocess.Popen(
-        ["/bin/sh", "-c", f"set -C; >{NAME}.lock && echo held && sleep 0.1; rm {NAME}.lock"],
-        cwd=store.path,
-        stdout=subprocess.PIPE,
-    )
-    assert holding.stdout is not None
-    assert holding.stdout.readline() == b"held\n"
-    assert store.refs.advance(NAME, seen=one, to=other)
-    holding.communicate()
-
-
 def test_many_refs_are_moved_by_one_write_of_packed_refs(
     store: Store, commits: tuple[Oid, Oid], git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -483,39 +407,3 @@ def test_a_folder_is_no_ref(store: Store) -> None:
     assert store.refs.find(NAME) is None
     assert store.refs.find(f"{NAME}/below") is None
     assert store.refs.names("refs/threads/") == []
-
-
-def test_a_lock_file_is_not_listed(store: Store, commits: tuple[Oid, Oid]) -> None:
-    assert commits
-    Path(store.path, f"{NAME}.lock").touch()
-    assert store.refs.names("refs/threads/") == [os.path.basename(NAME)]
-
-
-def test_annotated_tags_stay_whole_in_packed_refs(
-    store: Store, commits: tuple[Oid, Oid], git: Git
-) -> None:
-    git("tag", "-m", "words", "v1", commits[0], cwd=Path(store.path))
-    git("update-ref", "refs/tags/a", "refs/tags/v1", cwd=Path(store.path))
-    git("pack-refs", "--all", cwd=Path(store.path))
-    tag = store.refs.find("refs/tags/a")
-    assert tag is not None
-    assert store.refs.delete("refs/tags/a", seen=tag)
-    peeled = git(
-        "for-each-ref", "--format=%(refname) %(*objectname)", "refs/tags", cwd=Path(store.path)
-    )
-    assert peeled == f"refs/tags/v1 {commits[0]}\n"
-    assert git("fsck", "--no-dangling", cwd=Path(store.path)) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        ("1" * 40, True),
-        ("1" * 39, False),
-        ("A" * 40, False),
-        ("1" * 40 + "\n", False),
-        ("\udc80", False),
-    ],
-)
-def test_an_object_id_is_forty_lower_case_digits(text: str, *, is_one: bool) -> None:
-    assert is_oid(text) is is_one

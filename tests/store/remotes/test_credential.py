@@ -28,13 +28,6 @@ def kept(tmp_path: Path, git: Git) -> Path:
     return path
 
 
-def test_helpers_of_git_are_asked(kept: Path, environ: dict[str, str]) -> None:
-    kept.write_text("https://me:pass%20word@host%3a8443\nhttps://me:other@elsewhere\n")
-    found = find_credential(URL, GIT, environ)
-    assert found is not None
-    assert (found.username, found.password) == ("me", "pass word")
-
-
 def test_the_name_in_the_url_chooses(kept: Path, environ: dict[str, str]) -> None:
     kept.write_text("https://me:one@host\nhttps://you:two@host\n")
     found = find_credential(RemoteUrl("http", "https://you@host/x"), GIT, environ)
@@ -68,19 +61,3 @@ def test_what_was_right_is_kept_and_what_was_wrong_forgotten(
     assert kept.read_text() == ""
     report_credential("approve", credential, None, environ)
     assert kept.read_text() == ""
-
-
-def test_settings_of_the_environment_count_and_another_repository_s_do_not(
-    tmp_path: Path, git: Git, environ: dict[str, str]
-) -> None:
-    for name in ("other", "mine"):
-        (tmp_path / name).write_text(f"https://{name}:x@host%3a8443\n")
-    git("init", "--quiet", "--bare", "other.git", cwd=tmp_path)
-    helper = f"store --file={tmp_path}/other"
-    git("config", "credential.helper", helper, cwd=tmp_path / "other.git")
-    environ["GIT_DIR"] = str(tmp_path / "other.git")
-    assert find_credential(URL, GIT, environ) is None
-    environ["GIT_CONFIG_PARAMETERS"] = f"'credential.helper=store --file={tmp_path}/mine'"
-    found = find_credential(URL, GIT, environ)
-    assert found is not None
-    assert found.username == "mine"

@@ -71,16 +71,3 @@ def test_branches_and_tags_of_a_repaired_mirror_still_come(git: Git, hub: Path) 
     git("tag", "v2", second, cwd=hub)
     git("fetch", "--quiet", cwd=Path(mirror.path))
     assert git("for-each-ref", cwd=Path(mirror.path)) == git("for-each-ref", cwd=hub)
-
-
-def test_other_settings_of_the_remote_stay(git: Git, hub: Path) -> None:
-    mirror = cloned(git, hub)
-    path = Path(mirror.path)
-    git("config", "--add", "remote.origin.fetch", "+refs/notes/*:refs/notes/*", cwd=path)
-    git("config", "remote.origin.proxy", "http://x", cwd=path)
-    repair_remote(mirror, "origin")
-    config = open_store(mirror.path).config
-    assert config.get("remote.origin.proxy") == "http://x"
-    assert "+refs/notes/*:refs/notes/*" in config.get_all("remote.origin.fetch")
-    assert "+refs/*:refs/*" not in config.get_all("remote.origin.fetch")
-    assert config.get("remote.origin.mirror") is None

@@ -12,10 +12,7 @@ import pytest
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Blob, ObjectID
 from dulwich.pack import write_pack_objects
-from hypothesis import given
-from hypothesis import strategies as st
 from refusing import refuses
-from store.loose import write_loose
 from store.story import Story
 
 from uwf_git.store.git.config import GitConfig
@@ -27,7 +24,6 @@ from uwf_git.store.remotes.incoming import (
     build_parcel,
     copy_objects,
     hold_blobs,
-    mapped_bytes,
     name_blob,
     open_received,
     read_fetch_limits,
@@ -78,36 +74,6 @@ def test_objects_are_in_the_store_when_they_are_taken_in_and_not_before(
     assert [store.objects[blob.id] for blob in BLOBS] == BLOBS
     assert left(store) == []
     assert "bad" not in git("fsck", "--full", "--no-dangling", cwd=Path(store.path))
-
-
-def test_what_is_not_taken_in_leaves_nothing(store: Store) -> None:
-    with receive_objects(store) as incoming:
-        incoming.write(pack())
-        incoming.unpack()
-    assert not any(blob.id in store.objects for blob in BLOBS)
-    assert left(store) == []
-
-
-def test_the_same_pack_may_come_twice(store: Store) -> None:
-    for _time in range(2):
-        with receive_objects(store) as incoming:
-            incoming.write(pack())
-            incoming.unpack()
-            with ExitStack() as until_needed:
-                incoming.move_into_store(until_needed)
-    # Each has a name of its own: git may be about to remove the older one.
-    assert len(packs(store, "pack")) == 2
-    assert [store.objects[blob.id] for blob in BLOBS] == BLOBS
-
-
-def test_what_is_incoming_stands_on_what_is_there(store: Store) -> None:
-    write_loose(store, [BLOBS[0]])
-    with receive_objects(store) as incoming:
-        assert BLOBS[0].id in incoming.objects
-        incoming.unpack()
-        with ExitStack() as until_needed:
-            incoming.move_into_store(until_needed)
-    assert os.listdir(os.path.join(store.path, "objects", "pack")) == []
 
 
 KILLED = """
@@ -162,13 +128,6 @@ def limits(**values: str) -> ReceiveLimits:
 
 def test_without_settings_there_are_limits() -> None:
     assert limits() == (32 * 1024 * 1024, 600)
-
-
-@pytest.mark.parametrize(
-    ("text", "most"), [("1", 1), ("5k", 5 * 1024), ("2M", 2 * 1024**2), ("1g", 1024**3)]
-)
-def test_sizes_are_written_as_git_writes_them(text: str, most: int) -> None:
-    assert limits(maxBlobSize=text).most_blob_bytes == most
 
 
 def test_zero_is_no_limit() -> None:
@@ -272,27 +231,6 @@ def test_nothing_is_written_into_the_quarantine(environ: dict[str, str], tmp_pat
     assert list((tmp_path / "incoming").rglob("*")) == before
 
 
-def test_without_a_quarantine_it_is_the_store(tmp_path: Path) -> None:
-    create_store(str(tmp_path / "store.git"))
-
-    store = open_received(str(tmp_path / "store.git"), os.environ)
-
-    store.objects.add_objects([(OLD, None)])
-    assert OLD.id in store.objects
-
-
-def test_packs_of_every_place_are_counted(
-    environ: dict[str, str], tmp_path: Path, git: Git
-) -> None:
-    store = open_received(str(tmp_path / "store.git"), environ)
-    before = mapped_bytes(store.objects)
-    assert 0 < before < 5000
-    oid = git("hash-object", "-w", "--stdin", cwd=tmp_path / "store.git", stdin=os.urandom(5000))
-    git("pack-objects", "-q", "objects/pack/pack", cwd=tmp_path / "store.git", stdin=oid)
-
-    assert mapped_bytes(store.objects) > before + 5000
-
-
 @pytest.mark.parametrize(
     ("text", "paths"),
     [
@@ -308,8 +246,3 @@ def test_packs_of_every_place_are_counted(
 )
 def test_alternates_are_split_as_git_splits_them(text: str, paths: list[str]) -> None:
     assert split_alternates(text) == paths
-
-
-@given(text=st.text(alphabet='/ab:"\\07n', max_size=30))
-def test_any_text_is_split_into_paths_that_are_not_empty(text: str) -> None:
-    assert all(split_alternates(text))

@@ -8,22 +8,14 @@ from uwf_git.store.remotes.mirror import list_mirrors, moves_threads_back, refus
 def test_a_forced_refspec_onto_our_refs_moves_them_back() -> None:
     for refspec, expected in [
         ("+refs/*:refs/*", True),
-        ("+refs/*", True),
-        ("+*:*", True),
         ("+refs/threads/*:refs/threads/*", True),
         ("+refs/heads/threads/*:refs/threads/*", True),
-        ("+refs/t*:refs/t*", True),
         ("+refs/archive/01J:refs/archive/01J", True),
-        ("+refs/workflows/*:refs/workflows/*", True),
         ("+refs/cas/nodes:refs/cas/nodes", True),
         ("refs/*:refs/*", False),
-        ("refs/threads/*:refs/threads/*", False),
         ("+refs/heads/*:refs/remotes/origin/*", False),
-        ("+refs/*:refs/remotes/origin/*", False),
         ("+refs/threads/*:refs/uwf/remotes/origin/threads/*", False),
-        ("+refs/heads/*:refs/heads/*", False),
         ("+refs/heads/main", False),
-        ("+:", False),
         ("^refs/threads/*", False),
     ]:
         assert moves_threads_back(refspec) is expected
@@ -36,8 +28,6 @@ def test_a_forced_refspec_onto_our_refs_moves_them_back() -> None:
         ({"remote.a.mirror": ["true", "false"]}, []),
         ({"remote.a.b.fetch": ["+refs/heads/*:refs/heads/*", "+refs/*:refs/*"]}, ["a.b"]),
         ({"remote.b.push": ["+refs/*:refs/*"], "remote.a.mirror": ["yes"]}, ["a", "b"]),
-        ({"remote.a.url": ["+refs/*:refs/*"], "remotes.a": ["+refs/*"]}, []),
-        ({"remote.pushdefault": ["a"]}, []),
     ],
     ids=str,
 )

@@ -9,7 +9,6 @@ from uwf_git.store.remotes.remotes import (
     forget_tracking,
     list_unreadable,
     read_shared,
-    sort_refs,
     track,
     update_tracking,
 )
@@ -23,26 +22,6 @@ REMOTE = Remote("origin", "x")
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return create_store(str(tmp_path / "store.git"))
-
-
-def test_refs_are_sorted_by_what_they_are() -> None:
-    refs = {
-        f"refs/threads/{ONE}": A,
-        f"refs/archive/{TWO}": B,
-        "refs/workflows/démo": C,
-        "refs/threads/main": A,
-        f"refs/threads/{ONE.lower()}": A,
-        f"refs/workflows/{ONE}": A,
-        "refs/archive/a/b": A,
-    }
-    shared, ignored = sort_refs(refs)
-    assert shared == SharedRefs({ONE: A}, {TWO: B}, {"démo": C})
-    assert list(shared.rows()) == [
-        ("threads", ONE, A),
-        ("archive", TWO, B),
-        ("workflows", "démo", C),
-    ]
-    assert ignored == list(refs)[3:]
 
 
 def test_tracking_refs_follow_the_remote(store: Store) -> None:

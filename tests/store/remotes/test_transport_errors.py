@@ -3,10 +3,8 @@ from dulwich.client import HTTPProxyUnauthorized, StrangeHostname
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from urllib3.exceptions import ReadTimeoutError
 
-from uwf_git.errors import Refused
 from uwf_git.store.remotes.remotes import RemoteUrl
 from uwf_git.store.remotes.transport_errors import (
-    AtomicUnsupported,
     RemoteFailed,
     failures,
     unauthorized,
@@ -59,16 +57,6 @@ def test_whatever_fails_is_one_line_with_the_place_and_a_hint(error: Exception, 
     assert "secret" not in f"{message} {failed.value.hint} {failed.value.facts}"
     assert failed.value.hint
     assert failed.value.__cause__ is error
-
-
-def test_a_server_without_atomic_push_is_recognized() -> None:
-    with pytest.raises(AtomicUnsupported), failures(URL):
-        raise GitProtocolError("Server does not support atomic push")
-
-
-def test_errors_of_ours_pass() -> None:
-    with pytest.raises(Refused, match="mine"), failures(URL):
-        raise Refused("mine")
 
 
 def test_a_refused_login_has_a_hint() -> None:

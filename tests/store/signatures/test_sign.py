@@ -3,7 +3,6 @@
 import os
 import signal
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,11 @@ from store.signing_keys import (
     ssh_agent,
     with_settings,
 )
-from store.story import COMMITTER, Story
+from store.story import COMMITTER
 
 from uwf_git.errors import Refused
 from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.commit import CommitDraft, Signing, read_raw_commit, write_commit
+from uwf_git.store.objects.commit import CommitDraft, Signing, write_commit
 from uwf_git.store.signatures import build_signer
 from uwf_git.store.store import Store, open_store
 
@@ -64,22 +63,6 @@ def test_whatever_the_message_the_signature_is_good(
     ssh_store: Store, message: bytes, git: Git
 ) -> None:
     assert judge(git, ssh_store, sign_commit(ssh_store, message=message))[0] == "G"
-
-
-@needs_ssh
-def test_key_below_the_home_is_found(ssh_store: Store, key: Path, git: Git) -> None:
-    home = Path(os.environ["HOME"])
-    for half in (key, key.with_name("key.pub")):
-        half.rename(home / half.name)
-    store = signed_by(ssh_store, "~/key")
-    assert judge(git, store, sign_commit(store))[0] == "G"
-
-
-@needs_ssh
-def test_key_is_found_from_where_git_would_stand(ssh_store: Store, key: Path, git: Git) -> None:
-    key.rename(Path(ssh_store.path, "its-key"))
-    store = signed_by(ssh_store, "its-key")
-    assert judge(git, store, sign_commit(store))[0] == "G"
 
 
 @needs_ssh
@@ -126,17 +109,6 @@ def test_locked_key_is_unlocked_by_the_agent(
         store = signed_and_trusted(store, key, tmp_path, signer="ada")
         store = signed_by(store, f"{key}.pub")
         assert judge(git, store, sign_commit(store, environ)) == "G ada"
-
-
-@needs_ssh
-def test_agent_without_the_key_is_an_error(ssh_store: Store, key: Path, tmp_path: Path) -> None:
-    store = signed_by(ssh_store, f"key::{public_half(key)}")
-    with (
-        ssh_agent(tmp_path / "s") as environ,
-        refuses("cannot-sign", match="ssh-keygen: ") as it,
-    ):
-        sign_commit(store, environ)
-    assert "`ssh-add`" in str(it.value.hint)
 
 
 @needs_ssh
@@ -197,14 +169,6 @@ def test_program_that_only_the_store_names_is_not_run(
     assert (tmp_path / "ran").exists()
 
 
-@needs_ssh
-@pytest.mark.parametrize("command", ["false", "echo nothing of use", "true"])
-def test_command_that_names_no_key_is_an_error(store: Store, command: str) -> None:
-    store = signed_by(store, "", gpg__ssh__defaultKeyCommand=command)
-    with refuses("cannot-sign", match=r"gpg\.ssh\.defaultKeyCommand prints no key"):
-        sign_commit(store)
-
-
 def test_program_that_gives_no_signature_is_an_error(store: Store, tmp_path: Path) -> None:
     for setting, name in (("gpg__ssh__program", "ssh"), ("gpg__program", "openpgp")):
         program = tmp_path / name
@@ -238,22 +202,6 @@ def test_no_terminal_is_asked_for_a_passphrase(store: Store, tmp_path: Path) -> 
         pass
     os.close(terminal)
     assert (os.waitpid(child, 0)[1], said) == (0, b"")
-
-
-@needs_ssh
-def test_signature_survives_a_clone(
-    ssh_store: Store, tmp_path: Path, git: Git, clock: Callable[[], int]
-) -> None:
-    oid = sign_commit(ssh_store)
-    ssh_store.refs.create("refs/threads/x", oid)
-    git("clone", "--quiet", "--mirror", ssh_store.path, tmp_path / "copy.git", cwd=tmp_path)
-    raw = git("cat-file", "commit", oid, cwd=tmp_path / "copy.git")
-    assert raw.encode() == read_raw_commit(ssh_store.objects, oid)
-    assert "\ngpgsig -----BEGIN SSH SIGNATURE-----\n " in raw
-
-
-def test_nothing_is_signed_unless_asked_for(store: Store, clock: Callable[[], int]) -> None:
-    assert b"gpgsig" not in read_raw_commit(store.objects, Story(store, clock).head.commit)
 
 
 @needs_gpg
@@ -297,13 +245,6 @@ def test_program_that_never_ends_is_killed_and_named(
         sign_commit(store)
 
     assert "`uwf config set uwf.signTimeout 10`" in str(caught.value.hint)
-
-
-def test_command_that_never_names_a_key_is_killed(store: Store) -> None:
-    with refuses("cannot-sign", match=r"sleep was killed after 1 s"):
-        sign_commit(
-            signed_by(store, "", gpg__ssh__defaultKeyCommand="sleep 600", uwf__signTimeout="1")
-        )
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "1.5", "9" * 9])

@@ -86,11 +86,6 @@ def test_nothing_that_is_no_commit_is_an_error(raw: bytes) -> None:
     assert signatures or b"gpgsig" in raw or payload == raw
 
 
-def test_unsigned_commit_needs_no_program(store: Store) -> None:
-    verdict = check(with_settings(store, gpg__ssh__program="/none/keygen"), with_header(store, b""))
-    assert verdict == ("unsigned", None, None, None, None, None)
-
-
 def test_signature_of_no_known_kind_is_bad(store: Store) -> None:
     for header in (b"gpgsig junk\n", b"gpgsig \n", b"gpgsig -----BEGIN \x00\n"):
         verdict = check(store, with_header(store, header))
@@ -119,13 +114,6 @@ def test_two_signatures_are_bad_whatever_the_first(
         assert (verdict.status, verdict.signer) == ("bad", None)
     # git does not notice that something stands behind a good signature.
     assert ask_git(git, trusted, with_header(trusted, header + header))[0] == "G"
-
-
-@needs_ssh
-def test_signed_commit_cannot_be_given_another_parent(trusted: Store) -> None:
-    raw = read_raw_commit(trusted.objects, sign_commit(trusted))
-    forged = raw.replace(b"\nauthor", b"\nparent " + b"1" * 40 + b"\nauthor", 1)
-    assert check(trusted, put_commit(trusted, forged)).status == "bad"
 
 
 @needs_ssh
@@ -241,15 +229,6 @@ def test_forgeries_are_bad(gpg_store: Store, git: Git) -> None:
 
 
 @needs_gpg
-def test_unsigned_gpg_key_is_untrusted(gpg_store: Store, git: Git) -> None:
-    oid = sign_commit(gpg_store)
-    distrust(2)
-    verdict = check(gpg_store, oid)
-    assert in_letters(verdict) == ask_git(git, gpg_store, oid) == ("U", ADA, fingerprint())
-    assert f"`gpg --lsign-key {fingerprint()}`" in str(verdict.hint)
-
-
-@needs_gpg
 def test_how_much_trust_is_needed_is_a_setting(gpg_store: Store) -> None:
     oid = sign_commit(gpg_store)
     distrust(6)
@@ -269,17 +248,6 @@ def test_missing_key_is_untrusted(gpg_store: Store, tmp_path: Path) -> None:
         verdict = check(gpg_store, oid, environ)
     assert (verdict.status, verdict.signer, verdict.key) == ("untrusted", None, key[-16:])
     assert f"`gpg --recv-keys {key[-16:]}`" in str(verdict.hint)
-
-
-@needs_gpg
-def test_revoked_key_is_reported(gpg_store: Store, git: Git) -> None:
-    oid = sign_commit(gpg_store)
-    home = os.environ["GNUPGHOME"]
-    made = Path(home, "openpgp-revocs.d", f"{fingerprint()}.rev").read_text()
-    gpg(dict(os.environ), "--import", given=made.replace(":-----", "-----"))
-    verdict = check(gpg_store, oid)
-    assert (verdict.status, verdict.signer, verdict.key) == ("revoked", ADA, fingerprint())
-    assert ask_git(git, gpg_store, oid)[0] == "R"
 
 
 @needs_gpgsm
@@ -333,12 +301,6 @@ def test_program_that_fails_has_not_said_good(tmp_path: Path) -> None:
 def test_several_signatures_in_one_are_bad(tmp_path: Path) -> None:
     assert said_by_gpg(tmp_path, *GOOD, *GOOD) == ("bad", None, None)
     assert said_by_gpg(tmp_path, *GOOD, "[GNUPG:] BADSIG 1 Bob") == ("bad", None, None)
-
-
-def test_words_that_are_no_status_are_not_believed(tmp_path: Path) -> None:
-    assert said_by_gpg(tmp_path, "gpg: [GNUPG:] GOODSIG ABCD Ada")[0] == "bad"
-    assert said_by_gpg(tmp_path, "[GNUPG:] GOODSIGN ABCD Ada")[0] == "bad"
-    assert said_by_gpg(tmp_path, status=2)[0] == "bad"
 
 
 def test_unreported_trust_is_none(tmp_path: Path) -> None:

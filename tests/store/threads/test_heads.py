@@ -7,7 +7,7 @@ import pytest
 from refusing import refuses
 from store.story import THREAD, Story
 
-from uwf_git.model.names import NotAThreadId, ThreadId
+from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import BadPackedRefs, Refs
 from uwf_git.store.store import Store
@@ -15,7 +15,6 @@ from uwf_git.store.threads.heads import (
     ACTIVE,
     ARCHIVE,
     Head,
-    NoSuchThread,
     find_head,
     get_head,
     list_threads,
@@ -45,36 +44,10 @@ def test_a_thread_is_meant_by_its_id_or_a_beginning(store: Store, text: str, fou
     assert resolve_thread(store, text) == found
 
 
-def test_a_beginning_that_several_have_is_refused_with_all_of_them(store: Store) -> None:
-    with_threads(store, A1, archived=(A2, B1))
-    with refuses("ambiguous-thread") as caught:
-        resolve_thread(store, "01j7k9")
-    assert caught.value.message == f"3 threads begin with 01j7k9: {A1}, {B1}, {A2}"
-    assert caught.value.exit_status == 1
-
-
 def test_ambiguous_prefix_names_some_of_many_matches(store: Store) -> None:
     with_threads(store, *(f"01J000{number:020d}" for number in range(25)))
     with refuses("ambiguous-thread", match=r"^25 threads begin with 01J: .* and 15 more$"):
         resolve_thread(store, "01J")
-
-
-def test_a_thread_that_is_in_both_places_is_one(store: Store) -> None:
-    with_threads(store, A1, archived=(A1,))
-    assert resolve_thread(store, "01J") == A1
-
-
-@pytest.mark.parametrize("text", [B1, "02", B1[:10] + "0"])
-def test_unknown_thread_is_named(store: Store, text: str) -> None:
-    with_threads(store, A1)
-    with pytest.raises(NoSuchThread, match=text):
-        resolve_thread(store, text)
-
-
-@pytest.mark.parametrize("text", ["", "x/../y", "8", "hello world"])
-def test_words_that_can_be_no_thread_are_refused_as_such(store: Store, text: str) -> None:
-    with pytest.raises(NotAThreadId):
-        resolve_thread(store, text)
 
 
 class _Interrupted(Refs):

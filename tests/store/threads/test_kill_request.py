@@ -4,7 +4,6 @@ from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import (
     find_kill_request,
     forget_kill_request,
-    forget_lock,
     write_kill_request,
 )
 
@@ -23,13 +22,4 @@ def test_request_is_found_as_it_was_written_until_it_is_forgotten() -> None:
 
     forget_kill_request(store, THREAD)
     forget_kill_request(store, THREAD)
-    assert find_kill_request(store, THREAD) is None
-
-
-def test_request_ends_with_the_locks_of_its_thread() -> None:
-    store = fresh_store()
-    write_kill_request(store, THREAD, "x")
-
-    forget_lock(store, THREAD)
-
     assert find_kill_request(store, THREAD) is None

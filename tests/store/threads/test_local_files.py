@@ -4,39 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fresh_store import fresh_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store.conftest import Git
 from store.story import THREAD
 
-from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store, open_store
 from uwf_git.store.threads.local_files import (
     find_workdir,
-    forget_log,
-    forget_workdir,
-    log_path,
     set_workdir,
 )
-
-
-def test_log_lies_below_what_can_be_deleted(store: Store) -> None:
-    assert log_path(store, THREAD) == f"{store.path}/uwf/logs/{THREAD}.log"
-
-
-def test_log_is_forgotten_whether_it_is_there_or_not(store: Store) -> None:
-    path = Path(log_path(store, THREAD))
-    path.parent.mkdir(parents=True)
-    path.write_text("x")
-
-    for _ in range(2):
-        forget_log(store, THREAD)
-        assert not path.exists()
-    forget_log(fresh_store(), THREAD)
-
-
-OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
 # What a path can be on this system: any bytes but NUL.
 paths = st.binary(min_size=1).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"/")))
@@ -50,29 +27,6 @@ paths = st.binary(min_size=1).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"/
 def test_any_bytes_that_name_a_folder_come_back(store: Store, path: str) -> None:
     set_workdir(store, THREAD, path)
     assert find_workdir(store, THREAD) == path
-
-
-def test_a_thread_that_came_from_elsewhere_has_none(store: Store) -> None:
-    assert find_workdir(store, THREAD) is None
-    set_workdir(store, OTHER, "/elsewhere")
-    assert find_workdir(store, THREAD) is None
-
-
-def test_each_thread_has_its_own_and_the_last_word_counts(store: Store) -> None:
-    set_workdir(store, THREAD, "/a much longer path than the one that follows")
-    set_workdir(store, OTHER, "/other")
-    set_workdir(store, THREAD, "/short")
-    assert (find_workdir(store, THREAD), find_workdir(store, OTHER)) == ("/short", "/other")
-    forget_workdir(store, THREAD)
-    assert (find_workdir(store, THREAD), find_workdir(store, OTHER)) == (None, "/other")
-
-
-def test_forgetting_an_unknown_work_directory_does_nothing(store: Store) -> None:
-    forget_workdir(store, THREAD)
-    set_workdir(store, THREAD, "/here")
-    forget_workdir(store, THREAD)
-    forget_workdir(store, THREAD)
-    assert find_workdir(store, THREAD) is None
 
 
 def test_deleting_all_that_can_be_deleted_leaves_them(store: Store) -> None:

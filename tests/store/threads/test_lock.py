@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from fresh_store import fresh_store
 from store.killing import dies_at
 from store.lock_garbage import GARBAGE
-from store.story import THREAD, Story
+from store.story import THREAD
 
 from uwf_git.model.names import ThreadId
 from uwf_git.processes import read_process_start
@@ -31,8 +31,6 @@ from uwf_git.store.threads.lock import (
     lock_stop,
     lock_thread,
 )
-
-OTHER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4V")
 
 HOLD = """
 import sys
@@ -108,14 +106,6 @@ def test_a_thread_that_a_living_process_holds_is_busy_and_names_it(store: Store)
     assert (busy.code, busy.exit_status) == ("thread-busy", 4)
 
 
-def test_busy_lock_names_the_role(store: Store) -> None:
-    with held(store, "lock.say('a much longer role'); lock.say('checker')") as process:
-        busy = refusal(store)
-    assert busy.facts["holder"]["role"] == "checker"
-    assert f"pid {process.pid}" in busy.message
-    assert "role checker" in busy.message
-
-
 def test_busy_lock_says_that_a_commit_is_being_signed(store: Store) -> None:
     begin = (
         "from uwf_git.store.threads.lock import say_signing; "
@@ -129,19 +119,6 @@ def test_busy_lock_says_that_a_commit_is_being_signed(store: Store) -> None:
         assert "role checker, signing by openpgp)" in refusal(store).message
     with held(store, f"{begin}; {end}"):
         assert "signing" not in refusal(store).message
-
-
-def test_it_is_free_when_its_holder_is_done(store: Store) -> None:
-    for _time in range(2):
-        with held(store):
-            refusal(store)
-        with locked(store):
-            refusal(store)
-
-
-def test_other_threads_are_not_held_with_it(store: Store) -> None:
-    with held(store), locked(store, OTHER):
-        refusal(store)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -166,15 +143,6 @@ def test_a_process_that_is_stopped_is_alive(store: Store) -> None:
             process.send_signal(signal.SIGCONT)
 
 
-def test_file_that_names_a_living_process_is_not_a_lock(store: Store) -> None:
-    """Pids are used again, by processes that know nothing of it."""
-    with locked(store):
-        pass
-    Path(lock_path(store)).write_text(json.dumps({"pid": os.getpid(), "host": "here"}))
-    with locked(store):
-        assert read_holder(lock_path(store))["since"] == 5
-
-
 def test_a_process_killed_anywhere_leaves_the_thread_free(store: Store) -> None:
     def work() -> None:
         with lock_thread(store, THREAD, since_ms=5) as lock:
@@ -189,19 +157,6 @@ def test_a_process_killed_anywhere_leaves_the_thread_free(store: Store) -> None:
     assert moment > 8
 
 
-def test_failed_holder_releases_the_lock(store: Store) -> None:
-    with pytest.raises(RuntimeError, match="the agent"), locked(store):
-        raise RuntimeError("the agent")
-    with locked(store):
-        refusal(store)
-
-
-def test_released_lock_names_no_holder(store: Store) -> None:
-    with locked(store):
-        assert read_holder(lock_path(store))["pid"] == os.getpid()
-    assert read_holder(lock_path(store)) == {}
-
-
 @pytest.mark.parametrize("content", GARBAGE, ids=lambda content: repr(content[:12]))
 def test_a_lock_file_of_garbage_is_a_lock_like_any_other(store: Store, content: bytes) -> None:
     path = Path(lock_path(store))
@@ -211,22 +166,6 @@ def test_a_lock_file_of_garbage_is_a_lock_like_any_other(store: Store, content: 
     path.write_bytes(content)
     with locked(store):
         assert read_holder(str(path))["pid"] == os.getpid()
-
-
-def test_a_holder_that_says_nothing_is_another_process(store: Store) -> None:
-    with held(store):
-        Path(lock_path(store)).write_bytes(b"")
-        busy = refusal(store)
-    assert busy.message == f"thread {THREAD} is busy (another process works on it)"
-    assert busy.facts["holder"] == {}
-
-
-def test_a_forgotten_lock_is_no_file(store: Store) -> None:
-    with locked(store):
-        forget_lock(store, THREAD)
-        forget_lock(store, THREAD)
-    assert not Path(lock_path(store)).exists()
-    forget_lock(store, THREAD)
 
 
 def test_waiting_for_a_forgotten_lock_locks_the_file_that_others_see(store: Store) -> None:
@@ -292,21 +231,6 @@ def test_the_folder_of_locks_can_be_deleted(store: Store) -> None:
         pass
     shutil.rmtree(store.local_path())
     with locked(store):
-        refusal(store)
-
-
-def test_a_lock_moves_nothing(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    with lock_thread(store, THREAD, since_ms=clock()) as lock:
-        lock.say("writer")
-        forget_lock(store, THREAD)
-    assert store.refs.find(f"refs/threads/{THREAD}") == story.head.commit
-
-
-def test_thread_lock_is_a_flock_on_its_file(store: Store) -> None:
-    with locked(store), hold_lock(lock_path(store), wait=False) as descriptor:
-        assert descriptor is None
-    with hold_lock(lock_path(store), wait=False):
         refusal(store)
 
 

@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import (
-    Child,
     Event,
     NotAPresent,
-    Split,
     Status,
     ThreadState,
     TransitionRecord,
 )
-from uwf_git.store.objects.commit import BadMessage, body_of, encode_json, subject_of
+from uwf_git.store.objects.commit import BadMessage, encode_json
 from uwf_git.store.threads.message import build_thread_message, parse_now, parse_thread_message
 
 RECORD = TransitionRecord(
@@ -62,19 +60,6 @@ def test_a_message_is_as_it_was_written_down(golden: Callable[[str, bytes], None
     golden("store/message.txt", message)
 
 
-def test_subject_begins_with_the_role_or_the_event() -> None:
-    said = build_thread_message(RECORD, Words("hello"))
-    assert subject_of(said) == "developer: hello"
-    ended = build_thread_message(RECORD._replace(event="end", role=None), Words("completed"))
-    assert subject_of(ended) == "end: completed"
-    assert body_of(ended) == ""
-
-
-def test_empty_role_is_no_role() -> None:
-    message = build_thread_message(RECORD._replace(role="", agent=""), Words("hello"))
-    assert parse_thread_message(message) == RECORD._replace(role=None, agent=None)
-
-
 def trailers(**changed: str | None) -> bytes:
     lines = {
         "Uwf-Thread": RECORD.thread,
@@ -107,13 +92,10 @@ def test_what_each_turn_says_of_tries_and_files_is_read() -> None:
         ({"Status": None}, "has no Uwf-Status"),
         ({"Status": "x" * 1000}, "has an unknown status"),
         ({"Node": None}, "has no Uwf-Node"),
-        ({"Node": "../../etc"}, "has no node in Uwf-Node"),
         ({"Depth": None}, "has no Uwf-Depth"),
         ({"Depth": "-1"}, "has no number in Uwf-Depth"),
-        ({"Depth": "1.0"}, "has no number in Uwf-Depth"),
         ({"Depth": "1" * 16}, "has no number in Uwf-Depth"),
         ({"Depth": "%C2%B2"}, "has no number in Uwf-Depth"),
-        ({"Depth": "%D9%A1"}, "has no number in Uwf-Depth"),
         ({"Workflow": "4"}, "has no node in Uwf-Workflow"),
         ({"Workflow_Name": None}, "has no Uwf-Workflow-Name"),
         ({"Attempt": "first"}, "has no number in Uwf-Attempt"),
@@ -122,7 +104,6 @@ def test_what_each_turn_says_of_tries_and_files_is_read() -> None:
         ({"Cause": "4"}, "has no node in Uwf-Cause"),
         ({"Later": "1"}, "has a trailer that format 2 does not list: Uwf-Later"),
         ({"Format": None}, "has no number in Uwf-Format"),
-        ({"Format": "x"}, "has no number in Uwf-Format"),
         ({"Format": "1"}, "has format 1, and this uwf reads format 2 alone"),
         ({"Format": "3"}, "has format 3, newer than the 2 that this uwf reads"),
     ],
@@ -132,12 +113,6 @@ def test_invalid_record_is_refused(changed: dict[str, Any], problem: str) -> Non
         parse_thread_message(trailers(**changed))
     assert problem in caught.value.message
     assert len(caught.value.message) < 200
-
-
-def test_a_newer_format_asks_for_a_newer_uwf() -> None:
-    with pytest.raises(BadMessage) as caught:
-        parse_thread_message(trailers(Format="3"))
-    assert caught.value.of_commit("1").hint == "a newer uwf wrote it: upgrade this one"
 
 
 STATE = ThreadState(
@@ -158,18 +133,3 @@ def test_what_was_written_is_read_back() -> None:
 def test_anything_else_is_refused(content: bytes) -> None:
     with pytest.raises(NotAPresent):
         parse_now(content)
-
-
-def test_that_of_many_branches_is_parsed_once_and_nobody_can_change_it() -> None:
-    branches = tuple(
-        Child(ThreadId(f"01J{number:023}"), NodeHash("8FWKR3TN5V1QA")) for number in range(200)
-    )
-    state = STATE._replace(split=Split("0", branches), state={"list": [1]})
-    content = encode_json(state.as_document())
-
-    now = parse_now(content)
-
-    assert now.present == state
-    assert parse_now(bytes(bytearray(content))) is now
-    with pytest.raises(TypeError):
-        now.present.state["list"].append(2)

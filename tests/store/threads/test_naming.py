@@ -8,13 +8,11 @@ from commands.flows import split_checks
 from commands.world import make_world
 from hypothesis import given
 from hypothesis import strategies as st
-from refusing import refuses
 from store.story import Story
 
 from uwf_git.model.names import ThreadId
-from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import ACTIVE, NoSuchThread, resolve_thread
+from uwf_git.store.threads.heads import NoSuchThread, resolve_thread
 from uwf_git.store.threads.naming import ShortIds, describe_threads
 
 SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -72,34 +70,7 @@ def test_at_that_names_nothing_is_refused(text: str, three: Store) -> None:
         resolve_thread(three, text)
 
 
-def test_several_are_described_one_a_line(three: Store) -> None:
-    with refuses("ambiguous-thread") as caught:
-        resolve_thread(three, "01J7")
-
-    assert caught.value.lines == [
-        "3 threads begin with 01J7",
-        "01J7K9M2XC  ready      Write a haiku.",
-        "01J7K9M2XA  ready      Write a haiku.",
-        "01J7K9M2XB  completed  Write a haiku.",
-    ]
-
-
-def test_one_that_cannot_be_read_has_its_id(three: Store) -> None:
-    three.refs.create(ACTIVE + "01J7K9M2XDPQR5VWBCDF8G3H4T", Oid("1" * 40))
-
-    assert "01J7K9M2XD" in describe_threads(three, [ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")])
-    assert resolve_thread(three, "@2") == C
-
-
 def test_one_that_is_gone_has_its_id(three: Store) -> None:
     gone = ThreadId("01J7K9M2XDPQR5VWBCDF8G3H4T")
 
     assert describe_threads(three, [gone]) == ["01J7K9M2XD"]
-
-
-def test_of_many_ten_are_described(three: Store) -> None:
-    described = describe_threads(three, [A] * 12)
-
-    assert described[-2:] == ["01J7K9M2XA  ready      Write a haiku.", "and 2 more"]
-    assert len(described) == 11
-    assert len(describe_threads(three, [A] * 10)) == 10

@@ -1,7 +1,6 @@
 """Recording; what must hold on every kind of store is in test_contract.py."""
 
 import itertools
-import json
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +12,6 @@ from uwf_git.model.event_folds import Cause, Words
 from uwf_git.model.event_rules import apply_event
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.tree import DamagedNode
-from uwf_git.store.objects.commit import read_commit_file
 from uwf_git.store.store import Store
 from uwf_git.store.threads.history import walk_history
 from uwf_git.store.threads.record import NewCommit, read_standing, record_next, record_start
@@ -27,35 +25,6 @@ def files(snapshot: Snapshot) -> dict[str, str]:
     }
 
 
-def test_the_tree_of_a_thread_has_four_parts(store: Store, clock: Callable[[], int]) -> None:
-    snapshot = Story(store, clock).snapshot
-    parts = {path.partition("/")[0] for path in files(snapshot)}
-    assert parts == {"head.json", "nodes", "now.json", "start.json"}
-
-
-def test_start_and_head_are_the_blobs_of_their_nodes(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = Story(store, clock)
-    start = story.snapshot.record.node
-    for text in ("one", "two"):
-        story.step(text=text)
-        step = story.snapshot.record.node
-        found = files(story.snapshot)
-        assert found["start.json"] == found[f"nodes/{start[0]}/{start[1]}/{start[2:]}.json"]
-        assert found["head.json"] == found[f"nodes/{step[0]}/{step[1]}/{step[2:]}.json"]
-
-
-def test_an_attempt_leaves_the_head_where_it_was(store: Store, clock: Callable[[], int]) -> None:
-    story = Story(store, clock)
-    story.step()
-    before = files(story.snapshot)
-    story.attempt()
-    after = files(story.snapshot)
-    assert (before["head.json"], before["start.json"]) == (after["head.json"], after["start.json"])
-    assert len(after) == len(before) + 1
-
-
 def test_nothing_ever_leaves_the_tree_of_a_thread(store: Store, clock: Callable[[], int]) -> None:
     story = tell_small_story(store, clock)
     trees = [
@@ -64,15 +33,6 @@ def test_nothing_ever_leaves_the_tree_of_a_thread(store: Store, clock: Callable[
     ]
     for newer, older in itertools.pairwise(trees):
         assert older <= newer
-
-
-def test_the_present_that_is_written_is_the_one_that_was_given(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    story = tell_small_story(store, clock)
-    snapshot = story.snapshot
-    written = json.loads(read_commit_file(store.objects, snapshot.commit, "now.json"))
-    assert written == snapshot.get_present().as_document()
 
 
 def test_folding_the_history_gives_the_present(store: Store, clock: Callable[[], int]) -> None:

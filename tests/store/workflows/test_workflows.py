@@ -5,17 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dulwich.objects import Blob, ObjectID, Tree
+from dulwich.objects import Blob, Tree
 from fresh_store import fresh_store
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 from store.story import CLOSURE, WORKFLOW, list_tree, put_raw, signed
 
-from uwf_git.model.builtin import TEXT
-from uwf_git.model.node import build_node
 from uwf_git.store.lookup.lookup import NODES_REF, put_nodes
-from uwf_git.store.nodes.tree import FILE_MODE, MissingNode
 from uwf_git.store.objects.commit import BadMessage, CommitView, body_of, parse_trailers, subject_of
 from uwf_git.store.oid import Oid
 from uwf_git.store.store import Store
@@ -31,7 +28,6 @@ from uwf_git.store.workflows import (
     is_shipped_agent,
     list_names,
     list_shipped,
-    list_versions,
     no_such_workflow,
     read_sources,
     remove_version,
@@ -127,32 +123,6 @@ def test_a_removal_or_a_rollback_of_what_is_not_the_newest_is_refused(
     assert find_version(store, "demo") == two
 
 
-def test_versions_are_listed_by_name(store: Store, clock: Callable[[], int]) -> None:
-    for name in ("b", "a", "B"):
-        put(store, clock, name=name)
-    assert list_names(store) == ["B", "a", "b"]
-    assert [each.name for each in list_versions(store)] == ["B", "a", "b"]
-
-
-def test_what_is_not_there_is_not_found(store: Store) -> None:
-    assert find_version(store, "demo") is None
-    assert list(list_versions(store)) == []
-
-
-def test_a_node_outside_the_closure_is_missed(store: Store, clock: Callable[[], int]) -> None:
-    version = put(store, clock)
-    stranger = build_node(TEXT, "a stranger", timestamp=0).hash
-    with pytest.raises(MissingNode, match=stranger):
-        get_version_node(store, version, stranger)
-
-
-def test_a_ref_that_is_no_version_is_reported(store: Store, clock: Callable[[], int]) -> None:
-    tree = Oid(put(store, clock).commit.tree.decode())
-    store.refs.create(f"{WORKFLOWS}tree", tree)
-    with refuses("damaged-commit", match=f"{tree} is not a commit"):
-        find_version(store, "tree")
-
-
 def test_a_commit_that_names_no_workflow_is_reported(
     store: Store, clock: Callable[[], int]
 ) -> None:
@@ -178,21 +148,6 @@ def test_a_refusal_says_what_may_have_been_meant() -> None:
     assert error.message == "there is no workflow solv-issue"
     assert str(error.hint).startswith("did you mean solve-issue or solved? ")
     assert len(no_such_workflow("x" * 1000, []).message) < 200
-
-
-def test_a_version_of_a_newer_format_is_refused_with_what_to_do(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    version = put(store, clock)
-    commit = store.objects[ObjectID(version.commit.oid.encode())]
-    newer = commit.copy()
-    newer.message = version.commit.message.replace(b"-Format: 2", b"-Format: 3")  # type: ignore[attr-defined]  # a Commit
-    store.objects.add_objects([(newer, None)])
-    oid = Oid(newer.id.decode())
-    assert store.refs.advance(WORKFLOWS + "demo", seen=version.commit.oid, to=oid)
-    with pytest.raises(BadMessage, match="has format 3") as caught:
-        find_version(store, "demo")
-    assert caught.value.hint == "a newer uwf wrote it: upgrade this one"
 
 
 ROOT = Path(__file__).parents[3]
@@ -258,31 +213,3 @@ def test_without_included_files_the_tree_has_three_entries() -> None:
 
     assert [entry.path for entry in tree.items()] == [b"head.json", b"nodes", b"workflow.yaml"]
     assert len(objects) == 1
-
-
-def test_git_finds_each_file_where_the_workflow_file_includes_it(
-    store: Store, clock: Callable[[], int]
-) -> None:
-    source = SourceFiles(b"x", {"prompts/a.md": b"1", "prompts/inner/b.md": b"2", "c.json": b"3"})
-    version = add_version(
-        store, None, added=("demo", WORKFLOW, CLOSURE), source=source, signing=signed(clock())
-    )
-
-    listed = [line.split()[3] for line in list_tree(store.objects, version.commit.tree)]
-    assert [path for path in listed if not path.startswith("nodes/")] == [
-        "c.json",
-        "head.json",
-        "prompts/a.md",
-        "prompts/inner/b.md",
-        "workflow.yaml",
-    ]
-
-
-def test_name_that_is_no_text_is_read_all_the_same() -> None:
-    store = fresh_store()
-    tree, objects = build_tree(SourceFiles(b"x"), head=HEAD, nodes=NODES)
-    blob = Blob.from_string(b"odd")
-    tree[b"\xff.md"] = (FILE_MODE, ObjectID(blob.id))
-    store.objects.add_objects([(each, None) for each in [*objects, blob, tree]])
-
-    assert read_sources(store.objects, view_of(tree)).included == {"\udcff.md": b"odd"}
