@@ -119,17 +119,6 @@ def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
     assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
 
 
-@pytest.mark.parametrize("meta", [None, {}])
-def test_meta_that_says_nothing_is_left_out(meta: Any) -> None:
-    assert document(ThreadEntry("e", meta=meta)).endswith("## e\n")
-
-
-def test_long_list_is_cut_and_says_so() -> None:
-    told = document(ThreadEntry("e", meta={"files": [str(n) for n in range(30)]}))
-
-    assert told.endswith("  - 19\n  - … and 10 more\n")
-
-
 @pytest.mark.parametrize(
     ("text", "lowered"),
     [

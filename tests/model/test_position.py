@@ -45,23 +45,6 @@ def test_what_is_no_position(text: str) -> None:
         parse_position(text)
 
 
-def test_the_parts_of_a_position() -> None:
-    position = parse_position("0.3/1.2/e0")
-    assert [(each.is_else, each.number, each.turn) for each in position.parts] == [
-        (False, 0, 3),
-        (False, 1, 2),
-        (True, 0, None),
-    ]
-    assert position.place == "0/1/e0"
-    assert str(position.up) == "0.3/1"
-    assert parse_position("0").up is None
-    assert str(position.next_sibling()) == "0.3/1.2/e1"
-    assert str(position.child(2, is_else=True)) == "0.3/1.2/e0/e2"
-    assert str(position.in_turn(4).child(0)) == "0.3/1.2/e0.4/0"
-    assert position.in_turn(4).turn == 4
-    assert position.in_turn(4).without_turn() == position
-
-
 def test_positions_grow_and_a_container_comes_after_all_inside_it() -> None:
     texts = [
         "0.1/0",

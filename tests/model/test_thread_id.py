@@ -20,10 +20,6 @@ def test_every_beginning_of_an_id_is_a_prefix(text: str, length: int) -> None:
     assert parse_thread_prefix(text[:length].lower()) == text[:length]
 
 
-def test_lookalikes_are_forgiven() -> None:
-    assert parse_thread_prefix("olj" + "i" * 23) == "01J" + "1" * 23
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -42,9 +38,3 @@ def test_other_words_are_refused(text: str) -> None:
         parse_thread_prefix(text)
     assert caught.value.exit_status == 2
     assert caught.value.facts["given"] == text
-
-
-@pytest.mark.parametrize("text", ["", "8", "0U", "0\n", "01J7K9M2XNPQR5VWBCDF8G3H4TT"])
-def test_no_id_begins_like_that(text: str) -> None:
-    with pytest.raises(NotAThreadId):
-        parse_thread_prefix(text)

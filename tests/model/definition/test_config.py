@@ -1,4 +1,3 @@
-import pytest
 from workflow_file import SOUND, read
 
 
@@ -16,8 +15,3 @@ def test_settings_of_a_workflow_are_read() -> None:
         "eventEmit": True,
         "stateSnapshot": False,
     }
-
-
-@pytest.mark.parametrize("text", ["", "config:\n", "config: {}\n", "config: {maxSteps: }\n"])
-def test_no_settings_are_none(text: str) -> None:
-    assert read(SOUND + text).config is None
