@@ -8,7 +8,6 @@ import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.ladder import NoMeta
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
 
@@ -120,11 +119,6 @@ def test_result_is_left_as_it_is(context: MakeContext) -> None:
     assert complete(lambda _: result, context(), {}) is result
 
 
-def test_text_without_fields_is_refused(context: MakeContext) -> None:
-    with pytest.raises(NoMeta):
-        complete(lambda _: "Fine.", context(), {})
-
-
 def test_other_values_are_refused(context: MakeContext) -> None:
     def forgot(_context: AgentContext) -> None:
         return None
@@ -144,15 +138,6 @@ def test_collector_waits_while_an_agent_works_and_no_longer() -> None:
     assert run_as_agent(produce) == 0
     assert seen == [100_000]
     assert gc.get_threshold() == before
-
-
-def test_output_is_repeated_as_it_comes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    log = LiveLog()
-
-    log.add(b"one\n")
-    log.add(b"\xff\n")
-
-    assert capfdbinary.readouterr().err == b"one\n\xff\n"
 
 
 def test_flood_is_cut_with_one_note(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -149,34 +149,6 @@ def strict_of(schema: Any) -> dict[str, Any]:
     return strict.schema
 
 
-def test_a_role_becomes_what_endpoints_take() -> None:
-    role = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {
-            "approved": {"type": "boolean", "description": "Whether it may be merged."},
-            "severity": {"enum": ["none", "minor"]},
-            "comments": {"type": "array", "items": {"type": "string", "minLength": 1}},
-        },
-        "required": ["approved"],
-    }
-    strict = derive_strict(role)
-    assert strict is not None
-    assert not strict.is_exact
-    comments = {"type": "array", "items": {"type": "string"}}
-    severity = {"type": "string", "enum": ["none", "minor"]}
-    assert strict.schema == {
-        "type": "object",
-        "properties": {
-            "approved": {"type": "boolean", "description": "Whether it may be merged."},
-            "severity": {"anyOf": [severity, {"type": "null"}]},
-            "comments": {"anyOf": [comments, {"type": "null"}]},
-        },
-        "required": ["approved", "severity", "comments"],
-        "additionalProperties": False,
-    }
-
-
 def test_variants_distinguished_by_a_constant_are_restored_as_they_were() -> None:
     done = {"properties": {"status": {"const": "done"}, "url": {"type": "string"}}}
     failed = {"properties": {"status": {"const": "failed"}, "why": {"type": "string"}}}
