@@ -1,5 +1,4 @@
 import io
-import json
 from typing import Any
 
 import pytest
@@ -9,21 +8,6 @@ from refusing import refuses
 
 from uwf_git.agentkit.result import AgentResult, print_result, render_result
 from uwf_git.agents.reply import parse_reply
-
-
-def test_only_what_is_set_is_printed() -> None:
-    whole = AgentResult({"ok": True}, "é\n", {"tokens": 1}, {"a": None}, "s-1")
-
-    assert render_result(AgentResult({"ok": True}, "é\n")) == (
-        '{"meta": {"ok": true}, "content": "é\\n"}\n'.encode()
-    )
-    assert json.loads(render_result(whole)) == {
-        "meta": {"ok": True},
-        "content": "é\n",
-        "usage": {"tokens": 1},
-        "state": {"a": None},
-        "session": "s-1",
-    }
 
 
 @given(content=st.text(), session=st.none() | st.text(st.characters(codec="utf-8")))

@@ -89,14 +89,6 @@ def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) ->
     assert ran.err.startswith("error: the answer holds no fields that fit")
 
 
-def test_debugging_shows_the_traceback(agent: Agent) -> None:
-    ran = agent("raise ValueError('deep down')", UWF_DEBUG="1")
-
-    assert ran.status == 1
-    assert "Traceback" in ran.err
-    assert ran.err.endswith("error: ValueError: deep down\n")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_result_that_could_not_be_printed_is_a_failure(tmp_path: Path, agent: Agent) -> None:
     agent("return AgentResult({}, '')")

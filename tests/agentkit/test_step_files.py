@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from agentkit.endpoints import scripted
 from agentkit.traces import find_odd
 
 from uwf_git.agentkit import AgentContext, record_prompt, trace
@@ -103,15 +102,6 @@ def test_full_disk_costs_the_trace_and_not_the_answer(tmp_path: Path) -> None:
     write_failure(str(tmp_path), {"kind": "auth"})
 
 
-APPROVAL = {
-    "json": {
-        "evidence": [{"field": "approved", "quote": "I approve"}],
-        "missing": [],
-        "meta": {"approved": True, "severity": None, "comments": None},
-    }
-}
-
-
 @pytest.fixture
 def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Return the environment of an agent in a step."""
@@ -140,25 +130,6 @@ def test_own_prompt_and_events_are_kept(context: MakeContext, environ: dict[str,
     assert left(environ, "prompt.md") == "my own words"
     assert [event["type"] for event in events(environ)] == ["message", "rung"]
     assert find_odd(events(environ)) == []
-
-
-def configure(url: str) -> None:
-    config = f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n'
-    with Path(os.environ["GIT_CONFIG_GLOBAL"]).open("a") as file:
-        file.write(config)
-
-
-def test_configured_extractor_reads_a_text_without_fields(
-    context: MakeContext, environ: dict[str, str]
-) -> None:
-    with scripted(APPROVAL) as served:
-        configure(served.url)
-        result = complete(lambda _: "I looked at it. I approve of this.", context(), environ)
-
-    assert (result.meta, result.rung) == ({"approved": True}, "extractor")
-    assert result.content == "I looked at it. I approve of this."
-    assert result.usage is not None
-    assert result.usage["turns"] == 1
 
 
 def test_fields_that_do_not_fit_are_refused_with_what_is_wrong(

@@ -20,22 +20,6 @@ THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 NO_WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("uwf-hermes", ["uwf-hermes"]),
-        ("  bunx   uwf-cursor\t--fast ", ["bunx", "uwf-cursor", "--fast"]),
-        ("uwf-shell 'make test && echo \"done\"'", ["uwf-shell", 'make test && echo "done"']),
-        ('a "b\nc" d\\ e', ["a", "b\nc", "d e"]),
-        ("a '' #b $HOME ~ *", ["a", "", "#b", "$HOME", "~", "*"]),
-        ("日本 'é è'", ["日本", "é è"]),
-        ("a | b", ["a", "|", "b"]),
-    ],
-)
-def test_words_are_split_as_a_shell_splits_them(command: str, words: list[str]) -> None:
-    assert split_command(command) == tuple(words)
-
-
 @given(st.lists(NO_WORD, min_size=1).filter(lambda words: bool(words[0])))
 def test_quoted_words_come_back(words: list[str]) -> None:
     assert split_command(shlex.join(words)) == tuple(words)
@@ -66,18 +50,6 @@ def test_flags_name_thread_and_role() -> None:
     argv = build_argv("uwf-x", protocol="flags", thread=THREAD, role="front end")
 
     assert argv == ("uwf-x", "-t", THREAD, "-r", "front end")
-
-
-@pytest.mark.parametrize("entry", ["", ".", "bin/.."])
-def test_relative_path_entries_are_seen_from_the_work_directory(
-    program: Program, tmp_path: Path, entry: str
-) -> None:
-    (tmp_path / "bin").mkdir()
-    file = Path(program("true"))
-
-    found = resolve_program(file.name, path=f"{entry}:/nowhere", workdir=str(tmp_path))
-
-    assert Path(found).samefile(file)
 
 
 def test_path_of_a_program_is_seen_from_the_work_directory(

@@ -125,6 +125,7 @@ def test_line_is_safe_to_print_anywhere(text: str) -> None:
 @given(st.text(), st.integers(1, 100))
 def test_beginning_is_short(text: str, limit: int) -> None:
     assert len(show_beginning(text, limit=limit)) <= limit + 1
+    assert show_beginning("x" + " " * 100, limit=13) == "x…"
 
 
 VALUES = st.recursive(

@@ -56,19 +56,6 @@ def test_long_output_loses_its_middle(run: Run) -> None:
     assert ran.left_out == 50_000_000 + 11 - 1000
 
 
-def test_command_that_timed_out_is_ended(run: Run, tmp_path: Path, lives: Lives) -> None:
-    pids = tmp_path / "pids"
-
-    ran = run(
-        f"trap '' TERM; echo begun; sleep 60 & echo $$ $! >{pids}; wait; sleep 60",
-        timeout_s=0.2,
-        grace_s=0.1,
-    )
-
-    assert (ran.outcome, ran.head) == ("timed-out", b"begun\n")
-    assert [pid for pid in pids.read_text().split() if lives(int(pid))] == []
-
-
 def test_command_may_tidy_up_when_its_time_is_over(run: Run) -> None:
     ran = run("trap 'echo bye; exit' TERM; sleep 60 & wait", timeout_s=0.2)
 

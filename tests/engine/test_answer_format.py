@@ -162,34 +162,6 @@ def test_what_words_leave_out_is_known(schema: Any) -> None:
     assert not words.is_complete
 
 
-def test_fields_are_listed_with_theirs() -> None:
-    issue = {
-        "type": "object",
-        "properties": {"line": {"type": "integer"}, "file": {"$ref": "#/$defs/path"}},
-        "required": ["file"],
-    }
-    schema = {
-        "properties": {
-            "issues": {"type": "array", "items": issue},
-            "by": {"type": "object", "properties": {"name": {"type": "string"}}},
-        },
-        "required": ["issues"],
-        "$defs": {"path": {"type": "string", "description": "Seen\nfrom the root."}},
-    }
-    words = SchemaWords(schema)
-
-    words.list_fields(schema)
-
-    assert words.lines == [
-        "- `issues` (required): a list of objects, each with the fields below",
-        "  - `line` (optional): a whole number",
-        "  - `file` (required): text. Seen from the root.",
-        "- `by` (optional): an object",
-        "  - `name` (optional): text",
-    ]
-    assert words.is_complete
-
-
 def test_schema_that_leads_into_itself_comes_to_an_end() -> None:
     names = [f"f{n}" for n in range(10)]
     schema = {"properties": {name: {"$ref": "#"} for name in names}, "anyOf": [{"$ref": "#"}] * 10}

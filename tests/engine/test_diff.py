@@ -112,22 +112,6 @@ def test_there_are_changes_exactly_where_values_differ(one: Any, other: Any) -> 
     assert (diff_values(one, other) == []) is (spelled(one) == spelled(other))
 
 
-def test_places_are_reported_as_people_would() -> None:
-    one = {"ok": False, "phases": [{"name": "a", "n": 1}, {"name": "b"}], "old": 1}
-    other = {"ok": 0, "phases": [{"name": "new"}, {"name": "a", "n": 2}, {"name": "b"}], "more": []}
-
-    told = [(change.kind, render_path(change.path)) for change in diff_values(one, other)]
-
-    assert told == [
-        ("changed", "ok"),
-        ("changed", "phases[0].name"),
-        ("removed", "phases[0].n"),
-        ("added", "phases[1]"),
-        ("removed", "old"),
-        ("added", "more"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("path", "told"),
     [

@@ -8,7 +8,6 @@ from uwf_git.engine.events import (
     TransitionFacts,
     TurnStarted,
     build_events,
-    enter_events,
 )
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.model.thread import Event, Status, TransitionRecord
@@ -101,25 +100,6 @@ def test_event_is_reported_whole() -> None:
 
 LOOP = LoopPass(Node("review", "Until it is good", 3), 1)
 INNER = LoopPass(Node("inner", "inner", 1), 2)
-
-
-def test_passes_begin_before_the_turn_that_is_their_first() -> None:
-    turn = TURN._replace(passes=(LOOP, INNER))
-
-    events = told("step", turn=turn)
-
-    assert types(events)[:3] == ["loop:iteration", "loop:iteration", "node:enter"]
-    assert [event["id"] for event in events[:3]] == [
-        f"{BASE}-enter1",
-        f"{BASE}-enter2",
-        f"{BASE}-enter",
-    ]
-    assert events[0]["payload"] == {
-        "nodeId": "review",
-        "nodeName": "Until it is good",
-        "iteration": 3,
-    }
-    assert enter_events(turn) == events[:3]
 
 
 def test_branches_that_run_at_once_begin_and_end_together() -> None:

@@ -64,7 +64,6 @@ def walk(flow: Flow, ask: Chance | Told, entry: Position | None = None) -> list[
 
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}
-NEVER: Tree = {"type": "conditional", "condition": "x", "nodes": [AGENT]}
 
 
 def loop(*nodes: Tree, **fields: object) -> Tree:
@@ -103,6 +102,7 @@ def test_each_move_is_one_that_is_possible(
 def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:
     flow = as_flow(loop(AGENT, maxIterations=2, onExhausted="stop", name="tidy"))
     at = parse_position("0.2/0")
+    assert str(next_move(flow, None, Told()).at) == "0.1/0"
     assert next_move(flow, at, Told("n")).kind == "end"
     with pytest.raises(LoopExhausted, match="loop tidy at 0 made 2 passes"):
         next_move(flow, at, Told("y"))

@@ -29,7 +29,6 @@ WORKFLOW = NodeHash("A" * 13)
 RECORD = TransitionRecord(
     ThreadId("01J00000000000000000000001"), "start", "ready", WORKFLOW, 0, WORKFLOW, "demo"
 )
-Tell = Callable[[], str]
 Ask = Callable[[FlowNode, int], bool]
 
 

@@ -83,17 +83,6 @@ def test_reading_the_history_in_any_way_loads_it_once(name: str) -> None:
     assert (loader.calls, context.is_loaded) == (1, True)
 
 
-def test_a_loader_that_fails_is_asked_again_and_never_taken_for_an_empty_history() -> None:
-    def fail() -> list[Any]:
-        raise OSError("disk gone")
-
-    context = LazyContext(KNOWN, fail)
-    for _ in range(2):
-        with pytest.raises(OSError, match="disk gone"):
-            context["history"]
-    assert not context.is_loaded
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -34,7 +34,7 @@ def test_prompt_of_a_later_attempt(context: MakeContext, golden: Golden) -> None
     golden(
         "prompts/later-attempt.md",
         build_prompt(
-            context(lastError=error, attempt=3, visit=2, role=role, state={"round": 2, "ü": None})
+            context(lastError=error, attempt=3, visit=12, role=role, state={"round": 2, "ü": None})
         ),
     )
 

@@ -104,10 +104,6 @@ def test_key_that_holds_what_looks_like_escapes_is_known() -> None:
         assert find_secrets_in(spelled.encode(), take_fingerprints([key], SALT))
 
 
-def find(part: bytes, text: bytes) -> list[tuple[int, int]]:
-    return [(at, at + 1) for at in range(len(text)) if text[at : at + 1] == part]
-
-
 def test_short_pieces_of_base64_are_none() -> None:
     assert all(len(form) >= 8 for form in find_forms(("abc",)) - {b"abc"})
 

@@ -1,29 +1,12 @@
 from typing import Any
 
 import pytest
-from agentkit.conftest import DOCUMENT, THREAD, Document
+from agentkit.conftest import DOCUMENT, Document
 from refusing import refuses
 
 from uwf_git.engine.turn_context import (
     parse_context,
 )
-
-
-def test_document_becomes_a_context(document: Document) -> None:
-    context = parse_context(document(state={"round": 2}, visit=3))
-
-    assert context.thread_id == THREAD
-    assert context.workflow.name == "solve-issue"
-    assert context.current_role.system_prompt.startswith("You review code.")
-    assert context.current_role.output_schema == DOCUMENT["role"]["outputSchema"]
-    assert context.current_role.extract_prompt is None
-    assert [step.role for step in context.steps] == ["planner", "developer"]
-    assert context.steps[1].content.endswith("They pass.\n")
-    assert (context.head, context.depth) == ("8FWKR3TN5V1QA", 2)
-    assert (context.visit, context.attempt, context.last_error) == (3, 1, None)
-    assert (context.state, context.workdir) == ({"round": 2}, "/srv/shop")
-    # An older engine, without hints, sends no such key.
-    assert context.hint is None
 
 
 @pytest.mark.parametrize(

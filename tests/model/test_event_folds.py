@@ -178,6 +178,16 @@ def test_fork_begins_without_failures_wait_and_pause() -> None:
     assert (forked.record.thread[-1], forked.record.forked_from) == ("2", THREAD)
 
 
+def test_parent_thread_stays_but_for_a_fork() -> None:
+    parent = ThreadId("01J00000000000000000000009")
+    child = at(FULL)
+    child = child._replace(record=child.record._replace(parent_thread=parent))
+
+    assert after(child, "end").record.parent_thread == parent
+    other = ThreadId("01J00000000000000000000002")
+    assert after(child, "fork", thread=other).record.parent_thread is None
+
+
 def test_thread_begins_with_what_its_start_and_workflow_say() -> None:
     binding = {"writer": {"$ref": AGENT}}
     payload = {"workflow": {"$ref": OTHER}, "agentBinding": binding, "maxSteps": 3, "prompt": "p"}

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.model.flow import FlowNode, level, parent, parse_flow
+from uwf_git.model.flow import level, parent, parse_flow
 
 AGENT = {"type": "agent", "agentId": "coder"}
 TABLE: dict[str, Any] = {
@@ -36,21 +36,6 @@ def test_the_table_tells_what_lies_where() -> None:
 def test_a_tenth_sibling_comes_after_the_ninth() -> None:
     table = {"0": {"type": "sequential"}, **{f"0/{n}": AGENT for n in range(12)}}
     assert parse_flow({"nodes": table}).children("0")[-2:] == ["0/10", "0/11"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "label", "output"),
-    [
-        ("agent", {"agentId": "coder"}, "coder", "coderOutput"),
-        ("agent", {"agentId": "coder", "name": "n", "id": "i"}, "i", "coderOutput"),
-        ("agent", {"agentId": "coder", "output": "code"}, "coder", "code"),
-        ("map", {"name": "reviews"}, "reviews", "reviewsOutput"),
-        ("workflow", {"use": "w"}, "workflow", "workflowOutput"),
-    ],
-)
-def test_labels_and_outputs(kind: Any, fields: dict[str, Any], label: str, output: str) -> None:
-    node = FlowNode("0", kind, fields)
-    assert (node.label, node.output) == (label, output)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,6 @@ A, B, C = NodeHash("AAAAAAAAAAAAA"), NodeHash("BBBBBBBBBBBBB"), NodeHash("CCCCCC
 REF = {"format": "cas_ref"}
 
 
-def below(keyword: str, schema: Any) -> dict[str, Any]:
-    return {"properties": {"a": {keyword: schema}}}
-
-
 def test_references_are_where_the_schema_says() -> None:
     for schema, payload, found in [
         (REF, reference(A), [A]),

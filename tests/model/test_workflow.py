@@ -26,14 +26,12 @@ from uwf_git.model.builtin import (
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node, canonical
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import (
     END,
     START,
     FrozenDict,
     FrozenList,
     NotAWorkflow,
-    Transition,
     build_workflow,
     freeze,
     parse_flow_node,
@@ -234,15 +232,3 @@ def test_copy_can_be_changed() -> None:
 def test_the_two_ends_are_spelled_as_every_store_has_them() -> None:
     """They stand in moderator nodes, so another spelling would be another node."""
     assert (START, END) == ("$START", "$END")
-
-
-def test_a_thread_stands_at_the_start_before_its_first_step() -> None:
-    present = ThreadState(NodeHash("8FWKR3TN5V1QA"), {}, 0)
-    assert present.role == START
-
-
-def test_a_transition_says_whether_it_has_a_condition() -> None:
-    """Left out it would hold always, and a forgotten condition would go unnoticed."""
-    with pytest.raises(TypeError, match="condition"):
-        Transition("writer")  # type: ignore[call-arg]  # the missing one is the point
-    assert Transition("writer", None) != Transition("writer", "true")

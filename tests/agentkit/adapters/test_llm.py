@@ -83,22 +83,3 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
     assert ran.status == 0, ran.err
     assert '"meta": {"words": 3}' in ran.out
     assert "geheim" not in ran.out + ran.err
-
-
-def test_the_program_says_what_is_missing(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "llm", turn.thread)
-    assert ran.status == 1
-    assert "uwf.llm has no model" in ran.err
-    assert "git config --global uwf.llm.model MODEL" in ran.err
-
-
-def test_way_that_an_endpoint_does_not_take_is_tried_once() -> None:
-    turns = LlmAdapter()
-    refusal = Odd(status=400, body={"error": {"message": "response_format is not known"}})
-    answer = Odd(body=chat('{"content": "x", "meta": {"words": 3}}'))
-    with odd(refusal, answer, answer) as served:
-        first = turns.ask(question(served.url, schema=SCHEMA))
-        turns.ask(question(served.url, schema=SCHEMA))
-
-    assert ["response_format" in body for body in served.asked] == [True, False, False]
-    assert first.trace[0]["way"] == "tool"

@@ -76,53 +76,12 @@ def test_hanging_goes_on_until_it_is_ended(tmp_path: Path) -> None:
     assert (begun, hanging.returncode) == (b"begun\n", -15)
 
 
-@pytest.mark.parametrize(
-    ("attempt", "err"),
-    [
-        ("{meat: 1}", "error: mock script, line 2: the key meat is not one of meta"),
-        ("{meta: ", "error: mock script, line "),
-    ],
-)
-def test_script_that_is_wrong_is_reported(mock: Mock, attempt: str, err: str) -> None:
-    ran = mock(attempt)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith(err)
-    assert ran.err.endswith("hint: see uwf-mock --help\n")
-
-
-def test_role_that_the_script_does_not_have_is_reported(mock: Mock, tmp_path: Path) -> None:
-    mock("{}")
-
-    ran = Turn(tmp_path, "").python(
-        "-m", "uwf_git.agentkit.adapters", "mock", "script.yaml", "-t", "T", "-r", "tester"
-    )
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "no role tester, only dev" in ran.err
-
-
-def test_missing_script_is_reported(tmp_path: Path) -> None:
-    ran = Turn(tmp_path, "").installed("uwf-mock", "no.yaml", "T")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "cannot read no.yaml: No such file or directory" in ran.err
-
-
 @pytest.mark.parametrize("argv", [[], ["T"], ["a.yaml", "b.yaml", "T"]])
 def test_other_command_lines_are_usage_errors(tmp_path: Path, argv: list[str]) -> None:
     ran = Turn(tmp_path, "").installed("uwf-mock", *argv)
 
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.count("\n") == 2
-
-
-def test_help_tells_the_keys(tmp_path: Path) -> None:
-    ran = Turn(tmp_path, "").installed("uwf-mock", "--help")
-
-    assert (ran.status, ran.err) == (0, "")
-    assert "stdoutBase64" in ran.out
-    assert "EXIT STATUS" in ran.out
 
 
 def refuse() -> NoReturn:
@@ -176,10 +135,6 @@ def test_thread_is_played_turn_by_turn(turn: Turn) -> None:
     assert json.dumps(steps).count("tokens") == 1
 
 
-NOTHING = MockAttempt(
-    stderr="", delay_s=0, flood_bytes=0, output=b"", hang=False, signal=None, exit_status=0
-)
-
 PLAY = b"""\
 planner:
   - meta: {n: 1}
@@ -213,10 +168,6 @@ def test_turns_and_attempts_come_in_order_and_the_last_repeats(
     found = parse_script(PLAY).get_attempt("planner", visit=visit, attempt=attempt)
 
     assert (found.output, found.exit_status) == (output, status)
-
-
-def test_nothing_asked_for_is_nothing_done() -> None:
-    assert parse_script(PLAY).get_attempt("reviewer", visit=1, attempt=1) == NOTHING
 
 
 def test_unknown_role_is_reported() -> None:

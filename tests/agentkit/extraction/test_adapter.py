@@ -53,9 +53,6 @@ def test_any_bytes_will_do(output: bytes) -> None:
     parse_last(output)
 
 
-RECORD = {"usage": {"n": 3, "x": 0.5, "yes": True}, "text": "t", "list": [1]}
-
-
 def test_unreported_numbers_are_left_out() -> None:
     assert build_usage(inputTokens=-3, outputTokens=2) == {"outputTokens": 2}
     assert build_usage(inputTokens=3, outputTokens=None, costUsd=0) == {

@@ -38,9 +38,6 @@ def test_both_halves_are_read_and_bare_fields_if_they_fit(
     assert read_answer(value, SCHEMA) == answer
 
 
-OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-
-
 def test_endless_nesting_is_reported_too() -> None:
     deep: list[Any] = []
     for _ in range(100_000):

@@ -25,18 +25,6 @@ def read(settings: dict[str, str], **environ: str) -> Endpoint:
     return read_endpoint(settings, environ, section="uwf.llm")
 
 
-def test_a_model_is_enough_for_openai() -> None:
-    found = read(MODEL, OPENAI_API_KEY=" sk-1\n")
-    assert found == Endpoint(
-        section="uwf.llm",
-        api="openai",
-        url="https://api.openai.com/v1",
-        model="m",
-        key_name="OPENAI_API_KEY",
-        key="sk-1",
-    )
-
-
 def test_anthropic_has_its_own_variable_and_a_limit() -> None:
     found = read(MODEL | {"api": "Anthropic"}, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o")
     assert (found.url, found.key, found.max_tokens) == (

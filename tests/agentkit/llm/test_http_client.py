@@ -72,28 +72,6 @@ def test_a_redirect_is_not_followed() -> None:
     assert len(served.asked) == 1
 
 
-def test_a_connection_serves_the_next_request_too() -> None:
-    reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-
-        def serve() -> None:
-            line, _ = server.accept()
-            with closing(line):
-                for _ in range(2):
-                    received = b""
-                    while not received.endswith(b"{}"):
-                        received += line.recv(65536)
-                    line.sendall(reply)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        client = HttpClient({})
-        request = HttpRequest(f"http://127.0.0.1:{server.getsockname()[1]}/v1", {}, b"{}")
-        bodies = [client.post(request, time.monotonic() + 20).body for _ in range(2)]
-        thread.join()
-    assert bodies == [b"hi", b"hi"]
-
-
 @pytest.mark.parametrize(
     "sent",
     [

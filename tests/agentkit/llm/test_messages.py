@@ -65,9 +65,6 @@ def test_any_text_is_an_object_or_none(text: str) -> None:
     assert isinstance(read_object(text), dict | None)
 
 
-SAID = ModelMessage("yes", (), {})
-
-
 def test_unanswered_calls_are_answered_first() -> None:
     said = ModelMessage("", (ToolCall("a", "submit_result", {}), ToolCall("b", "x", None)), {})
     messages: tuple[Message, ...] = (UserMessage("hi"), said)

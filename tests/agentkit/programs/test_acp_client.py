@@ -53,12 +53,6 @@ def message(**parts: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", **parts}
 
 
-def test_result_is_given_to_whoever_asked(talk: Talk) -> None:
-    client = talk(message(id=1, result={"a": 1}))
-
-    assert client.request("x", {}, WaitLimits(20)) == {"a": 1}
-
-
 def test_results_may_come_in_any_order(talk: Talk) -> None:
     client = talk(message(id=2, result={"second": True}), message(id=1, result={}))
     first, second = (client.begin(name, {}, WaitLimits()) for name in ("a", "b"))
@@ -171,16 +165,6 @@ def test_what_is_said_and_done_is_shown_as_it_comes() -> None:
     assert told == [("piece", "a"), ("piece", "b"), ("tool", "x")]
 
 
-def test_messages_with_an_id_are_separated_by_it() -> None:
-    parts = [say("a", messageId="1"), say("c", messageId="2"), say("d", messageId="2")]
-
-    assert turn_of(*parts).build_answer().text == "cd"
-
-
-def test_call_after_the_last_word_does_not_take_it_away() -> None:
-    assert turn_of(say("done"), call("x")).build_answer().text == "done"
-
-
 def test_call_is_one_event_however_often_it_is_reported() -> None:
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "failed"}
     answer = turn_of(call("x"), update | {"rawOutput": {"error": "no"}}).build_answer()
@@ -198,15 +182,6 @@ def test_cost_is_what_the_session_has_cost_since() -> None:
     turn.cost_before = 0.1
 
     assert turn.build_answer().usage == {"costUsd": 0.2}
-
-
-def test_turn_goes_on_until_its_end_is_reported() -> None:
-    turn = turn_of({"sessionUpdate": "state_update", "state": "running"})
-    assert turn.stop_reason is None
-    turn.end({})
-    assert turn.stop_reason is None
-    turn.end({"stopReason": "end_turn"})
-    assert turn.stop_reason == "end_turn"
 
 
 def test_trace_has_an_end() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.adapters.reading import make_ended
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
@@ -146,57 +145,6 @@ def test_count_that_goes_on_is_reported_apart(
     adapter = make("echo x", usage_is_cumulative=True)
 
     assert adapter.ask(question(session="s", spent=spent)).usage == usage
-
-
-SAID = AdapterAnswer(text="Done.")
-SILENT = AdapterAnswer(text=" \n")
-
-
-@pytest.mark.parametrize(
-    ("report", "end", "kind", "message"),
-    [
-        (Report(SAID), {"status": 3}, "crashed", "x ended with exit status 3 after its result"),
-        (Report(SILENT), {}, "no-result", "x ended well, but said nothing"),
-        (Report(SILENT, is_refused=True), {}, "refused-permission", "x ended without an answer"),
-        (Report(SAID, error="no luck", status=401), {"status": 1}, "auth", "x: no luck"),
-        (Report(SAID, error=""), {}, "model-error", "x: it gave no reason"),
-        (Report(SAID, has_end=False), {"stderr": "gone"}, "no-result", "x ended without a result"),
-        (Report(SAID, error="Gone"), {"session": "s-1"}, "no-session", "not know the session s-1"),
-        (
-            Report(SAID, has_end=False),
-            {"session": "s-1", "stderr": "it is gone"},
-            "no-session",
-            "x does not know the session s-1 any more",
-        ),
-    ],
-)
-def test_end_that_is_no_answer_is_explained(
-    report: Report, end: dict[str, Any], kind: str, message: str
-) -> None:
-    adapter = CommandAdapter("x", build, lambda _: report, login="log in", lost_session="gone")
-
-    with pytest.raises(AskFailed) as caught:
-        adapter.parse(make_ended("", **end))
-
-    assert caught.value.kind == kind
-    assert message in caught.value.message
-    assert (caught.value.hint == "log in") == (kind == "auth")
-
-
-@pytest.mark.parametrize(
-    ("report", "status"),
-    [
-        (Report(SAID), 0),
-        (Report(SAID, any_status=True), 1),
-        (Report(AdapterAnswer(text="", structured={})), 0),
-    ],
-)
-def test_good_end_is_an_answer(report: Report, status: int) -> None:
-    ended = make_ended("", stderr="gone", status=status, session="s-1")
-
-    adapter = CommandAdapter("x", build, lambda _: report, lost_session="gone")
-
-    assert adapter.parse(ended) == report.answer
 
 
 def test_settings_of_its_own_say_how_it_takes_a_schema_and_tools() -> None:

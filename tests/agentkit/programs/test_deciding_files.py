@@ -10,7 +10,6 @@ import pytest
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.playing import (
     PROVIDER_VARIABLES,
-    find_store_pattern,
     is_below,
     list_deciding_files,
     mcp_toml,
@@ -38,19 +37,6 @@ def test_links_hide_nothing(tmp_path: Path) -> None:
     assert is_below(f"{tmp_path}/link/new/config", [f"{tmp_path}/store"])
     assert is_below(f"{tmp_path}/store", [f"{tmp_path}/link"])
     assert not is_below(f"{tmp_path}/store.git", [f"{tmp_path}/store"])
-
-
-@pytest.mark.parametrize(
-    ("store", "pattern"),
-    [
-        ("/w/store.git", "/w/store.git"),
-        ("/w/a b(*)/x.git", "/w/a?b???/x.git"),
-        ("/w/project/.git", None),
-        (None, None),
-    ],
-)
-def test_store_becomes_a_pattern(store: str | None, pattern: str | None) -> None:
-    assert find_store_pattern({"UWF_REPO": store} if store else {}) == pattern
 
 
 TURN = {

@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 from agentkit.adapters.reading import make_ended
 
@@ -61,8 +59,3 @@ def test_end_without_a_record_is_explained(
 
     expected = message.replace("…", "x ended without a result,")
     assert (failure.kind, failure.message) == (kind, expected)
-
-
-def said(text: str, **more: Any) -> dict[str, Any]:
-    content = [{"type": "text", "text": text}]
-    return {"type": "assistant", "message": {"content": content}, **more}

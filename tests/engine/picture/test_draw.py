@@ -19,8 +19,9 @@ from uwf_git.engine.picture.draw import (
     walk_groups,
     walk_nodes,
 )
-from uwf_git.engine.picture.labels import make_label
-from uwf_git.engine.picture.plan import Subject
+from uwf_git.engine.picture.labels import tell_flow, tell_graph
+from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
+from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.workflow import END, START, Transition
 
@@ -97,6 +98,15 @@ def test_controls_are_spelled_out_and_keys_masked(form: str, text: str) -> None:
         drawn.encode()
 
 
+def test_a_picture_says_all_of_it_in_words() -> None:
+    for subject in KNOWN:
+        plan = make_plan(subject)
+        assert isinstance(plan, GraphPlan | FlowPlan)
+        drawing = lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
+        words = tell_graph(plan) if isinstance(plan, GraphPlan) else tell_flow(plan)
+        assert drawing.about == words
+
+
 def reached(net: Net) -> set[str]:
     """Return the nodes that the first one reaches."""
     found = {next(walk_nodes(net.members)).name}
@@ -125,11 +135,3 @@ def test_all_of_a_flow_is_reached_from_its_start() -> None:
     for seed in range(20):
         net = make_net(make_plan(draw_flow(random.Random(seed))))
         assert reached(net) == {node.name for node in walk_nodes(net.members)}
-
-
-def test_a_label_has_three_lines_of_44_columns() -> None:
-    label = make_label([f"{number}. {'word ' * 40}" for number in (1, 2)])
-    assert len(label.lines) == 6
-    assert [line.indent > 0 for line in label.lines] == [False, True, True] * 2
-    assert all(len(line.text) <= 45 for line in label.lines)
-    assert label.lines[2].text.endswith("…")

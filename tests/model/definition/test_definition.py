@@ -241,20 +241,6 @@ root:
     assert problems == [(7, "root.nodes[0].over", "is wrong")]
 
 
-def test_a_used_workflow_is_bound_and_carried_along() -> None:
-    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
-    text = "name: x\nroot: {type: workflow, use: inner, input: '${state.a}'}\n"
-    definition = read_flow_file(text, Surroundings(find_used=lambda _name: inner))
-    assert nodes_of(definition)["0"] == {
-        "type": "workflow",
-        "use": "inner",
-        "input": "${state.a}",
-        "workflow": {"$ref": inner.hash},
-    }
-    _node, closure = build_workflow(definition, timestamp=0)
-    assert {node.hash for node in inner.nodes} <= {node.hash for node in closure}
-
-
 def test_a_workflow_cannot_contain_itself() -> None:
     inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
     around = Surroundings(find_used=lambda _name: inner)

@@ -14,17 +14,6 @@ def checker(content: str) -> str:
     return spoiled(CHECKER, f"  checker:\n{content}\n")
 
 
-def test_role_is_read_whole() -> None:
-    role = read(
-        checker(
-            "    name: checker\n    description: Checks.\n    systemPrompt: Check.\n"
-            "    extractPrompt: Extract.\n    outputSchema: {type: array}"
-        )
-    ).roles["checker"]
-    assert (role.name, role.description, role.system_prompt) == ("checker", "Checks.", "Check.")
-    assert (role.extract_prompt, role.output_schema) == ("Extract.", {"type": "array"})
-
-
 @pytest.mark.parametrize("content", ["", "    {}", "    description:\n    systemPrompt: ~"])
 def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
     role = read(checker(content)).roles["checker"]
@@ -35,18 +24,6 @@ def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
 def test_checks_are_commands_in_their_order() -> None:
     text = checker("    checks:\n      - make test\n      - |\n        sh -c 'a; b'\n")
     assert read(text).roles["checker"].checks == ("make test", "sh -c 'a; b'")
-
-
-def test_command_alone_and_settings_are_read() -> None:
-    settings = {"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}
-
-    assert read_agent_settings("uwf-claude --fast\n", name="f") == {"command": "uwf-claude --fast"}
-    assert read_agent_settings("command: |\n  c\ntimeout: 2\n", name="f") == {
-        "command": "c",
-        "timeout": 2,
-    }
-    text = '{"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}'
-    assert read_agent_settings(text, name="f") == settings
 
 
 def test_null_stays_to_remove_a_setting() -> None:
