@@ -62,25 +62,6 @@ def test_event_is_shortened_to_what_can_be_read(tmp_path: Path) -> None:
     assert (len(event["many"]), event["odd"]) == (200, "{1}")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('{"meta": {"ok": true}, "content": "x"}', {"meta": {"ok": True}, "content": "x"}),
-        ('{"content": "x"}', None),
-        ("[]", None),
-        ('{"meta":', None),
-    ],
-)
-def test_what_was_handed_in_is_read_if_it_is_whole(
-    tmp_path: Path, text: str, found: object
-) -> None:
-    assert read_submitted(str(tmp_path)) is None
-
-    (tmp_path / SUBMITTED).write_text(text)
-
-    assert read_submitted(str(tmp_path)) == found
-
-
 def test_file_without_an_end_is_not_handed_in(tmp_path: Path) -> None:
     (tmp_path / SUBMITTED).write_text('{"meta": 1}')
     os.truncate(tmp_path / SUBMITTED, 15 * 2**40)

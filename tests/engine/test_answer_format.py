@@ -29,46 +29,6 @@ def build() -> Build:
     return answer_format
 
 
-def test_template_shows_every_field_and_constants_letter_by_letter(build: Build) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "$status": {"const": "done"},
-            "kind": {"enum": ["a: b", "c"]},
-            "title": {"type": "string"},
-            "notes": {"type": "array"},
-            "any": True,
-        },
-    }
-
-    text = build(schema)
-
-    assert (
-        "---\n"
-        '$status: "done"\n'
-        'kind: <"a: b" | "c">\n'
-        "title: <text>\n"
-        "notes: <list>\n"
-        "any: <value>\n"
-        "---\n"
-        "<your text>\n" in text
-    )
-    assert "- `title` (optional): text\n" in text
-    assert "JSON Schema" not in text
-
-
-def test_name_that_yaml_would_not_take_for_one_is_quoted(build: Build) -> None:
-    for name, shown in [
-        ("$id", "$id"),
-        ("é", "é"),
-        ("1", '"1"'),
-        ("No", '"No"'),
-        ("#x", '"#x"'),
-        ("a: b", '"a: b"'),
-    ]:
-        assert f"---\n{shown}: <text>\n---" in build({"properties": {name: {"type": "string"}}})
-
-
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
 def test_alternatives_are_shown_one_by_one(build: Build, keyword: str) -> None:
     done = {"properties": {"$status": {"const": "done"}}, "required": ["$status"], "title": "Done"}

@@ -63,28 +63,6 @@ def test_the_words_of_the_format_are_these() -> None:
     assert {"completed", "killed"} == ENDED
 
 
-def test_a_thread_that_has_come_far_says_all() -> None:
-    assert FULL.as_document() == {
-        **BEGIN.as_document(),
-        "cursor": {"role": "developer"},
-        "depth": 2,
-        "state": {"a": 1},
-        "visits": {"developer": 2},
-        "attempts": 1,
-        "lastAttempt": {"$ref": ATTEMPT},
-        "failures": 1,
-        "usage": {"tokens": 5},
-        "executionTime": 9,
-        "limits": {"maxSteps": 9},
-        "hint": "look again",
-    }
-    assert PAUSED.as_document() == {
-        **FULL.as_document(),
-        "waiting": {"role": "tester", "until": 12},
-        "pausedFrom": "waiting",
-    }
-
-
 def test_attempts_are_those_at_one_place() -> None:
     assert IN_FLOW.begin_tries("0.1/1") == IN_FLOW
     assert IN_FLOW.begin_tries(None) == IN_FLOW

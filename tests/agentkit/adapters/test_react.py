@@ -34,16 +34,6 @@ def question(url: str, place: Path, **given: Any) -> AdapterQuestion:
     )
 
 
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_a_model_with_tools_plays_a_role(tmp_path: Path, api: str) -> None:
-    with scripted({"run": "echo one two three | wc -w"}, DONE) as served:
-        answer = ReactAdapter().ask(question(served.url, tmp_path, settings={"api": api}))
-    assert (answer.text, answer.structured) == ("Three.", {"words": 3})
-    assert answer.usage["turns"] == 2
-    shell = next(event for event in answer.trace if event["type"] == "tool")
-    assert shell["name"] == "shell"
-
-
 def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
     keys = {"OPENAI_API_KEY": "sk-geheim", "UWF_LLM_LOGIN": "sk-geheim"}
     settings = {"key-env": "UWF_LLM_LOGIN"}

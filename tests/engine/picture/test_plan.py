@@ -15,16 +15,13 @@ from uwf_git.engine.picture.plan import (
     Block,
     FlowPlan,
     GraphPlan,
-    Mark,
     Progress,
     Subject,
-    mark_places,
     mark_roles,
-    mark_split,
     order_roles,
     plan_graph,
 )
-from uwf_git.model.flow import Flow, parse_position
+from uwf_git.model.flow import Flow
 from uwf_git.model.thread import STATUSES
 from uwf_git.model.workflow import END, START, Graph, Transition
 
@@ -85,34 +82,6 @@ def test_each_status_has_words(status: str) -> None:
         for mark in mark_roles(Progress(status, RAN, turn, attempts=2)).values():
             assert mark.badge[0] in "✓▶?✗‖"
             assert mark.words
-
-
-def flow_of(name: str) -> Flow:
-    moves = read_subject(next(path for path in SEED_FLOWS if path.stem == name)).moves
-    assert isinstance(moves, Flow)
-    return moves
-
-
-def test_a_position_marks_its_place_and_the_passes_of_the_loops_around() -> None:
-    progress = Progress("ready", {"planner": 1, "coder": 6}, "reviewer")
-    marks = mark_places(flow_of("level-4"), progress, parse_position("0/1.3/1.2/0/1"))
-    assert {place: mark.badge for place, mark in marks.items()} == {
-        "0/0": "✓ 1",
-        "0/1": "▶ pass 3",
-        "0/1/1": "▶ pass 2",
-        "0/1/1/0/0": "✓ 6",
-        "0/1/1/0/1": "▶ next",
-    }
-
-
-def test_branches_are_counted_where_several_are_at_one_place() -> None:
-    done, now = Mark("done", "✓ 1", "ran once"), Mark("now", "▶ next", "is next")
-    marks = mark_split("0", 1, [{"0/0": done, "0/1": now}, {"0/0": now}, {"0/0": now}])
-    assert marks == {
-        "0": Mark("now", "▶ 1 of 3 ended", "has split, and 1 of 3 branches have ended"),
-        "0/0": Mark("now", "▶ 2 · ✓ 1", "2 of its branches: is next; 1 of its branches: ran once"),
-        "0/1": now,
-    }
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])

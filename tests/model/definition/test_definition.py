@@ -14,25 +14,12 @@ from uwf_git.model.definition.definition import (
     InvalidWorkflow,
     Surroundings,
     UsedWorkflow,
-    dotted,
 )
 from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
 from uwf_git.model.node import Node, build_node
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-
-
-def test_payload_holds_all_that_is_set() -> None:
-    agent = AgentSpec("a", protocol="flags", timeout=1.5, retries=0, backoff=2, env={})
-    assert agent.as_payload() == {
-        "command": "a",
-        "protocol": "flags",
-        "timeout": 1.5,
-        "retries": 0,
-        "backoff": 2,
-        "env": {},
-    }
 
 
 def test_agent_may_say_more_than_its_command() -> None:
@@ -80,14 +67,6 @@ def test_place_below_a_value_has_its_line(inner: str, path: str, line: int) -> N
     findings = Findings(parse_yaml(text))
     findings.add_below(("s",), Problem(inner, "is wrong"))
     assert found(findings) == (Problem(path, "is wrong", line),)
-
-
-def test_path_is_written_as_people_write_it() -> None:
-    assert dotted(("moderator", "graph", 2, "transitions", 0, "condition")) == (
-        "moderator.graph[2].transitions[0].condition"
-    )
-    assert dotted(("roles", "a b", "schema")) == "roles['a b'].schema"
-    assert dotted(()) == ""
 
 
 def test_file_with_endless_problems_is_given_up() -> None:

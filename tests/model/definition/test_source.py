@@ -54,20 +54,6 @@ def problems_of(text: str) -> list[Found]:
     return [(each.line, each.path, each.message) for each in caught.value.problems]
 
 
-def test_appended_transitions_precede_existing_ones() -> None:
-    addition = added(DOCS)
-
-    assert addition.graph["checker"] == (
-        Transition("doc-writer", "meta.ok = true"),
-        AGAIN,
-        Transition("$END", None),
-    )
-    assert addition.graph["doc-writer"] == (Transition("$END", None),)
-    assert addition.graph["writer"] == BASE.graph["writer"]
-    assert addition.added == ("checker", "doc-writer")
-    assert list(addition.roles) == ["doc-writer"]
-
-
 def test_way_that_always_holds_takes_the_place_of_those_that_were_there() -> None:
     """Otherwise they would be in the graph without ever being tried."""
     addition = added(
