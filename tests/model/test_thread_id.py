@@ -24,9 +24,7 @@ def test_every_beginning_of_an_id_is_a_prefix(text: str, length: int) -> None:
     "text",
     [
         "",
-        "01J7K9M2XNPQR5VWBCDF8G3H4TT",
         "81J7K9M2XNPQR5VWBCDF8G3H4T",
-        "01J7K9M2XNPQR5VWBCDF8G3H4U",
         "01J7K9M2XNPQR5VWBCDF8G3H4T\n",
         "01J7K9M2XNPQR5VWBCDF8G3H4\u017f",
         "../../../../../etc/passwd.",

@@ -17,7 +17,7 @@ from uwf_git.agentkit.programs.acp_client import (
     WaitingEnded,
     WaitLimits,
 )
-from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest
+from uwf_git.agents.nested import StdioProcess, StdioRequest
 
 Talk = Callable[..., AcpClient]
 
@@ -63,11 +63,6 @@ def test_results_may_come_in_any_order(talk: Talk) -> None:
     assert not client.has_result()
 
 
-@pytest.mark.parametrize("result", [None, [], "yes", 3])
-def test_result_that_is_no_object_counts_as_empty(result: Any, talk: Talk) -> None:
-    assert talk(message(id=1, result=result)).request("x", {}, WaitLimits(20)) == {}
-
-
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -104,32 +99,11 @@ def test_request_of_the_agent_is_answered(talk: Talk) -> None:
     assert (answers[1]["id"], answers[1]["error"]["code"]) == (9, -32601)
 
 
-def test_waiting_ends_at_the_deadline(talk: Talk) -> None:
-    with pytest.raises(WaitingEnded) as caught:
-        talk().request("x", {}, WaitLimits(0.2))
-    assert caught.value.why == "timed-out"
-
-
-def test_waiting_ends_after_a_silence_and_noise_is_none(talk: Talk) -> None:
-    client = talk("noise")
-    limits = WaitLimits(None, 0.3)
-    with pytest.raises(WaitingEnded) as caught:
-        client.request("x", {}, limits)
-    assert caught.value.why == "silent"
-
-
 def test_waiting_ends_when_we_are_to_end(talk: Talk) -> None:
     limits = WaitLimits(signals=[15])
     with pytest.raises(WaitingEnded) as caught:
         talk().request("x", {}, limits)
     assert caught.value.why == "interrupted"
-
-
-def test_waiting_ends_with_the_agent(talk: Talk) -> None:
-    client = talk()
-    client.companion.close()
-    with pytest.raises(StdioEnded):
-        client.wait(1, WaitLimits(20))
 
 
 def say(text: str, **more: Any) -> dict[str, Any]:
@@ -173,15 +147,6 @@ def test_call_is_one_event_however_often_it_is_reported() -> None:
         {"type": "tool", "name": "x", "input": None, "output": {"error": "no"}, "ok": False},
     )
     assert find_odd(answer.trace) == []
-
-
-def test_cost_is_what_the_session_has_cost_since() -> None:
-    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.3, "currency": "USD"}}
-
-    turn = turn_of(cost)
-    turn.cost_before = 0.1
-
-    assert turn.build_answer().usage == {"costUsd": 0.2}
 
 
 def test_trace_has_an_end() -> None:
