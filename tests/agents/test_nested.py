@@ -152,6 +152,7 @@ def test_flood_is_stopped_and_stays_on_disk(run: Run, tmp_path: Path) -> None:
 def test_flood_that_has_ended_is_too_much_as_well(run: Run) -> None:
     assert run("head -c 101 /dev/zero", max_output_bytes=100).outcome == "too-much-output"
     assert run("head -c 100 /dev/zero", max_output_bytes=100).outcome == "exited"
+    assert len(run("head -c 100000 /dev/zero >&2").stderr) == 64 * 1024
 
 
 def test_flood_does_not_hide_that_the_time_is_over(run: Run) -> None:

@@ -126,6 +126,7 @@ def test_keys_are_ordered_by_length_then_bytes(fields: dict[str, None]) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_an_integer_or_a_wide_float(number: float) -> None:
+    assert isinstance(canonical(MAX_SAFE_INTEGER), int)
     encoded = encode(number)
     if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER:
         assert encoded == encode(int(number))
