@@ -2,13 +2,11 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from agentkit.traces import find_odd
 
-from uwf_git.agentkit import AgentContext, record_prompt, trace
+from uwf_git.agentkit import AgentContext
 from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.extraction.ladder import NoMeta
 from uwf_git.agentkit.running import complete
@@ -94,23 +92,6 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def left(environ: dict[str, str], name: str) -> str:
     return Path(environ["UWF_STEP_DIR"], name).read_text()
-
-
-def events(environ: dict[str, str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in left(environ, "trace.jsonl").splitlines()]
-
-
-def test_own_prompt_and_events_are_kept(context: MakeContext, environ: dict[str, str]) -> None:
-    def play(_context: AgentContext) -> str:
-        record_prompt("my own words")
-        trace({"type": "message", "text": "I begin."})
-        return "---\napproved: true\n---\nFine."
-
-    complete(play, context(), environ)
-
-    assert left(environ, "prompt.md") == "my own words"
-    assert [event["type"] for event in events(environ)] == ["message", "rung"]
-    assert find_odd(events(environ)) == []
 
 
 def test_fields_that_do_not_fit_are_refused_with_what_is_wrong(

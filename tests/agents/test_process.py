@@ -200,17 +200,6 @@ def test_agent_that_ignores_the_request_to_stop_is_killed(
     assert [pid for pid in pids if lives(int(pid))] == []
 
 
-def test_child_of_an_agent_does_not_survive_it_when_the_time_is_over(
-    run: Run, program: Program, tmp_path: Path, lives: Lives
-) -> None:
-    child = program("trap '' TERM; echo $$ >pid; while :; do sleep 60; done")
-
-    ran = run(program(f"{child} & wait"), timeout_s=0.3, grace_s=0.2)
-
-    assert (ran.outcome, ran.exit_code) == ("timed-out", 143)
-    assert not lives(int((tmp_path / "pid").read_text()))
-
-
 def test_stopped_agent_can_still_be_ended(run: Run, program: Program) -> None:
     ran = run(program("kill -STOP $$"), timeout_s=0.2)
 

@@ -18,7 +18,6 @@ from uwf_git.agents.reply import (
     parse_strict_json,
     parse_strict_json_at,
     show_beginning,
-    split_front_matter,
 )
 from uwf_git.model.node import canonical
 
@@ -106,14 +105,6 @@ def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
     reply = positional(json.dumps({"meta": meta, "content": content}))
 
     assert (reply.meta, reply.content) == (meta, content)
-
-
-@given(st.text())
-def test_content_is_kept_character_by_character(content: str) -> None:
-    front = split_front_matter(f"---\na: 1\n---\n{content}")
-
-    assert front is not None
-    assert front.content == content
 
 
 @given(st.text())

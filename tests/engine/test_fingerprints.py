@@ -1,7 +1,3 @@
-import base64
-import json
-from urllib.parse import quote
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,27 +12,6 @@ from uwf_git.engine.masking import (
 KEY = "sk-ant/0123+456789é"
 SALT = b"0123456789abcdef"
 PRINTS = take_fingerprints([KEY, "c0rrect-h0rse"], SALT)
-
-
-def test_secret_is_found_in_each_spelling() -> None:
-    for text in [
-        KEY,
-        f"x {KEY} y",
-        f"?k={quote(KEY, safe='')}&",
-        f"?k={quote(KEY, safe='').lower()}&",
-        json.dumps(KEY),
-        # As .NET writes it.
-        KEY.replace("+", r"\u002B").replace("/", r"\/"),
-        f"{KEY[:7]}\n    {KEY[7:]}",
-        json.dumps({"log": f"{KEY[:7]}\n{KEY[7:]}"}),
-        base64.b64encode(KEY.encode()).decode(),
-        base64.b64encode(f"me:{KEY}\n".encode()).decode(),
-        base64.urlsafe_b64encode(f"you:{KEY}".encode()).decode().rstrip("="),
-        base64.encodebytes(b"x" * 50 + KEY.encode()).decode(),
-        json.dumps(base64.encodebytes(b"x" * 50 + KEY.encode()).decode()),
-        quote(base64.b64encode(f">>?{KEY}".encode()), safe=""),
-    ]:
-        assert find_secrets_in(text.encode(), PRINTS) == (KEY,)
 
 
 @pytest.mark.parametrize("text", ["", "short", KEY[:-1], KEY[1:], "\\", "\\u12", "%", "%zz", "\\q"])

@@ -26,18 +26,6 @@ def no_history() -> list[StepSummary]:
     raise AssertionError("history was loaded")
 
 
-def test_the_first_that_holds_wins_and_the_rest_is_not_evaluated() -> None:
-    asked: list[str] = []
-
-    def holds(condition: str) -> bool:
-        asked.append(condition)
-        return condition == "b"
-
-    graph = {"r": (Transition("x", "a"), Transition("y", "b"), Transition("z", "c"))}
-    assert next_role(graph, "r", holds) == "y"
-    assert asked == ["a", "b"]
-
-
 def test_the_context_has_the_keys_that_the_design_names() -> None:
     steps = [StepSummary("planner", {"plan": ["a"]}), StepSummary("developer", {})]
     context = build_context(at("reviewer", {"approved": False}), lambda: steps)

@@ -71,6 +71,14 @@ def test_attempts_are_those_at_one_place() -> None:
     assert (begun.attempts, begun.last_attempt, begun.failures, begun.trying) == (0, None, 0, None)
 
 
+def test_position_is_where_the_thread_stands_and_whom_it_waits_for() -> None:
+    here = FULL._replace(role="developer", waiting=None)
+    assert here.find_gone_role({"developer": 1}) is None
+    assert here.find_gone_role({"tester": 1}) == "developer"
+    assert here._replace(role="$START").find_gone_role({}) is None
+    assert here._replace(waiting=Waiting("tester")).find_gone_role({"developer"}) == "tester"
+
+
 @pytest.mark.parametrize(
     "present", [BEGIN, FULL, PAUSED, FULL._replace(waiting=Waiting("a")), IN_FLOW, APART, TRIED]
 )

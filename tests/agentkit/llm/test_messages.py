@@ -33,19 +33,6 @@ from uwf_git.agentkit.llm.messages import (
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '{"a": 1}',
-        '\ufeff\n {"a": 1}\n',
-        '```json\n{"a": 1}\n```',
-        'Here you are:\n{"a": 1}\nI hope it helps.',
-    ],
-)
-def test_an_object_is_found_whatever_stands_around_it(text: str) -> None:
-    assert read_object(text) == {"a": 1}
-
-
-@pytest.mark.parametrize(
-    "text",
     ["", "no object", "[1]", '{"a": 1} and {"b": 2}', '{"a": NaN}', '{"a": 1, "a": 2}', "}{", "{"],
 )
 def test_what_is_no_single_object_is_none(text: str) -> None:

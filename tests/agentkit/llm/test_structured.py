@@ -85,13 +85,3 @@ def test_a_failure_on_the_way_tells_what_was_spent_before() -> None:
         ask_for_object(model(served.url), HI, WANTED, check=complain)
     assert caught.value.partial is not None
     assert caught.value.partial.usage["inputTokens"] == 22
-
-
-def test_anthropic_is_asked_by_a_forced_tool_and_then_in_words() -> None:
-    refusal = Odd(400, {"type": "error", "error": {"message": "no tools here"}})
-    text = {"content": [{"type": "text", "text": json.dumps(GOOD)}], "stop_reason": "end_turn"}
-    with odd(refusal, Odd(body=text)) as served:
-        got = ask_for_object(model(served.url, api="anthropic", max_tokens=9), HI, WANTED)
-    assert (got.value, got.way) == ({"ok": True}, "plain")
-    assert served.asked[0]["tool_choice"] == {"type": "tool", "name": SUBMIT}
-    assert "JSON Schema" in served.asked[1]["system"]

@@ -183,15 +183,6 @@ def call(name: str, **arguments: Any) -> ToolCall:
     return ToolCall("id", name, arguments)
 
 
-def test_the_third_time_the_same_call_with_the_same_outcome_is_blocked() -> None:
-    repeats = Repeats()
-    for _ in range(2):
-        assert not repeats.blocks(call("ls", a=1, b=2))
-        repeats.add(call("ls", a=1, b=2), "x", changed=False)
-    assert repeats.blocks(call("ls", b=2, a=1))
-    assert not repeats.blocks(call("ls", a=1))
-
-
 def test_a_change_begins_anew() -> None:
     repeats = Repeats()
     for _ in range(5):

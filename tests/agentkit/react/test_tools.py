@@ -238,23 +238,6 @@ def call(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResul
     return box.run(ToolCall("c", name, arguments))
 
 
-def test_all_tools_are_offered_and_run(tmp_path: Path, context: MakeContext) -> None:
-    box = toolbox(tmp_path, context)
-    calls: dict[str, dict[str, Any]] = {
-        "write_file": {"path": "a", "content": "one"},
-        "patch_file": {"path": "a", "old": "one", "new": "two"},
-        "read_file": {"path": "a"},
-        "list_files": {},
-        "shell": {"command": "cat a"},
-        "fetch_thread": {},
-    }
-    assert {tool.name for tool in box.tools} == calls.keys()
-    outcomes = {name: call(box, name, arguments) for name, arguments in calls.items()}
-    assert not [each for each in outcomes.values() if each.is_error]
-    assert outcomes["read_file"] == ToolResult("c", "two")
-    assert outcomes["shell"].text == "two\n[exit status 0]"
-
-
 def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     def thread() -> Any:
         raise StoreDamaged("node X is damaged")

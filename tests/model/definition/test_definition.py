@@ -42,13 +42,6 @@ def found(findings: Findings) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-def test_problems_come_in_the_order_of_their_lines() -> None:
-    findings = Findings(parse_yaml("a: 1\nb: 2\nc: 3"))
-    for key in "cab":
-        findings.add((key,), f"{key} is wrong")
-    assert [(each.line, each.path) for each in found(findings)] == [(1, "a"), (2, "b"), (3, "c")]
-
-
 @pytest.mark.parametrize(
     ("inner", "path", "line"),
     [

@@ -13,17 +13,8 @@ from uwf_git.engine.expression import check_condition
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.definition.source import Addition, append_addition, read_addition
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.workflow import Transition, build_workflow, parse_graph, parse_workflow
+from uwf_git.model.workflow import build_workflow, parse_graph, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-
-
-def test_sound_file_is_read_whole() -> None:
-    definition = read(SOUND + "description: Writes.\ninitialState: {round: 1}\n")
-    assert (definition.name, definition.description) == ("demo", "Writes.")
-    assert list(definition.roles) == ["writer", "checker"]
-    assert list(definition.graph) == ["$START", "writer", "checker"]
-    assert definition.initial_state == {"round": 1}
-
 
 DOCS = """\
 roles:
@@ -36,7 +27,6 @@ agentOverrides: {doc-writer: uwf-docs}
 MADE_UP = Path(__file__).parent / "made_up"
 BASE = read(SOUND)
 NODE, CLOSURE = build_workflow(BASE, timestamp=0)
-AGAIN = Transition("writer", "meta.ok = false")
 
 
 def added(text: str) -> Addition:
@@ -52,16 +42,6 @@ def problems_of(text: str) -> list[Found]:
     with pytest.raises(InvalidWorkflow) as caught:
         added(text)
     return [(each.line, each.path, each.message) for each in caught.value.problems]
-
-
-def test_way_that_always_holds_takes_the_place_of_those_that_were_there() -> None:
-    """Otherwise they would be in the graph without ever being tried."""
-    addition = added(
-        "roles: {tester: }\ngraph: [{from: checker, transitions: [{to: writer, when: meta.ok = "
-        "false}, {to: tester}]}, {from: tester, transitions: [{to: $END}]}]\n"
-    )
-
-    assert addition.graph["checker"] == (AGAIN, Transition("tester", None))
 
 
 def test_the_rest_of_the_workflow_stays_as_it_was() -> None:
