@@ -23,10 +23,3 @@ def test_echo_is_a_program(turn: Turn) -> None:
 
     assert (ran.status, ran.err) == (0, "")
     assert json.loads(ran.out)["meta"]["echo"] == "one two three"
-
-
-def test_echo_without_a_thread_says_so(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.echo")
-
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith("error: no thread id was given\nhint: ")

@@ -31,19 +31,6 @@ def test_thread_that_has_moved_on_is_refused(turn: Turn) -> None:
         load_context(environ, [turn.thread])
 
 
-@pytest.mark.parametrize("named", ["argv", "environment"])
-def test_role_that_the_workflow_does_not_have_is_refused(turn: Turn, named: str) -> None:
-    environ = {"UWF_REPO": f"{turn.place}/store.git"}
-    argv = [turn.thread]
-    if named == "argv":
-        argv = ["-t", turn.thread, "-r", "stranger"]
-    else:
-        environ["UWF_ROLE"] = "stranger"
-
-    with pytest.raises(UwfError, match="stranger"):
-        load_context(environ, argv)
-
-
 def test_missing_thread_is_refused(turn: Turn) -> None:
     with pytest.raises(UwfError, match="01J00000000000000000000009"):
         load_context({"UWF_REPO": f"{turn.place}/store.git"}, ["01J00000000000000000000009"])

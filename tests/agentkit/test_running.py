@@ -8,7 +8,6 @@ import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
 from uwf_git.agentkit.context import AgentContext
-from uwf_git.agentkit.extraction.ladder import NoMeta
 from uwf_git.agentkit.result import AgentResult
 from uwf_git.agentkit.running import LiveLog, complete, run_as_agent
 
@@ -90,14 +89,6 @@ def test_words_without_end_lose_their_middle_and_not_the_reason(agent: Agent) ->
     assert ran.err.startswith("error: the answer holds no fields that fit")
 
 
-def test_debugging_shows_the_traceback(agent: Agent) -> None:
-    ran = agent("raise ValueError('deep down')", UWF_DEBUG="1")
-
-    assert ran.status == 1
-    assert "Traceback" in ran.err
-    assert ran.err.endswith("error: ValueError: deep down\n")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_result_that_could_not_be_printed_is_a_failure(tmp_path: Path, agent: Agent) -> None:
     agent("return AgentResult({}, '')")
@@ -120,11 +111,6 @@ def test_result_is_left_as_it_is(context: MakeContext) -> None:
     assert complete(lambda _: result, context(), {}) is result
 
 
-def test_text_without_fields_is_refused(context: MakeContext) -> None:
-    with pytest.raises(NoMeta):
-        complete(lambda _: "Fine.", context(), {})
-
-
 def test_other_values_are_refused(context: MakeContext) -> None:
     def forgot(_context: AgentContext) -> None:
         return None
@@ -144,15 +130,6 @@ def test_collector_waits_while_an_agent_works_and_no_longer() -> None:
     assert run_as_agent(produce) == 0
     assert seen == [100_000]
     assert gc.get_threshold() == before
-
-
-def test_output_is_repeated_as_it_comes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    log = LiveLog()
-
-    log.add(b"one\n")
-    log.add(b"\xff\n")
-
-    assert capfdbinary.readouterr().err == b"one\n\xff\n"
 
 
 def test_flood_is_cut_with_one_note(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

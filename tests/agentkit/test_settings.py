@@ -4,14 +4,11 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.agentkit.llm.endpoint import get_setting
 from uwf_git.agentkit.settings import (
     KEYS,
-    choose_permission,
     load_settings,
     parse_seconds,
     parse_words,
-    split_args,
 )
 from uwf_git.errors import BadUsage
 from uwf_git.store.git.config import normal_name, set_config
@@ -46,14 +43,6 @@ def load(repo: str = "", role: str = "developer", **environ: str) -> dict[str, s
     return load_settings("claude", role, environ=sealed | environ, words=words)
 
 
-def test_without_any_there_are_none() -> None:
-    assert load() == {}
-
-
-def test_store_says_what_counts_for_all_roles(repo: str) -> None:
-    assert load(repo) == {"model": "sonnet", "timeout": "9"}
-
-
 @pytest.mark.parametrize(("role", "model"), [("reviewer", "opus"), ("qa.v2", "haiku")])
 def test_role_may_have_its_own(repo: str, role: str, model: str) -> None:
     assert load(repo, role) == {"model": model, "timeout": "9"}
@@ -70,15 +59,6 @@ def test_environment_has_every_setting(repo: str) -> None:
     found = load(repo, UWF_CLAUDE_MAX_TURNS="3", UWF_CLAUDE_PERMISSION="", UWF_CODEX_ARGS="-x")
 
     assert found == {"model": "sonnet", "timeout": "9", "max-turns": "3"}
-
-
-def test_users_own_config_counts_below_the_stores(repo: str, tmp_path: Path) -> None:
-    user = tmp_path / "user"
-    user.write_text('[uwf "claude"]\n\tmodel = mine\n\targs = --fast\n')
-
-    found = load(repo, GIT_CONFIG_GLOBAL=str(user))
-
-    assert (found["model"], found["args"]) == ("sonnet", "--fast")
 
 
 @pytest.fixture
@@ -138,14 +118,6 @@ def test_users_own_value_needs_no_trust(store: Store, tmp_path: Path) -> None:
     assert load_of(store, "uwf.claude.args", "--bad", UWF_CLAUDE_ARGS="--mine")["args"] == "--mine"
 
 
-def test_environment_replaces_a_value_under_another_spelling(store: Store) -> None:
-    """A key of git config has no underscore, and a variable has no capital letters inside."""
-    found = load_of(store, "uwf.llm.keyEnv", "HOME", UWF_LLM_KEY_ENV="MY_KEY")
-
-    assert get_setting(found, "key-env") == "MY_KEY"
-    assert len(found) == 1
-
-
 def test_program_is_trusted_for_the_file_that_it_means(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,36 +162,9 @@ def test_other_words_are_refused(words: list[str], told: str) -> None:
     assert "--model" in (caught.value.hint or "")
 
 
-def test_second_word_is_refused() -> None:
-    with pytest.raises(BadUsage, match="unexpected word test"):
-        parse_words(["make", "test"], keys=(), word="command")
-
-
 def test_seconds_are_numbers_above_nothing() -> None:
     assert parse_seconds({"timeout": "2.5"}, "timeout") == 2.5
     assert parse_seconds({}, "timeout") is None
     for text in ("0", "-1", "inf", "nan", "ten"):
         with pytest.raises(BadUsage, match="timeout"):
             parse_seconds({"timeout": text}, "timeout")
-
-
-def test_arguments_are_split_as_a_shell_would() -> None:
-    assert split_args({"args": "--add-dir '/a b' -x"}) == ("--add-dir", "/a b", "-x")
-    assert split_args({}) == ()
-    with pytest.raises(BadUsage, match="args"):
-        split_args({"args": "'open"})
-
-
-def test_first_permission_is_the_default() -> None:
-    known = {"edit": (), "plan": ("--plan",), "ask": ()}
-
-    assert choose_permission({}, known) == choose_permission({"permission": ""}, known) == "edit"
-    assert choose_permission({"permission": "ask"}, known) == "ask"
-
-
-def test_unknown_permission_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(BadUsage) as caught:
-        choose_permission({"permission": "all"}, ("edit", "plan", "ask"))
-
-    assert caught.value.message == "permission is 'all'"
-    assert caught.value.hint == "permission=edit, or plan, ask"

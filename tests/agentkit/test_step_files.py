@@ -2,14 +2,11 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from agentkit.endpoints import scripted
-from agentkit.traces import find_odd
 
-from uwf_git.agentkit import AgentContext, AgentResult, build_prompt, record_prompt, trace
+from uwf_git.agentkit import AgentContext
 from uwf_git.agentkit.extraction.adapter import AskFailed
 from uwf_git.agentkit.extraction.ladder import NoMeta
 from uwf_git.agentkit.running import complete
@@ -23,15 +20,6 @@ from uwf_git.agentkit.step_files import (
     write_failure,
     write_prompt,
 )
-from uwf_git.engine.prompt import build_prompt as assemble_prompt
-
-
-def test_prompt_and_failure_lie_in_the_folder_of_the_step(tmp_path: Path) -> None:
-    write_prompt(str(tmp_path), "Tú \ud800")
-    write_failure(str(tmp_path), {"kind": "auth", "usage": {"turns": 1}})
-
-    assert (tmp_path / PROMPT).read_text(encoding="utf-8") == "Tú ?"
-    assert json.loads((tmp_path / FAILURE).read_text()) == {"kind": "auth", "usage": {"turns": 1}}
 
 
 def test_prompt_is_kept_with_what_an_adapter_put_after_it(tmp_path: Path) -> None:
@@ -57,19 +45,6 @@ def test_without_a_step_nothing_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_trace_has_a_line_for_each_event(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    path.write_text('{"type": "before"}\n')
-
-    with open_trace(str(path)) as note:
-        note({"type": "tool", "name": "bash"})
-        lines = path.read_text().splitlines()
-
-    event = json.loads(lines[1])
-    assert event.pop("time") > 1_700_000_000_000
-    assert event == {"type": "tool", "name": "bash"}
-
-
 def test_event_is_shortened_to_what_can_be_read(tmp_path: Path) -> None:
     deep: list[object] = []
     for _ in range(100):
@@ -83,25 +58,6 @@ def test_event_is_shortened_to_what_can_be_read(tmp_path: Path) -> None:
     assert len(line) < 10_000
     assert event["output"].endswith("x[… 996,000 characters left out …]")
     assert (len(event["many"]), event["odd"]) == (200, "{1}")
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('{"meta": {"ok": true}, "content": "x"}', {"meta": {"ok": True}, "content": "x"}),
-        ('{"content": "x"}', None),
-        ("[]", None),
-        ('{"meta":', None),
-    ],
-)
-def test_what_was_handed_in_is_read_if_it_is_whole(
-    tmp_path: Path, text: str, found: object
-) -> None:
-    assert read_submitted(str(tmp_path)) is None
-
-    (tmp_path / SUBMITTED).write_text(text)
-
-    assert read_submitted(str(tmp_path)) == found
 
 
 def test_file_without_an_end_is_not_handed_in(tmp_path: Path) -> None:
@@ -125,15 +81,6 @@ def test_full_disk_costs_the_trace_and_not_the_answer(tmp_path: Path) -> None:
     write_failure(str(tmp_path), {"kind": "auth"})
 
 
-APPROVAL = {
-    "json": {
-        "evidence": [{"field": "approved", "quote": "I approve"}],
-        "missing": [],
-        "meta": {"approved": True, "severity": None, "comments": None},
-    }
-}
-
-
 @pytest.fixture
 def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Return the environment of an agent in a step."""
@@ -145,85 +92,6 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def left(environ: dict[str, str], name: str) -> str:
     return Path(environ["UWF_STEP_DIR"], name).read_text()
-
-
-def events(environ: dict[str, str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in left(environ, "trace.jsonl").splitlines()]
-
-
-def test_prompt_of_the_turn_is_kept_also_by_an_agent_that_needs_none(
-    context: MakeContext, environ: dict[str, str]
-) -> None:
-    complete(lambda _: AgentResult({"approved": True}, ""), context(), environ)
-
-    assert left(environ, "prompt.md") == assemble_prompt(context())
-
-
-def test_prompt_that_the_function_assembled_is_kept_instead(
-    context: MakeContext, environ: dict[str, str]
-) -> None:
-    def play(context: AgentContext) -> str:
-        build_prompt(context, budget=2000)
-        return "---\napproved: true\n---\nFine."
-
-    long = context(start={"hash": "2MXBG6PN4A8JR", "prompt": "x" * 9000, "timestamp": 0})
-    complete(play, long, environ)
-
-    assert left(environ, "prompt.md") == assemble_prompt(long, budget=2000)
-
-
-def test_own_prompt_and_events_are_kept(context: MakeContext, environ: dict[str, str]) -> None:
-    def play(_context: AgentContext) -> str:
-        record_prompt("my own words")
-        trace({"type": "message", "text": "I begin."})
-        return "---\napproved: true\n---\nFine."
-
-    complete(play, context(), environ)
-
-    assert left(environ, "prompt.md") == "my own words"
-    assert [event["type"] for event in events(environ)] == ["message", "rung"]
-    assert find_odd(events(environ)) == []
-
-
-def test_outside_of_a_step_nothing_is_written(
-    context: MakeContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("UWF_STEP_DIR", raising=False)
-    monkeypatch.delenv("UWF_TRACE", raising=False)
-
-    before = os.listdir()
-    assert build_prompt(context()) == assemble_prompt(context())
-    trace({"type": "message", "text": "x"})
-    assert os.listdir() == before
-
-
-def configure(url: str) -> None:
-    config = f'[uwf "extractor"]\n\tmodel = m\n\turl = {url}\n\tkeyEnv = MY_KEY\n'
-    with Path(os.environ["GIT_CONFIG_GLOBAL"]).open("a") as file:
-        file.write(config)
-
-
-def test_configured_extractor_reads_a_text_without_fields(
-    context: MakeContext, environ: dict[str, str]
-) -> None:
-    with scripted(APPROVAL) as served:
-        configure(served.url)
-        result = complete(lambda _: "I looked at it. I approve of this.", context(), environ)
-
-    assert (result.meta, result.rung) == ({"approved": True}, "extractor")
-    assert result.content == "I looked at it. I approve of this."
-    assert result.usage is not None
-    assert result.usage["turns"] == 1
-
-
-def test_extractor_is_not_asked_where_the_text_has_the_fields(
-    context: MakeContext, environ: dict[str, str]
-) -> None:
-    with scripted() as served:
-        configure(served.url)
-        result = complete(lambda _: "---\napproved: true\n---\nFine.", context(), environ)
-
-    assert result.rung == "front-matter"
 
 
 def test_fields_that_do_not_fit_are_refused_with_what_is_wrong(

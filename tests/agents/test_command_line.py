@@ -1,6 +1,5 @@
 import os
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from uwf_git.agents.command_line import (
     BadCommand,
     ProgramMissing,
     build_argv,
-    build_search_path,
     resolve_program,
     split_command,
 )
@@ -20,22 +18,6 @@ from uwf_git.agents.command_line import (
 THREAD = "01J7K9M2XNPQR5VWBCDF8G3H4T"
 
 NO_WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("uwf-hermes", ["uwf-hermes"]),
-        ("  bunx   uwf-cursor\t--fast ", ["bunx", "uwf-cursor", "--fast"]),
-        ("uwf-shell 'make test && echo \"done\"'", ["uwf-shell", 'make test && echo "done"']),
-        ('a "b\nc" d\\ e', ["a", "b\nc", "d e"]),
-        ("a '' #b $HOME ~ *", ["a", "", "#b", "$HOME", "~", "*"]),
-        ("日本 'é è'", ["日本", "é è"]),
-        ("a | b", ["a", "|", "b"]),
-    ],
-)
-def test_words_are_split_as_a_shell_splits_them(command: str, words: list[str]) -> None:
-    assert split_command(command) == tuple(words)
 
 
 @given(st.lists(NO_WORD, min_size=1).filter(lambda words: bool(words[0])))
@@ -64,45 +46,10 @@ def test_text_that_is_no_command_is_refused(command: str, problem: str) -> None:
     assert "\n" not in caught.value.message
 
 
-def test_thread_is_the_last_word() -> None:
-    argv = build_argv("uwf-x 'a b'", protocol="positional", thread=THREAD, role="dev")
-
-    assert argv == ("uwf-x", "a b", THREAD)
-
-
 def test_flags_name_thread_and_role() -> None:
     argv = build_argv("uwf-x", protocol="flags", thread=THREAD, role="front end")
 
     assert argv == ("uwf-x", "-t", THREAD, "-r", "front end")
-
-
-def test_programs_beside_the_running_python_are_found_last() -> None:
-    own = str(Path(sys.executable).parent)
-
-    assert build_search_path("/usr/bin:/bin") == f"/usr/bin:/bin:{own}"
-    assert build_search_path("") == own
-    assert build_search_path(f"{own}:/bin") == f"{own}:/bin"
-    assert Path(resolve_program("uwf-shell", path=build_search_path(""), workdir="/")).exists()
-
-
-def test_program_is_found_on_the_path(program: Program, tmp_path: Path) -> None:
-    file = Path(program("true"))
-
-    found = resolve_program(file.name, path=f"/nowhere:{tmp_path}:/bin", workdir="/")
-
-    assert found == str(file)
-
-
-@pytest.mark.parametrize("entry", ["", ".", "bin/.."])
-def test_relative_path_entries_are_seen_from_the_work_directory(
-    program: Program, tmp_path: Path, entry: str
-) -> None:
-    (tmp_path / "bin").mkdir()
-    file = Path(program("true"))
-
-    found = resolve_program(file.name, path=f"{entry}:/nowhere", workdir=str(tmp_path))
-
-    assert Path(found).samefile(file)
 
 
 def test_path_of_a_program_is_seen_from_the_work_directory(
@@ -112,31 +59,6 @@ def test_path_of_a_program_is_seen_from_the_work_directory(
 
     assert resolve_program(f"./{file.name}", path="", workdir=str(tmp_path)) == str(file)
     assert resolve_program(str(file), path="", workdir="/") == str(file)
-
-
-def test_missing_command_is_named_with_the_way_to_check() -> None:
-    with pytest.raises(ProgramMissing) as caught:
-        resolve_program("uwf-hermes", path="/bin", workdir="/")
-
-    assert caught.value.message == "agent command 'uwf-hermes' is not on the PATH"
-    assert "command -v uwf-hermes" in str(caught.value.hint)
-    assert "service" in str(caught.value.hint)
-    assert caught.value.exit_status == 3
-
-
-def test_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ProgramMissing, match=r"'\./agent' does not exist") as caught:
-        resolve_program("./agent", path="/bin", workdir=str(tmp_path))
-
-    assert str(caught.value.hint).startswith(f"there is no file {tmp_path}/agent: ")
-
-
-@pytest.mark.parametrize("program", ["~/bin/agent", "KEY=value", "A=/x/y"])
-def test_words_that_only_a_shell_understands_are_explained(program: str) -> None:
-    with pytest.raises(ProgramMissing) as caught:
-        resolve_program(program, path="/bin", workdir="/")
-
-    assert "agent commands are not run by a shell" in str(caught.value.hint)
 
 
 def test_file_that_is_not_executable_is_reported(program: Program) -> None:
@@ -164,14 +86,6 @@ def test_script_whose_interpreter_is_missing_is_reported(program: Program, line:
         resolve_program(script, path="", workdir="/")
 
     assert "install" in str(caught.value.hint)
-
-
-def test_programs_that_are_no_scripts_need_no_interpreter(tmp_path: Path) -> None:
-    odd = tmp_path / "odd"
-    for content in (b"", b"#!", b"#!\n", b"\x7fELF\0", b"#!relative\n", b"\xff\xfe"):
-        odd.write_bytes(content)
-        odd.chmod(0o755)
-        assert resolve_program(str(odd), path="", workdir="/") == str(odd)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

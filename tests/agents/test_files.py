@@ -30,15 +30,6 @@ def problem(root: Path, path: str, *, follows: bool = False) -> str:
     return caught.value.problem
 
 
-def test_file_is_read_and_removed_with_its_folder_made(root: Path) -> None:
-    assert read(root, "a/b.json") is None
-    remove_below(str(root), "a/b.json")
-    (root / "a" / "b.json").write_text("{}")
-    assert read(root, "a/b.json") == b"{}"
-    remove_below(str(root), "a/b.json")
-    assert os.listdir(root / "a") == []
-
-
 @pytest.mark.parametrize("follows", [False, True])
 def test_what_lies_outside_is_neither_read_nor_removed(root: Path, follows: bool) -> None:  # noqa: FBT001 (the value tested)
     (root / "folder").symlink_to("../outside")
@@ -54,16 +45,6 @@ def test_what_lies_outside_is_neither_read_nor_removed(root: Path, follows: bool
     remove_below(str(root), "file")
     assert not (root / "file").is_symlink()
     assert (root.parent / "outside" / "secret").read_text() == "not for you"
-
-
-def test_link_within_the_folder_is_followed_where_that_is_wanted(root: Path) -> None:
-    (root / "real").mkdir()
-    (root / "real" / "a").write_text("words")
-    (root / "way").symlink_to("real")
-    (root / "last").symlink_to("real/a")
-    assert read(root, "way/a") == b"words"
-    assert problem(root, "last") == "is a link"
-    assert read(root, "last", follows=True) == b"words"
 
 
 def test_git_is_not_reached_by_a_link(root: Path) -> None:
@@ -95,21 +76,6 @@ def output(tmp_path: Path) -> Iterator[OutputFile]:
         yield made
 
 
-def test_only_what_is_new_is_read(output: OutputFile) -> None:
-    os.write(output.descriptor, b"one ")
-    first = [*output.read_new()]
-    os.write(output.descriptor, b"two")
-
-    assert (first, [*output.read_new()], [*output.read_new()]) == ([b"one "], [b"two"], [])
-
-
-def test_long_output_comes_in_chunks_and_up_to_the_limit(output: OutputFile) -> None:
-    os.write(output.descriptor, b"x" * 200_000)
-
-    assert [len(chunk) for chunk in output.read_new(limit=100_000)] == [65536, 34464]
-    assert output.offset == 100_000
-
-
 def test_truncated_output_is_read_from_its_beginning(output: OutputFile, tmp_path: Path) -> None:
     os.write(output.descriptor, b"a long line")
     assert [*output.read_new()] == [b"a long line"]
@@ -119,34 +85,12 @@ def test_truncated_output_is_read_from_its_beginning(output: OutputFile, tmp_pat
     assert [*output.read_new()] == [b"new"]
 
 
-def test_parts_are_read_without_moving(output: OutputFile) -> None:
-    os.write(output.descriptor, b"beginning and end")
-
-    assert (output.read(0, 9), output.read_tail(3), output.read_tail(99)) == (
-        b"beginning",
-        b"end",
-        b"beginning and end",
-    )
-    assert output.offset == 0
-
-
 def test_older_file_is_replaced_and_not_truncated(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with path.open("rb") as old, closing(create_output(str(path))) as new:
         os.write(new.descriptor, b"new")
         assert old.read() == b"old"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")
-def test_reserved_room_is_behind_the_end_of_an_empty_file(tmp_path: Path) -> None:
-    with closing(create_output(str(tmp_path / "out"), reserved_bytes=100_000)) as output:
-        reserved = os.fstat(output.descriptor)
-        os.write(output.descriptor, b"said")
-        written = os.fstat(output.descriptor)
-
-    assert (reserved.st_size, written.st_size) == (0, 4)
-    assert 100_000 <= reserved.st_blocks * 512 == written.st_blocks * 512
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can reserve room for a file")

@@ -1,5 +1,4 @@
 import os
-import unicodedata
 from pathlib import Path
 
 import pytest
@@ -56,13 +55,6 @@ def test_pattern_names_files_in_order(root: Path) -> None:
         assert find_below(str(root), pattern) == found
 
 
-def test_names_are_the_same_composed_and_decomposed(tmp_path: Path) -> None:
-    name = unicodedata.normalize("NFD", "é.md")
-    (tmp_path / name).write_text("x")
-    assert find_below(str(tmp_path), "é.md") == [name]
-    assert find_below(str(tmp_path), "é.*") == [name]
-
-
 def test_links_to_folders_are_followed_but_not_by_any_depth(root: Path) -> None:
     (root / "way").symlink_to("docs/more")
     (root / "loop").symlink_to(".")
@@ -91,13 +83,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "left"
 
 
-def test_small_file_is_read_whole_and_a_long_one_up_to_the_limit(path: Path) -> None:
-    path.write_bytes(b"what was left")
-
-    assert read_left_file(str(path), most_bytes=100) == LeftFile(b"what was left", 13)
-    assert read_left_file(str(path), most_bytes=4) == LeftFile(b"what", 13)
-
-
 def test_file_without_an_end_is_read_up_to_the_limit(path: Path) -> None:
     path.write_bytes(b"begun")
     os.truncate(path, ENDLESS)
@@ -111,22 +96,3 @@ def test_pipe_and_folder_are_no_files(path: Path, *, follows_links: bool) -> Non
     for each in (path, path.parent):
         with pytest.raises(OSError, match="not a regular file"):
             open_left_file(str(each), follows_links=follows_links)
-
-
-def test_link_is_followed_only_on_request(path: Path) -> None:
-    path.write_bytes(b"text")
-    link = path.with_name("link")
-    link.symlink_to(path)
-
-    assert read_left_file(str(link), most_bytes=9, follows_links=True).content == b"text"
-    with pytest.raises(OSError, match="levels of symbolic links"):
-        read_left_file(str(link), most_bytes=9)
-
-
-@pytest.mark.usefixtures("tidy")
-def test_nothing_stays_open(path: Path) -> None:
-    path.write_bytes(b"text")
-
-    read_left_file(str(path), most_bytes=9)
-    with pytest.raises(OSError, match="not a regular file"):
-        read_left_file("/dev/zero", most_bytes=9)

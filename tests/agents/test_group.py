@@ -17,9 +17,6 @@ from refusing import refuses
 from uwf_git.agents.group import (
     _LET_GO,
     DetachRequest,
-    cancellable,
-    check_cancelled,
-    deferred_signals,
     spawn_detached,
     stop_group,
     wait_for_one,
@@ -41,14 +38,6 @@ def start(tmp_path: Path, wait_for: WaitFor) -> Start:
     return spawn
 
 
-def test_obedient_group_ends_by_the_request(start: Start) -> None:
-    leader = start("sleep 60 & echo x >ready; wait")
-
-    stop_group(leader, grace_s=60)
-
-    assert leader.returncode == -signal.SIGTERM
-
-
 def test_member_that_outlives_its_leader_gets_its_grace(
     start: Start, tmp_path: Path, lives: Lives
 ) -> None:
@@ -68,15 +57,6 @@ def test_stubborn_group_is_killed(start: Start, tmp_path: Path, lives: Lives) ->
 
     assert leader.returncode == -signal.SIGKILL
     assert not lives(int((tmp_path / "pid").read_text()))
-
-
-def test_group_that_has_ended_is_left_alone(start: Start) -> None:
-    leader = start("echo x >ready")
-    leader.wait()
-
-    stop_group(leader, grace_s=60)
-
-    assert leader.returncode == 0
 
 
 def test_interrupt_kills_at_once_and_is_passed_on(start: Start) -> None:
@@ -147,53 +127,6 @@ def test_member_leaves_its_group_without_the_lock_but_not_its_leader(
     assert child.stdout.strip() == said
 
 
-def test_work_goes_on_until_it_is_cancelled() -> None:
-    cancelled = threading.Event()
-    with cancellable(cancelled):
-        check_cancelled()
-        cancelled.set()
-        with pytest.raises(KeyboardInterrupt):
-            check_cancelled()
-    check_cancelled()
-
-
-def test_only_the_thread_that_said_so_is_cancelled() -> None:
-    cancelled = threading.Event()
-    cancelled.set()
-    told: list[str] = []
-
-    def look() -> None:
-        try:
-            check_cancelled()
-            told.append("goes on")
-        except KeyboardInterrupt:
-            told.append("stopped")
-
-    with cancellable(cancelled):
-        thread = threading.Thread(target=look)
-        thread.start()
-        thread.join()
-    assert told == ["goes on"]
-
-
-def test_the_outer_cancel_counts_again_after_the_inner_one() -> None:
-    outer, inner = threading.Event(), threading.Event()
-    outer.set()
-    with cancellable(outer):
-        with cancellable(inner):
-            check_cancelled()
-        with pytest.raises(KeyboardInterrupt):
-            check_cancelled()
-
-
-def test_a_wait_ends_with_what_is_done() -> None:
-    done: Future[int] = Future()
-    done.set_result(1)
-
-    assert wait_for_one([Future(), done]) == {done}
-    assert wait_for_one([]) == set()
-
-
 def test_ctrl_c_that_another_thread_of_python_receives_ends_a_wait() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     never: Future[None] = Future()
@@ -212,38 +145,6 @@ def test_ctrl_c_that_another_thread_of_python_receives_ends_a_wait() -> None:
 
 
 ASKED = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
-
-
-def test_signals_that_ask_us_to_end_are_noted() -> None:
-    noted: list[int] = []
-    with deferred_signals(noted):
-        for number in ASKED:
-            os.kill(os.getpid(), number)
-
-    assert noted == ASKED
-
-
-def test_former_handlers_are_restored() -> None:
-    before = [signal.getsignal(number) for number in ASKED]
-    with pytest.raises(KeyError), deferred_signals([]):
-        raise KeyError
-
-    assert [signal.getsignal(number) for number in ASKED] == before
-
-
-def test_other_threads_note_nothing_and_change_nothing() -> None:
-    seen: list[object] = []
-
-    def look() -> None:
-        with deferred_signals([]):
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    before = signal.getsignal(signal.SIGTERM)
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-
-    assert seen == [before]
 
 
 STARTER = """
@@ -284,12 +185,6 @@ def test_log_is_appended_to_and_private(program: Program, tmp_path: Path) -> Non
     assert Path(asked.log).stat().st_mode & 0o777 == 0o600
 
 
-def test_program_has_a_session_of_its_own(program: Program, tmp_path: Path) -> None:
-    told = finished(request(tmp_path, program("echo $$; ps -o sid= -p $$")))[1].split()
-
-    assert told[0] == told[1] != str(os.getsid(0))
-
-
 def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
     program: Program, tmp_path: Path, lives: Lives, wait_for: WaitFor
 ) -> None:
@@ -314,11 +209,6 @@ def test_program_lives_on_when_its_starter_and_the_terminal_have_gone(
     assert log.read_text(encoding="utf-8") == "1\n"
 
 
-def test_missing_program_is_reported(tmp_path: Path) -> None:
-    with refuses("not-detached", match="/no/such: No such file"):
-        spawn_detached(request(tmp_path, "/no/such"))
-
-
 def test_impossible_argument_is_reported(tmp_path: Path) -> None:
     with refuses("not-detached", match="embedded null byte"):
         spawn_detached(request(tmp_path, "/bin/echo", "a\0b"))
@@ -340,16 +230,6 @@ def test_log_is_not_written_through_a_link(program: Program, tmp_path: Path) -> 
         spawn_detached(asked)
 
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_child_that_was_let_go_is_not_warned_of(program: Program, tmp_path: Path) -> None:
-    child = spawn_detached(request(tmp_path, program("exec sleep 60")))
-
-    assert child.find_status() is None
-    child.let_go()
-
-    os.kill(child.pid, signal.SIGKILL)
-    os.waitpid(child.pid, 0)
 
 
 def test_parent_that_lives_on_keeps_no_zombie_but_the_newest(

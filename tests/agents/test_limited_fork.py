@@ -1,6 +1,5 @@
 import errno
 import gc
-import json
 import os
 import resource
 import signal
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uwf_git import errors
 from uwf_git.agents.limited_fork import (
     LimitedRunBug,
     LimitedRunDied,
@@ -25,8 +23,7 @@ from uwf_git.agents.limited_fork import (
     run_limited,
 )
 from uwf_git.engine.expression import evaluate_condition
-from uwf_git.engine.moderator import Position, StepSummary, build_context, next_role
-from uwf_git.errors import Refused, StoreDamaged, UwfError
+from uwf_git.errors import Refused, StoreDamaged
 from uwf_git.model.workflow import Graph, Transition
 
 SHORT = RunLimits(wall_s=0.1)
@@ -62,13 +59,6 @@ def test_any_json_value_comes_out_as_it_is(value: Any) -> None:
     assert run_limited(lambda: value) == value
 
 
-def test_the_work_is_done_in_another_process() -> None:
-    done: list[int] = []
-    # Called for its effect: `or` returns the answer.
-    assert run_limited(lambda: done.append(1) or os.getpid()) != os.getpid()  # type: ignore[func-returns-value]
-    assert done == []
-
-
 class Odd(StoreDamaged):
     code = "odd"
     exit_status = 7
@@ -88,31 +78,6 @@ def test_an_error_comes_out_with_all_that_it_says() -> None:
     assert str(error) == str(original)
     for said in ("message", "hint", "facts", "code", "exit_status"):
         assert getattr(error, said) == getattr(original, said)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        each
-        for each in vars(errors).values()
-        if isinstance(each, type) and each.__module__ == errors.__name__
-    ],
-)
-def test_error_is_raised_again_as_its_base(kind: type[UwfError]) -> None:
-    def fail() -> NoReturn:
-        raise kind("no")
-
-    with pytest.raises(kind, match="no"):
-        run_limited(fail)
-
-
-def test_facts_that_are_not_json_become_text() -> None:
-    def fail() -> NoReturn:
-        raise Refused("no", where=Path("here"))
-
-    with pytest.raises(Refused) as caught:
-        run_limited(fail)
-    assert caught.value.facts == {"where": "here"}
 
 
 def exit_politely() -> NoReturn:
@@ -190,19 +155,6 @@ def test_memory_is_limited_beyond_what_is_in_use_already() -> None:
     assert run_limited(lambda: len(bytearray(32 << 20)), limits=small) == 32 << 20
     with pytest.raises(LimitHit, match="too much memory"):
         run_limited(lambda: len(bytearray(256 << 20)), limits=small)
-
-
-def test_without_statm_only_time_is_limited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def absent(path: Path) -> NoReturn:
-        raise FileNotFoundError(path)
-
-    monkeypatch.setattr(Path, "read_bytes", absent)
-    small = RunLimits(memory_bytes=1 << 20)
-    assert run_limited(lambda: len(bytearray(16 << 20)), limits=small) == 16 << 20
-    with pytest.raises(LimitHit, match="too much time"):
-        run_limited(wait_for_ever, limits=SHORT)
 
 
 def test_a_long_answer_does_not_deadlock_and_a_longer_one_is_refused() -> None:
@@ -329,19 +281,6 @@ def test_no_new_process_is_an_error_that_says_why(monkeypatch: pytest.MonkeyPatc
         run_limited(lambda: 1)
 
 
-def test_without_fork_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exhaust() -> NoReturn:
-        raise MemoryError
-
-    monkeypatch.delattr(os, "fork")
-    assert run_limited(os.getpid) == os.getpid()
-    assert run_limited(lambda: (1, 2)) == [1, 2]
-    with pytest.raises(Odd):
-        run_limited(raise_odd)
-    with pytest.raises(LimitHit, match="too much memory"):
-        run_limited(exhaust)
-
-
 HOSTILE = {
     "a gigabyte of padding": "$length($pad('x', 1e9)) > 0",
     "a regular expression that backtracks": "$contains(prompt, /(a+)+$/)",
@@ -374,37 +313,3 @@ GRAPH: Graph = {
         Transition("planner", "history[0].role = 'planner'"),
     ),
 }
-
-
-def decide(meta: dict[str, Any], history: list[StepSummary]) -> Any:
-    position = Position("reviewer", meta, 2, {}, "fix", 0, 0)
-    context = build_context(position, lambda: history)
-
-    def decision() -> str:
-        return next_role(GRAPH, position.role, lambda text: evaluate_condition(text, context))
-
-    decided = run_limited(decision, what="deciding what follows reviewer")
-    # It was read in the limited run.
-    assert not context.is_loaded
-    return decided
-
-
-def test_whole_decision_is_one_limited_run() -> None:
-    assert decide({"approved": False}, []) == "developer"
-    assert decide({"approved": True}, [StepSummary("planner", {})]) == "planner"
-
-
-def test_a_decision_that_fails_behind_the_fence_fails_with_its_own_words() -> None:
-    with pytest.raises(Refused, match="no transition from reviewer holds") as caught:
-        decide({"approved": True}, [StepSummary("tester", {})])
-    assert caught.value.code == "no-transition"
-    assert caught.value.facts["position"] == "reviewer"
-
-
-def test_a_decision_without_conditions_needs_no_jsonata() -> None:
-    script = (
-        "import sys; import uwf_git.agents.limited_fork; import uwf_git.engine.moderator; "
-        "print([name for name in sys.modules if name.startswith('jsonata')])"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert json.loads(ran.stdout) == []

@@ -3,7 +3,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -88,20 +87,6 @@ def test_input_need_not_be_read(run: Run) -> None:
     assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
 
 
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [("true", 0), ("kill -KILL $$", 137), ("kill -TERM $$", 143), ("no-such-command", 127)],
-)
-def test_every_end_has_a_status(run: Run, script: str, code: int) -> None:
-    ran = run(script)
-
-    assert (ran.outcome, ran.exit_code) == ("exited", code)
-
-
-def test_shell_around_it_says_nothing_of_its_own(run: Run) -> None:
-    assert run("kill -TERM $$").stderr == b""
-
-
 def test_workdir_environment_and_input_are_the_requested_ones(run: Run, tmp_path: Path) -> None:
     ran = run("pwd; echo $A; env", environment={"A": "x y", "PATH": os.environ["PATH"]})
 
@@ -128,12 +113,6 @@ def test_program_that_ignores_the_request_is_killed(run: Run, tmp_path: Path, li
     assert [pid for pid in (tmp_path / "pids").read_text().split() if lives(int(pid))] == []
 
 
-def test_program_may_tidy_up_and_tell_how_it_ended(run: Run) -> None:
-    ran = run("trap 'echo bye; exit 7' TERM; sleep 60 & wait", timeout_s=0.2)
-
-    assert (ran.outcome, ran.exit_code, ran.stdout) == ("timed-out", 7, b"bye\n")
-
-
 @ON_LINUX
 @pytest.mark.parametrize("end", ["echo done", "trap '' TERM; sleep 60"])
 def test_daemon_is_found_and_ended(
@@ -155,15 +134,6 @@ def test_daemon_that_ignores_the_request_is_killed(
     assert not lives(pid_of("pid"))
 
 
-def test_program_in_the_background_is_ended_with_the_rest(
-    run: Run, pid_of: Callable[[str], int], lives: Lives
-) -> None:
-    ran = run("sleep 60 & echo $! >pid; echo done")
-
-    assert (ran.outcome, ran.stdout) == ("exited", b"done\n")
-    assert not lives(pid_of("pid"))
-
-
 def test_own_children_are_left_alone(run: Run) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         run(DAEMON.format(file="pid"))
@@ -182,18 +152,7 @@ def test_flood_is_stopped_and_stays_on_disk(run: Run, tmp_path: Path) -> None:
 def test_flood_that_has_ended_is_too_much_as_well(run: Run) -> None:
     assert run("head -c 101 /dev/zero", max_output_bytes=100).outcome == "too-much-output"
     assert run("head -c 100 /dev/zero", max_output_bytes=100).outcome == "exited"
-
-
-def test_fifty_megabytes_are_passed_on(run: Run) -> None:
-    heard: list[int] = []
-
-    ran = run(
-        "head -c 50000000 /dev/zero; head -c 50000000 /dev/zero >&2",
-        on_stdout=lambda chunk: heard.append(len(chunk)),
-    )
-
-    assert (ran.outcome, len(ran.stdout), sum(heard)) == ("exited", 50_000_000, 50_000_000)
-    assert len(ran.stderr) == 64 * 1024
+    assert len(run("head -c 100000 /dev/zero >&2").stderr) == 64 * 1024
 
 
 def test_flood_does_not_hide_that_the_time_is_over(run: Run) -> None:
@@ -214,10 +173,6 @@ def test_every_byte_breaks_the_silence(run: Run, where: str) -> None:
     ran = run(f"for i in 1 2 3 4 5 6; do sleep 0.1; printf . >&{where}; done", silence_s=0.4)
 
     assert ran.outcome == "exited"
-
-
-def test_program_that_closes_its_outputs_is_waited_for(run: Run) -> None:
-    assert run("exec >&- 2>&-; sleep 0.2; exit 4").exit_code == 4
 
 
 def test_output_that_is_truncated_goes_on_being_heard(run: Run) -> None:
@@ -272,51 +227,9 @@ def test_listener_that_fails_ends_the_program(
     assert not lives(pid_of("pid"))
 
 
-def test_signal_handlers_are_restored(run: Run) -> None:
-    before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
-
-    run("true")
-
-    after = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
-    assert after == before
-
-
-def test_it_runs_beside_the_main_thread_too(run: Run) -> None:
-    ran: list[NestedRun] = []
-    thread = threading.Thread(target=lambda: ran.append(run("echo x")))
-
-    thread.start()
-    thread.join()
-
-    assert ran[0].stdout == b"x\n"
-
-
-def test_older_files_in_the_folder_are_replaced(run: Run) -> None:
-    run("echo one; echo two >&2", given=b"given")
-
-    ran = run("cat; echo three")
-
-    assert (ran.stdout, ran.stderr) == (b"three\n", b"")
-
-
-def test_folder_may_be_relative(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-
-    assert run("echo x", folder="spool", workdir=str(tmp_path / "elsewhere")).stdout == b"x\n"
-
-
 @pytest.fixture(autouse=True)
 def _no_zombies(tidy: None) -> None:
     """Check that adopted orphans were reaped."""
-
-
-def test_error_of_the_spawn_is_passed_on(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="null byte"):
-        run("true", environment={"A": "\0"})
-    with pytest.raises(OSError, match="too long"):
-        run("true " + "x" * 4_000_000)
-    with pytest.raises(FileNotFoundError):
-        run("true", workdir=str(tmp_path / "nowhere"))
 
 
 def test_what_a_program_started_may_tell_of_its_end(run: Run, tmp_path: Path) -> None:

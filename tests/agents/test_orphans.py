@@ -1,4 +1,3 @@
-import os
 import shlex
 import subprocess
 import sys
@@ -66,17 +65,6 @@ def test_orphan_that_does_not_obey_is_killed_with_its_children(
     assert [pid for pid in pids if lives(pid)] == []
 
 
-def test_orphan_that_has_ended_is_taken_leave_of(
-    orphans: Orphans, tmp_path: Path, wait_for: WaitFor
-) -> None:
-    leave_behind(f"echo $$ >{tmp_path}/pid")
-    pid = int(wait_for(tmp_path / "pid"))
-
-    orphans.end(grace_s=1)
-
-    assert not Path(f"/proc/{pid}").exists()
-
-
 def test_children_of_our_own_are_left_alone() -> None:
     with subprocess.Popen(["sleep", "60"]) as before, closing(Orphans()) as orphans:
         with subprocess.Popen(["sleep", "60"]) as since:
@@ -87,16 +75,3 @@ def test_children_of_our_own_are_left_alone() -> None:
             assert (before.poll(), since.poll()) == (None, None)
             since.kill()
         before.kill()
-
-
-def test_afterwards_orphans_go_elsewhere_again(tmp_path: Path, wait_for: WaitFor) -> None:
-    with closing(Orphans()):
-        pass
-    os.mkfifo(tmp_path / "end")
-    leave_behind(f"echo $$ >{tmp_path}/pid; read -r line <{tmp_path}/end")
-    pid = int(wait_for(tmp_path / "pid"))
-
-    parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-
-    assert int(parent) != os.getpid()
-    (tmp_path / "end").write_text("\n")

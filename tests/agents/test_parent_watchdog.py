@@ -49,15 +49,6 @@ def test_program_has_the_shells_streams_to_itself(program: Program, tmp_path: Pa
     assert (out, err, child.returncode) == (b"out\n", b"err\n", 143)
 
 
-def test_program_has_files_for_streams(program: Program, tmp_path: Path) -> None:
-    child = start_by_stdin(program(f"cat; {TELLS}"), tmp_path)
-    out, err = child.communicate(b"\n", timeout=10)
-
-    assert (out, err, child.returncode) == (b"", b"", 143)
-    assert (tmp_path / "stdout").read_bytes() == b"givenout\n"
-    assert (tmp_path / "stderr").read_bytes() == b"err\n"
-
-
 def test_program_ends_when_the_tether_breaks(
     program: Program, tmp_path: Path, lives: Lives, wait_for: WaitFor
 ) -> None:

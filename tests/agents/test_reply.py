@@ -13,14 +13,11 @@ from uwf_git.agents.reply import (
     AgentReply,
     BadJson,
     BadReply,
-    FrontMatter,
-    FrontMatterUnclosed,
     on_one_line,
     parse_reply,
     parse_strict_json,
     parse_strict_json_at,
     show_beginning,
-    split_front_matter,
 )
 from uwf_git.model.node import canonical
 
@@ -87,15 +84,6 @@ def test_output_without_measure_is_refused(stdout: str, kind: str, problem: str)
     assert problem in error.message
 
 
-def test_message_shows_a_clean_beginning() -> None:
-    error = refused(b"\x1b[31mERROR\x1b[0m\r\n\x00quota \xff exceeded\n" + b"x" * 1000)
-
-    assert error.message.endswith("…")
-    assert "it begins: [31mERROR [0m quota \ufffd exceeded xxx" in error.message
-    assert error.message.isprintable()
-    assert len(error.message) < 250
-
-
 @pytest.mark.parametrize("protocol", ["positional", "flags"])
 @given(stdout=st.binary() | st.text().map(str.encode) | JSON_LIKE | FRONT_LIKE)
 def test_any_output_is_an_answer_or_a_clean_complaint(
@@ -119,45 +107,6 @@ def test_printed_reply_is_read_back(meta: dict[str, Any], content: str) -> None:
     assert (reply.meta, reply.content) == (meta, content)
 
 
-@pytest.mark.parametrize(
-    ("text", "source", "content", "line"),
-    [
-        ("---\na: 1\n---\ntext\n", "a: 1\n", "text\n", 2),
-        ("---\na: 1\n---\n\n  text", "a: 1\n", "\n  text", 2),
-        ("---\na: 1\n---", "a: 1\n", "", 2),
-        ("---\n---\n", "", "", 2),
-        ("---\r\na: 1\r\n---\r\ntext\r\n", "a: 1\r\n", "text\r\n", 2),
-        ("--- \t\na: 1\n---  \ntext", "a: 1\n", "text", 2),
-        ("\ufeff---\na: 1\n---\n", "a: 1\n", "", 2),
-        ("\n \t\r\n---\na: 1\n---\n", "a: 1\n", "", 4),
-        ("---\na: 1\n---\n---\nb: 2\n---\n", "a: 1\n", "---\nb: 2\n---\n", 2),
-        ("---\na: 1\n ---\n----\n---x\n---\n", "a: 1\n ---\n----\n---x\n", "", 2),
-        ("---\na: \u2028---\u2028\x0b---\x0b\n---\nt", "a: \u2028---\u2028\x0b---\x0b\n", "t", 2),
-    ],
-)
-def test_front_matter_is_taken_apart(text: str, source: str, content: str, line: int) -> None:
-    assert split_front_matter(text) == FrontMatter(source, content, line)
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "text\n---\na: 1\n---\n", "----\n", " ---\na\n---\n"])
-def test_other_texts_have_none(text: str) -> None:
-    assert split_front_matter(text) is None
-
-
-@pytest.mark.parametrize(("text", "line"), [("---", 1), ("---\na: 1\n", 1), ("\n\n---\n--\n", 3)])
-def test_unclosed_front_matter_is_reported(text: str, line: int) -> None:
-    with pytest.raises(FrontMatterUnclosed, match=f"begins on line {line} has no closing ---"):
-        split_front_matter(text)
-
-
-@given(st.text())
-def test_content_is_kept_character_by_character(content: str) -> None:
-    front = split_front_matter(f"---\na: 1\n---\n{content}")
-
-    assert front is not None
-    assert front.content == content
-
-
 @given(st.text())
 def test_line_is_safe_to_print_anywhere(text: str) -> None:
     assert on_one_line(text).isprintable()
@@ -167,21 +116,7 @@ def test_line_is_safe_to_print_anywhere(text: str) -> None:
 @given(st.text(), st.integers(1, 100))
 def test_beginning_is_short(text: str, limit: int) -> None:
     assert len(show_beginning(text, limit=limit)) <= limit + 1
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("", ""),
-        ("short", "short"),
-        ("a\r\n\x1b[31mb\x1b[0m\u2028c", "a [31mb [0m c"),
-        ("x" * 13, "x" * 13),
-        ("x" * 14, "x" * 13 + "…"),
-        ("x" + " " * 100, "x…"),
-    ],
-)
-def test_omission_is_marked(text: str, shown: str) -> None:
-    assert show_beginning(text, limit=13) == shown
+    assert show_beginning("x" + " " * 100, limit=13) == "x…"
 
 
 VALUES = st.recursive(
@@ -213,22 +148,16 @@ def test_any_text_gives_a_value_or_one_line_of_complaint(text: str) -> None:
     ("text", "problem"),
     [
         ("", r"expecting value \(line 1, column 1\)"),
-        ('{"a": }', r"expecting value \(line 1, column 7\)"),
         ('{\n"a": 1,\n}', r"line 3, column 1|line 2, column 7"),
-        ("{'a': 1}", "property name enclosed in double quotes"),
-        ('{"a": 1} x', "there is more text after the value on line 1"),
         ('{"a": 1}\n\n{"b": 2}', "there is more text after the value on line 3"),
         ('{"a": 1, "b": 2, "a": 3}', "the key 'a' is there twice"),
-        ('{"x": [{"a": 1, "a": 1}]}', "the key 'a' is there twice"),
         ('{"meta": {"n": [1, NaN]}}', r"the value at \$\.meta\.n\[1\] is nan"),
-        ('{"n": -Infinity}', r"the value at \$\.n is -inf"),
         ('{"n": 1e999}', r"the value at \$\.n is inf"),
         ('{"n": 1' + "0" * 400 + "}", r"the value at \$\.n is a number no 64-bit float can hold"),
         ('{"n": ' + "1" * 5000 + "}", "a number has too many digits"),
         ('{"s": ["\\ud800"]}', r"the value at \$\.s\[0\] has a lone surrogate"),
         ('{"\\udfff": 1}', r"the value at \$ has a lone surrogate"),
         ('"a\nb"', "control character"),
-        ("[" * 100_000, "nested too deeply"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("[" * 600 + "]" * 600, "nested more than 500 levels"),
         ('{"a":' * 100_000, "nested too deeply"),
@@ -237,12 +166,6 @@ def test_any_text_gives_a_value_or_one_line_of_complaint(text: str) -> None:
 def test_value_that_no_node_can_hold_is_refused(text: str, problem: str) -> None:
     with pytest.raises(BadJson, match=problem):
         parse_strict_json(text)
-
-
-def test_large_integers_are_canonical() -> None:
-    assert parse_strict_json("123456789012345678901") == 123456789012345680000.0
-    assert parse_strict_json("-0.0") == 0
-    assert parse_strict_json(' {"e": "\\ud83d\\ude00"}\n') == {"e": "😀"}
 
 
 def test_value_is_read_where_it_stands() -> None:

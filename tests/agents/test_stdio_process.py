@@ -104,13 +104,6 @@ def test_stderr_is_passed_on_and_its_end_is_kept(start: Start) -> None:
     assert b"".join(seen) == companion.stderr_tail == b"begun\n"
 
 
-def test_shell_says_nothing_of_a_companion_that_was_stopped(start: Start) -> None:
-    companion = start("echo log >&2; exec sleep 74")
-    companion.close()
-
-    assert companion.stderr_tail == b"log\n"
-
-
 def test_program_that_does_not_read_is_not_waited_for(start: Start) -> None:
     class EnoughError(Exception):
         """Waited long enough."""
@@ -151,11 +144,6 @@ def test_close_lets_a_program_finish_at_end_of_input(start: Start, tmp_path: Pat
     start("cat >/dev/null; echo done >finished").close()
 
     assert (tmp_path / "finished").read_text() == "done\n"
-
-
-def test_error_of_the_spawn_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nowhere"):
-        StdioProcess(StdioRequest(("/bin/sh",), {}, str(tmp_path / "nowhere")))
 
 
 def test_program_dies_with_us() -> None:

@@ -60,23 +60,6 @@ def stop(run_dir: str, *, grace_s: float = 30) -> bool:
     return stop_run(run_dir, alive_of(run_dir), grace_s=grace_s, is_held=lambda: True)
 
 
-def test_group_of_a_run_is_found_while_it_lives(run: Run, run_dir: str) -> None:
-    leader = run(f"echo x >ready; {HANG}")
-
-    assert find_group(run_dir, alive_of(run_dir)) == leader.pid
-    assert stop(run_dir)
-    assert find_group(run_dir, alive_of(run_dir)) is None
-    assert not stop(run_dir)
-
-
-def test_obedient_agent_ends_by_the_request(run: Run, run_dir: str) -> None:
-    leader = run(f"trap 'echo bye >bye; exit 3' TERM; echo x >ready; {HANG}")
-
-    assert stop(run_dir)
-
-    assert leader.wait() == 3
-
-
 def test_stubborn_agent_is_killed_after_the_grace(run: Run, run_dir: str) -> None:
     leader = run(f"trap '' TERM; echo x >ready; {HANG}")
     began = time.monotonic()
@@ -172,12 +155,6 @@ def test_run_that_has_ended_or_has_no_valid_number_is_not_touched(
     assert find_group(run_dir, alive_of(run_dir)) is None
     assert not stop(run_dir)
     assert lives(leader.pid)
-
-
-def test_run_that_never_began_is_none(tmp_path: Path) -> None:
-    assert find_group(str(tmp_path / "no"), str(tmp_path / "no.alive")) is None
-    (tmp_path / "pid").write_text(f"{os.getpgrp()}\n")
-    assert find_group(str(tmp_path), str(tmp_path / "no.alive")) is None
 
 
 def test_group_that_is_new_each_time_it_is_looked_at_is_killed(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from refusing import refuses
 
-from uwf_git.agents.terminal import NoTerminal, Terminal, choose_pager, run_pager, visible
+from uwf_git.agents.terminal import NoTerminal, Terminal, choose_pager, visible
 
 
 @pytest.fixture
@@ -17,14 +17,6 @@ def screen() -> Iterator[tuple[int, Terminal]]:
     os.close(theirs)
     yield ours, terminal
     terminal.close()
-
-
-def test_lines_are_read_whole(screen: tuple[int, Terminal]) -> None:
-    ours, terminal = screen
-    os.write(ours, "grün\nzwei\n".encode())
-
-    assert terminal.read_line() == "grün"
-    assert terminal.read_line() == "zwei"
 
 
 def test_end_of_input_is_returned_a_few_times(screen: tuple[int, Terminal]) -> None:
@@ -85,12 +77,3 @@ def test_less_is_used_where_it_is_installed(tmp_path: Path) -> None:
     (tmp_path / "less").chmod(0o755)
 
     assert choose_pager({"TERM": "xterm", "PATH": str(tmp_path)}, None) == "less"
-
-
-def test_pager_reads_until_the_end_of_the_block(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    with run_pager(f"echo $LESS > {out}; cat >> {out}", {"PATH": os.environ["PATH"]}) as into:
-        os.write(into, b"text\n")
-
-    assert out.read_text() == "FRX\ntext\n"

@@ -1,6 +1,5 @@
 """What a prompt says of a try."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -30,62 +29,6 @@ def build() -> Build:
     return answer_format
 
 
-def test_template_shows_every_field_and_constants_letter_by_letter(build: Build) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "$status": {"const": "done"},
-            "kind": {"enum": ["a: b", "c"]},
-            "title": {"type": "string"},
-            "notes": {"type": "array"},
-            "any": True,
-        },
-    }
-
-    text = build(schema)
-
-    assert (
-        "---\n"
-        '$status: "done"\n'
-        'kind: <"a: b" | "c">\n'
-        "title: <text>\n"
-        "notes: <list>\n"
-        "any: <value>\n"
-        "---\n"
-        "<your text>\n" in text
-    )
-    assert "- `title` (optional): text\n" in text
-    assert "JSON Schema" not in text
-
-
-def test_name_that_yaml_would_not_take_for_one_is_quoted(build: Build) -> None:
-    for name, shown in [
-        ("$id", "$id"),
-        ("é", "é"),
-        ("1", '"1"'),
-        ("No", '"No"'),
-        ("#x", '"#x"'),
-        ("a: b", '"a: b"'),
-    ]:
-        assert f"---\n{shown}: <text>\n---" in build({"properties": {name: {"type": "string"}}})
-
-
-def test_name_that_is_a_word_of_yaml_is_quoted(build: Build) -> None:
-    for word in ["y", "N", "Yes", "no", "on", "OFF", "true", "False", "null", "NULL"]:
-        assert f'---\n"{word}": <text>\n---' in build({"properties": {word: {"type": "string"}}})
-
-
-def test_schema_that_words_do_not_cover_is_shown_whole(build: Build) -> None:
-    schema = {"type": "object", "properties": {"a": {"not": {"const": 1}}}, "required": ["a"]}
-
-    assert f"```json\n{json.dumps(schema, indent=2)}\n```" in build(schema)
-
-
-@pytest.mark.parametrize("keyword", ["if", "dependentRequired", "minProperties", "allOf", "not"])
-def test_constraints_on_the_whole_are_not_dropped(build: Build, keyword: str) -> None:
-    assert f'"{keyword}"' in build({"type": "object", "properties": {"a": {}}, keyword: {}})
-
-
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
 def test_alternatives_are_shown_one_by_one(build: Build, keyword: str) -> None:
     done = {"properties": {"$status": {"const": "done"}}, "required": ["$status"], "title": "Done"}
@@ -104,22 +47,10 @@ def test_alternatives_are_shown_one_by_one(build: Build, keyword: str) -> None:
     assert "JSON Schema" not in text
 
 
-def test_one_alternative_is_none(build: Build) -> None:
-    text = build({"oneOf": [{"properties": {"a": {"type": "string"}}}]})
-
-    assert "Form 1" not in text
-    assert "- `a` (optional): text" in text
-
-
 def test_alternatives_with_more_around_them_show_the_schema(build: Build) -> None:
     schema = {"oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}], "required": ["c"]}
 
     assert '"c"' in build(schema | {"properties": {"c": {}}})
-
-
-@pytest.mark.parametrize("schema", [True, {}, {"type": "object"}, {"type": ["object", "null"]}])
-def test_fields_without_names_are_the_agents_to_choose(build: Build, schema: Any) -> None:
-    assert "---\n<name>: <value>\n---" in build(schema)
 
 
 @pytest.mark.parametrize(
@@ -135,10 +66,6 @@ def test_meta_that_is_no_object_goes_into_a_block(build: Build, schema: Any, phr
 
     assert f"one fenced block of JSON that holds {phrase}:" in text
     assert "---" not in text
-
-
-def test_extract_prompt_says_how_to_fill_the_fields(build: Build) -> None:
-    assert "How to fill the fields:\n\nTake the verdict." in build({}, " Take the verdict.\n")
 
 
 @pytest.mark.parametrize(
@@ -192,43 +119,6 @@ def test_what_words_leave_out_is_known(schema: Any) -> None:
 
     words.phrase(schema)
 
-    assert not words.is_complete
-
-
-def test_fields_are_listed_with_theirs() -> None:
-    issue = {
-        "type": "object",
-        "properties": {"line": {"type": "integer"}, "file": {"$ref": "#/$defs/path"}},
-        "required": ["file"],
-    }
-    schema = {
-        "properties": {
-            "issues": {"type": "array", "items": issue},
-            "by": {"type": "object", "properties": {"name": {"type": "string"}}},
-        },
-        "required": ["issues"],
-        "$defs": {"path": {"type": "string", "description": "Seen\nfrom the root."}},
-    }
-    words = SchemaWords(schema)
-
-    words.list_fields(schema)
-
-    assert words.lines == [
-        "- `issues` (required): a list of objects, each with the fields below",
-        "  - `line` (optional): a whole number",
-        "  - `file` (required): text. Seen from the root.",
-        "- `by` (optional): an object",
-        "  - `name` (optional): text",
-    ]
-    assert words.is_complete
-
-
-def test_required_field_without_a_schema_is_not_forgotten() -> None:
-    words = SchemaWords({})
-
-    words.list_fields({"properties": {"a": {}}, "required": ["a", "b"]})
-
-    assert words.lines == ["- `a` (required): any value"]
     assert not words.is_complete
 
 

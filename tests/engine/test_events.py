@@ -1,21 +1,16 @@
 from typing import Any
 
 import pytest
-from refusing import refuses
 
 from uwf_git.engine.events import (
-    EventId,
     LoopPass,
     Node,
     TransitionFacts,
     TurnStarted,
     build_events,
-    enter_events,
-    parse_event_id,
-    render_event_id,
 )
 from uwf_git.model.names import NodeHash, ThreadId
-from uwf_git.model.thread import EVENTS, Event, Status, TransitionRecord
+from uwf_git.model.thread import Event, Status, TransitionRecord
 
 BASE, COMMIT = "b" * 40, "c" * 40
 
@@ -50,6 +45,8 @@ def types(events: list[dict[str, Any]]) -> list[str]:
     ("event", "more", "expected"),
     [
         ("start", {}, ["workflow:start"]),
+        ("start", {"is_branch": True}, ["workflow:progress"]),
+        ("kill", {"is_branch": True}, ["workflow:progress"]),
         ("fork", {}, ["workflow:start"]),
         ("step", {"turn": TURN}, ["node:enter", "node:exit", "workflow:progress"]),
         ("answer", {"turn": TURN, "is_new_turn": False}, ["node:exit", "workflow:progress"]),
@@ -69,13 +66,6 @@ def test_each_transition_has_its_events(
     event: Event, more: dict[str, Any], expected: list[str]
 ) -> None:
     assert types(told(event, **more)) == expected
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_each_transition_has_one_workflow_event_and_it_is_the_last(event: Event) -> None:
-    of_workflow = [kind.startswith("workflow:") for kind in types(told(event))]
-
-    assert of_workflow == [False] * (len(of_workflow) - 1) + [True]
 
 
 def test_event_is_reported_whole() -> None:
@@ -108,68 +98,8 @@ def test_event_is_reported_whole() -> None:
     }
 
 
-def test_turn_enters_alike_while_it_is_played_and_afterwards() -> None:
-    (entered,) = enter_events(TURN)
-
-    assert told("step", turn=TURN)[0] == entered
-    assert told("attempt", turn=TURN)[0] == entered
-    assert entered["id"] == f"{BASE}-enter"
-    assert (entered["status"], entered["event"]) == ("running", None)
-    assert (entered["role"], entered["agent"], entered["timestamp"]) == ("writer", "uwf-mock", 1000)
-
-
-def test_all_events_of_a_transition_have_the_same_members() -> None:
-    events = told("attempt", turn=TURN, error="exit status 7", more={"exitCode": 7})
-
-    assert {tuple(sorted(event)) for event in events} == {tuple(sorted(events[0]))}
-    assert [event["payload"].get("error") for event in events] == [
-        None,
-        "exit status 7",
-        "exit status 7",
-    ]
-    assert events[2]["payload"]["exitCode"] == 7
-
-
-def test_reason_and_place_are_reported_where_there_are_any() -> None:
-    (event,) = told("pause", "paused", reason="lunch", where=WRITER._replace(iteration=3))
-
-    assert event["reason"] == "lunch"
-    assert event["payload"] == {"nodeId": "writer", "nodeName": "writer", "iteration": 3}
-    assert told("pause")[0]["payload"] == {}
-
-
-@pytest.mark.parametrize("event", [EventId(COMMIT), EventId(COMMIT, "enter")])
-def test_id_reads_back(event: EventId) -> None:
-    assert parse_event_id(render_event_id(event)) == event
-
-
-@pytest.mark.parametrize("text", ["", "x", COMMIT[1:], f"{COMMIT}-", f"{COMMIT}-leave", "C" * 40])
-def test_other_text_is_no_id(text: str) -> None:
-    with refuses("not-an-event-id", match="is not the id of an event"):
-        parse_event_id(text)
-
-
 LOOP = LoopPass(Node("review", "Until it is good", 3), 1)
 INNER = LoopPass(Node("inner", "inner", 1), 2)
-
-
-def test_passes_begin_before_the_turn_that_is_their_first() -> None:
-    turn = TURN._replace(passes=(LOOP, INNER))
-
-    events = told("step", turn=turn)
-
-    assert types(events)[:3] == ["loop:iteration", "loop:iteration", "node:enter"]
-    assert [event["id"] for event in events[:3]] == [
-        f"{BASE}-enter1",
-        f"{BASE}-enter2",
-        f"{BASE}-enter",
-    ]
-    assert events[0]["payload"] == {
-        "nodeId": "review",
-        "nodeName": "Until it is good",
-        "iteration": 3,
-    }
-    assert enter_events(turn) == events[:3]
 
 
 def test_branches_that_run_at_once_begin_and_end_together() -> None:
@@ -183,15 +113,3 @@ def test_branches_that_run_at_once_begin_and_end_together() -> None:
     assert types(joined) == ["parallel:complete", "workflow:progress"]
     assert begun[1]["payload"]["branches"] == branches
     assert [event["id"].partition("-")[2] for event in begun] == ["loop1", "parallel", "progress"]
-
-
-@pytest.mark.parametrize("event", ["start", "end", "kill"])
-def test_branch_begins_and_ends_as_progress_of_its_parent(event: Event) -> None:
-    assert types(told(event, is_branch=True)) == ["workflow:progress"]
-
-
-def test_events_before_one_of_a_turn_are_known() -> None:
-    assert EventId(BASE, "enter2").list_same_or_before() == {f"{BASE}-enter1", f"{BASE}-enter2"}
-    assert f"{BASE}-enter32" in EventId(BASE, "enter").list_same_or_before()
-    assert EventId(BASE, "exit").list_same_or_before() == {f"{BASE}-exit"}
-    assert parse_event_id(f"{BASE}-enter2") == EventId(BASE, "enter2")

@@ -1,8 +1,6 @@
 """The tables of answers were compared with JSONata 2.2.2 (JavaScript), condition by condition."""
 
-import copy
 import json
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,35 +50,15 @@ CONTEXT: dict[str, Any] = {
 TRUE = [
     "meta.approved = false",
     "$not($exists(meta.needsClarification))",
-    "$exists(meta.none)",
     "meta.none = null",
-    "meta.list[0] = null",
-    "meta.list = [null, 1]",
     "null in meta.list",
-    'meta.deep = [{"y": 1}, {"y": null}]',
-    "$map(meta.list, function($v) { $v = null })",
-    "meta.none ?: true",
     "meta.missing ?: true",
-    "meta.missing or meta.yes",
-    "meta.count = 1",
     "meta.count = 1.0",
     '$string(meta.count) = "1"',
-    "[1..meta.count] = [1]",
-    "meta.half = 0.5",
     "true",
-    "-1",
-    '"0"',
-    '{"a": 0}',
-    "[0, 1]",
-    "[[1]]",
-    "meta.tags",
     '"a" in meta.tags',
     "$contains(prompt, /LOGIN/i)",
-    'meta.text ~> $uppercase = "ABC"',
-    "$count(history) = depth - 1",
     'history[-1].role = "developer"',
-    'history[role = "planner"].meta.plan[0] = "x"',
-    "history{role: $count(meta)}",
     "(meta ~> |$|{'approved': true}|).approved",
     "iteration <= 1 and state.errors = 0",
     '$toMillis("2020-01-01T00:00:00Z") < startTime',
@@ -89,36 +67,19 @@ TRUE = [
 ]
 
 FALSE = [
-    "meta.approved",
-    "meta.missing",
     "meta.missing = false",
     "meta.missing != true",
-    "meta.missing = null",
-    "meta.missing > 0",
     "meta.none",
-    "meta.none = false",
-    "meta.none and true",
-    "meta.none ?? true",
     "meta.yes = 1",
-    "false = 0",
     '"1" = 1',
     "meta.zero",
     "meta.empty",
     "meta.object",
     '""',
-    "0",
-    "null",
-    "[]",
-    "[0]",
     "[0, 0]",
-    "[[]]",
-    "{}",
     "$sum",
-    "function($x) { $x }",
     "/a/",
-    '"z" in meta.tags',
     "meta.empty[0]",
-    "meta.tags[5]",
 ]
 
 
@@ -214,10 +175,6 @@ def test_what_is_wrong_with_a_condition_is_told(golden: Callable[[str, str], Non
     golden("conditions.txt", "\n".join(told))
 
 
-def test_unrepeatable_function_in_part_applied_fails_at_run_time_too() -> None:
-    assert refusal("($f := $random(?); $f(1))")
-
-
 def test_a_condition_that_is_too_long_is_told_in_bytes() -> None:
     for letters in ("ab", "\u00e9"):
         told = check_condition(letters * (SOURCE_BYTES // 2 + 1))
@@ -240,25 +197,6 @@ def test_nesting_is_bounded_long_before_pythons_stack_is(condition: str) -> None
     assert check_condition(condition) == "it nests too deeply (at most 200 levels)"
 
 
-def test_a_long_flat_condition_is_still_a_condition() -> None:
-    condition = "depth in [" + ",".join(["1"] * 8000) + "]"
-    assert check_condition(condition) is None
-    assert evaluate_condition(condition, {"depth": 1})
-
-
-@pytest.mark.parametrize("default", ["?:", "??"])
-def test_nested_defaults_are_processed_and_evaluated_once_each(default: str) -> None:
-    condition = "(" * 60 + "role" + f" {default} false)" * 60
-    assert check_condition(condition) is None
-    assert evaluate_condition(condition, CONTEXT)
-
-
-def test_a_long_chain_of_alternatives_is_still_a_condition() -> None:
-    condition = " or ".join(f'role = "{number}"' for number in range(190)) + ' or role = "reviewer"'
-    assert check_condition(condition) is None
-    assert evaluate_condition(condition, CONTEXT)
-
-
 def test_recursion_ends_at_500_levels_which_are_some_160_calls() -> None:
     counting = "($f := function($n) {{ $n = 0 ? 0 : 1 + $f($n - 1) }}; $f({0}) = {0})"
 
@@ -267,40 +205,10 @@ def test_recursion_ends_at_500_levels_which_are_some_160_calls() -> None:
         evaluate_condition(counting.format(170), {})
 
 
-def test_recursion_is_bounded_in_depth_and_not_in_number() -> None:
-    assert evaluate_condition("$count($map([1..2000], function($i) { [[$i, 1]] })) = 2000", {})
-
-
 @pytest.mark.parametrize("picture", ["[H]:[m]", "[H[Y]:[m]", "[[Y][H]:[m]", "[M]-[D]"])
 def test_a_date_that_todays_date_would_complete_is_refused(picture: str) -> None:
     with refuses("condition-failed", match="depends on today"):
         evaluate_condition(f"$toMillis('12:30', '{picture}') > 0", {})
-
-
-def test_a_long_condition_is_shortened_in_the_message_only() -> None:
-    condition = "$error(" + " & ".join(['"word"'] * 150) + ")"
-    with refuses("condition-failed") as caught:
-        evaluate_condition(condition, {})
-    assert len(caught.value.message) < 450
-    assert caught.value.facts["condition"] == condition
-
-
-def test_calling_what_is_no_function_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with refuses("condition-failed", match="non-function"):
-        evaluate_condition("meta.text()", CONTEXT)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_pattern_that_python_would_warn_of_is_a_pattern() -> None:
-    assert evaluate_condition("$contains('[x]', /[[]x]?/)", {})
-
-
-def test_a_condition_cannot_change_its_context() -> None:
-    context = {"history": [], "meta": {"a": {"b": 1}}}
-    before = copy.deepcopy(context)
-    for condition in ["history{'a': 1}", "meta ~> |a|{'b': 2}|", "$append(history, null)"]:
-        evaluate_condition(condition, context)
-    assert context == before
 
 
 def test_running_out_of_memory_and_stack_are_failures_as_any_other() -> None:
@@ -385,28 +293,6 @@ def test_a_condition_that_reaches_for_history_loads_it_once_and_agrees() -> None
         assert lazily(condition) == (evaluate_condition(condition, CONTEXT), 1)
 
 
-def test_conditions_evaluated_in_turn_load_a_shared_history_once() -> None:
-    calls: list[int] = []
-    # Called for its side effect: `or` returns the answer.
-    context = LazyContext({}, lambda: calls.append(1) or list(STEPS))  # type: ignore[func-returns-value]
-    for _ in range(3):
-        assert evaluate_condition("history[0].role = 'planner'", context)
-    assert calls == [1]
-
-
-def test_a_condition_has_the_same_answer_in_any_thread() -> None:
-    answers: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(evaluate_condition(TRUE[0], CONTEXT)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [True] * 4
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -451,32 +337,6 @@ def test_any_text_is_either_a_condition_or_has_a_problem_of_one_line(source: str
     if told is not None and "not defined" not in told:
         with refuses("condition-failed"):
             evaluate_condition(source, CONTEXT)
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("$foo(1)", "$foo"),
-        ("meta.ok and $upercase(role) = 'A'", "$upercase"),
-        ("$x = 1", "$x"),
-        ("$f(?, 1)", "$f"),
-        ("role ~> $k(1)", "$k"),
-    ],
-)
-def test_unknown_name_is_reported_before_a_thread_gets_there(source: str, name: str) -> None:
-    assert str(check_condition(source)).startswith(f"{name} is not a function of JSONata")
-
-
-@pytest.mark.parametrize("source", ["$\x1b", "$a\x07b", "$\u202e", "$\U00018cd6", "$" + "a" * 999])
-def test_unknown_name_is_shown_in_one_printable_line(source: str) -> None:
-    told = check_condition(source)
-    assert told is not None
-    assert told.isprintable()
-    assert len(told) <= 200
-
-
-def test_nearest_function_is_named() -> None:
-    assert str(check_condition("$upercase(role)")).endswith("did you mean $uppercase?")
 
 
 @pytest.mark.parametrize(

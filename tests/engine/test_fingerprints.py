@@ -1,9 +1,3 @@
-import base64
-import json
-import random
-import time
-from urllib.parse import quote
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,52 +14,13 @@ SALT = b"0123456789abcdef"
 PRINTS = take_fingerprints([KEY, "c0rrect-h0rse"], SALT)
 
 
-def test_secret_is_found_in_each_spelling() -> None:
-    for text in [
-        KEY,
-        f"x {KEY} y",
-        f"?k={quote(KEY, safe='')}&",
-        f"?k={quote(KEY, safe='').lower()}&",
-        json.dumps(KEY),
-        # As .NET writes it.
-        KEY.replace("+", r"\u002B").replace("/", r"\/"),
-        f"{KEY[:7]}\n    {KEY[7:]}",
-        json.dumps({"log": f"{KEY[:7]}\n{KEY[7:]}"}),
-        base64.b64encode(KEY.encode()).decode(),
-        base64.b64encode(f"me:{KEY}\n".encode()).decode(),
-        base64.urlsafe_b64encode(f"you:{KEY}".encode()).decode().rstrip("="),
-        base64.encodebytes(b"x" * 50 + KEY.encode()).decode(),
-        json.dumps(base64.encodebytes(b"x" * 50 + KEY.encode()).decode()),
-        quote(base64.b64encode(f">>?{KEY}".encode()), safe=""),
-    ]:
-        assert find_secrets_in(text.encode(), PRINTS) == (KEY,)
-
-
 @pytest.mark.parametrize("text", ["", "short", KEY[:-1], KEY[1:], "\\", "\\u12", "%", "%zz", "\\q"])
 def test_other_texts_have_none(text: str) -> None:
     assert find_secrets_in(text.encode(), PRINTS) == ()
 
 
-def test_character_beyond_the_first_65536_is_found_in_json() -> None:
-    prints = take_fingerprints(["secret-😀-1"], SALT)
-
-    assert find_secrets_in(json.dumps("secret-😀-1").encode(), prints) == ("secret-😀-1",)
-
-
-def test_secret_with_spaces_is_found_in_a_form() -> None:
-    prints = take_fingerprints(["correct horse"], SALT)
-
-    assert find_secrets_in(b"k=correct+horse", prints) == ("correct horse",)
-
-
 def test_secret_has_one_fingerprint_whatever_its_spellings() -> None:
     assert len(PRINTS.prints) == 2
-
-
-def test_several_are_found_also_if_they_overlap() -> None:
-    prints = take_fingerprints(["abcdefgh", "ghijklmnop"], SALT)
-
-    assert find_secrets_in(b"<abcdefghijklmnop>", prints) == ("abcdefgh", "ghijklmnop")
 
 
 def test_nothing_of_a_secret_is_in_its_fingerprints() -> None:
@@ -76,34 +31,11 @@ def test_nothing_of_a_secret_is_in_its_fingerprints() -> None:
     assert parse_fingerprints(document) == PRINTS
 
 
-def test_salt_makes_other_fingerprints_of_the_same_secrets() -> None:
-    other = take_fingerprints([KEY, "c0rrect-h0rse"], b"fedcba9876543210")
-
-    assert {each.digest for each in other.prints}.isdisjoint(each.digest for each in PRINTS.prints)
-    assert find_secrets_in(KEY.encode(), other) == (KEY,)
-
-
 def test_secrets_that_are_known_are_not_looked_for() -> None:
     rest = PRINTS.without([KEY])
 
     assert find_secrets_in(f"{KEY} c0rrect-h0rse".encode(), rest) == ("c0rrect-h0rse",)
     assert find_secrets_in(KEY.encode(), PRINTS.without([KEY, "c0rrect-h0rse"])) == ()
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        "",
-        "{",
-        "[]",
-        "{}",
-        '{"salt": "", "prints": [[1]]}',
-        '{"salt": "", "prints": [[256, 8, ""]]}',
-    ],
-)
-def test_other_documents_are_refused(document: str) -> None:
-    with pytest.raises((ValueError, KeyError, TypeError)):
-        parse_fingerprints(document)
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40), st.binary(min_size=8, max_size=12))
@@ -112,13 +44,3 @@ def test_bytes_are_found_between_any_others(before: bytes, after: bytes, secret:
     prints = take_fingerprints([text], SALT)
 
     assert text in find_secrets_in(before + secret + after, prints)
-
-
-def test_long_output_is_read_in_seconds() -> None:
-    data = random.Random(1).randbytes(1_000_000) + KEY.encode()
-    begun = time.process_time()
-
-    assert find_secrets_in(data, PRINTS) == (KEY,)
-
-    # A hash of each window of each length would take ten times as long.
-    assert time.process_time() - begun < 10

@@ -101,31 +101,6 @@ NESTED = sequence(
 )
 
 
-def test_a_container_is_left_when_nothing_leads_to_its_end() -> None:
-    for container, present, is_left in [
-        ("0", at(None), False),
-        ("0/2", at(None), False),
-        # The end of what is around it comes, of what is behind it does not.
-        ("0", at("0/2"), False),
-        ("0", at("0"), True),
-        ("0", at("1"), True),
-        ("0/0", at("0/0.2/0"), False),
-        ("0/0", at("0/0"), True),
-        ("0/0", at("0/1/0"), True),
-        ("0/1", at("0/0.2/0"), False),
-        ("0/1", at("0/1/0"), False),
-        ("0/1", at("0/1/e0"), True),
-        ("0/2", at("0/2"), True),
-        # A pass more leads there again.
-        ("0/0/1", at("0/0.1/2/0"), False),
-        ("0/0/1", at("0/1/0"), True),
-        ("0/0/1", at("0/0.1/0")._replace(split=Split("0/0.1/1", ())), False),
-        ("0/2", at("0/1/0")._replace(split=Split("0/2", ())), True),
-        ("0", at("0/1/0")._replace(split=Split("0/2", ())), False),
-    ]:
-        assert has_left(as_flow(NESTED, AGENT), container, present) == is_left
-
-
 @given(trees, st.data())
 def test_no_run_comes_to_a_node_that_is_added_where_it_has_left(
     root: Tree, data: st.DataObject
@@ -148,12 +123,6 @@ def test_no_run_comes_to_a_node_that_is_added_where_it_has_left(
             continue
         left = has_left(old, container, at(visited))
         assert not left or added not in [parse_position(v).place for v in visits[number + 1 :]]
-
-
-def test_a_graph_has_no_places() -> None:
-    assert find_lost_place(OLD, None, at("0/0")) == "0/0"
-    assert find_lost_place(OLD, None, at(None)) is None
-    assert find_lost_place(None, OLD, at(None)) is None
 
 
 def test_where_it_waits_and_has_split_counts_too() -> None:
@@ -276,64 +245,6 @@ def is_reached(flow: Flow, at: Position, entry: Position | None) -> bool:
     return branch == Position(known).place and same_turns and last
 
 
-@pytest.mark.parametrize(
-    ("previous", "following", "told"),
-    [
-        (None, "0.1/0", True),
-        (None, "0.1/1", False),  # an agent comes before
-        (None, "0.2/0", False),  # a pass before
-        ("0.1/0", "0.1/1/0", True),
-        ("0.1/0", "0.2/0", True),  # the conditional says no
-        ("0.1/0", "0.3/0", False),
-        ("0.1/1/0", "0.1/0", False),  # backwards
-        ("0.1/1/0", "0.1/1/0", False),  # the same again
-        ("0.4/0", "0.5/0", True),
-        ("0.5/0", "0.6/0", False),  # the bound is 5
-        ("0.1/0", "1", True),  # the loop's condition says no
-        ("0", "1", True),  # the loop was given up
-        ("0", "0.2/0", False),
-        ("0.2/1", "0.3/0", True),  # the conditional was given up
-        ("0.1/0", "2", False),
-        ("0.1/0", "0.1", False),  # no stop
-        ("0.1/0", "0/1", False),  # a loop without its pass
-        ("0.1/0", "1.1", False),  # an agent with one
-        ("0.1/0", "9", False),
-    ],
-)
-def test_a_table_of_moves(previous: str | None, following: str, *, told: bool) -> None:
-    root = {
-        "type": "loop",
-        "condition": "x",
-        "maxIterations": 5,
-        "nodes": [AGENT, MAYBE],
-    }
-    flow = as_flow(root, AGENT)
-    before = None if previous is None else parse_position(previous)
-    assert is_possible(flow, before, parse_position(following)) is told
-
-
-def test_a_loop_without_condition_cannot_be_left_early() -> None:
-    flow = as_flow({"type": "loop", "maxIterations": 3, "nodes": [AGENT]}, AGENT)
-    assert not is_possible(flow, parse_position("0.2/0"), parse_position("1"))
-    assert is_possible(flow, parse_position("0.3/0"), parse_position("1"))
-
-
-def test_a_lower_bound_lets_the_pass_under_way_go_on() -> None:
-    flow = as_flow({"type": "loop", "condition": "x", "maxIterations": 2, "nodes": [AGENT, AGENT]})
-    assert is_possible(flow, parse_position("0.4/0"), parse_position("0.4/1"))
-    assert not is_possible(flow, parse_position("0.4/0"), parse_position("0.5/0"))
-    assert is_possible(flow, parse_position("0.4/1"), None)
-
-
-def test_the_next_pass_of_a_loop_that_is_a_branch_begins_at_its_first_agent() -> None:
-    loop = {"type": "loop", "condition": "x", "maxIterations": 2, "nodes": [AGENT, AGENT]}
-    flow = as_flow({"type": "parallel", "nodes": [AGENT, loop]})
-    entry = parse_position("0/1")
-    ended, first, second = (parse_position(f"0/1.{each}") for each in ("1/1", "2/0", "2/1"))
-    assert is_possible(flow, ended, first, entry=entry)
-    assert not is_possible(flow, ended, second, entry=entry)
-
-
 def test_any_pass_takes_the_same_time() -> None:
     flow = as_flow({"type": "loop", "condition": "x", "maxIterations": "${x}", "nodes": [MAYBE]})
     assert is_possible(flow, parse_position("0.1/0/0"), parse_position("0.999999999/0/0"))
@@ -376,11 +287,6 @@ def test_a_condition_is_answered_in_its_language(
     assert words(language, item={"big": True}).is_true(node(condition=condition), 1, HERE) is holds
 
 
-def test_a_condition_that_has_no_value_is_an_error() -> None:
-    with pytest.raises(Refused, match="expression"):
-        words().is_true(node(condition="state.missing.deep"), 0, HERE)
-
-
 @pytest.mark.parametrize(
     ("language", "template", "filled"),
     [
@@ -404,14 +310,6 @@ def test_a_template_keeps_the_type_alone_and_is_text_within_text(
     assert words(language).fill(template, 0, HERE) == filled
 
 
-@pytest.mark.parametrize(
-    ("bound", "count"), [("${state.n}", 3), (7, 7), ("${state.n * 2}", 6), (None, 100)]
-)
-def test_a_bound_is_a_number_or_a_template(bound: Any, count: int) -> None:
-    fields = {} if bound is None else {"maxIterations": bound}
-    assert words().count_bound(node(**fields), 0, HERE) == count
-
-
 @pytest.mark.parametrize("bound", ["${state.name}", "${state.n / 2}", "${state.n - 3}", "${true}"])
 def test_a_bound_that_is_no_count_is_an_error(bound: str) -> None:
     with refuses("flow-value", match="maxIterations"):
@@ -422,11 +320,6 @@ def test_a_bound_that_is_no_count_is_an_error(bound: str) -> None:
 @pytest.mark.parametrize("over", ["state.list", "${state.list}"])
 def test_a_map_goes_over_a_list(language: str, over: str) -> None:
     assert words(language).list_items(node(over=over), 0, HERE) == [1, 2]
-
-
-def test_a_map_over_something_else_is_an_error() -> None:
-    with refuses("flow-value", match="no list"):
-        words().list_items(node(over="state.name"), 0, HERE)
 
 
 PLANS = as_flow(
@@ -468,25 +361,6 @@ def test_an_item_that_is_gone_is_no_item_and_no_older_value() -> None:
     state = {"plans": [], "plan": "of an agent"}
     inside = FlowWords("javascript", state, "", 0, flow=PLANS).inside(parse_position("0.2/0"))
     assert not inside.holds("state.plan", 0)
-
-
-@pytest.mark.parametrize(
-    ("value", "told"), [(None, "null"), ({"on": True}, '{"on": true}'), ("x" * 99, f'"{"x" * 59}')]
-)
-def test_a_value_that_is_no_list_is_told_as_json(value: Any, told: str) -> None:
-    here = FlowWords("javascript", {"plans": value}, "", 0, flow=PLANS)
-    with refuses("flow-value") as raised:
-        here.count_bound(PLANS.nodes["0"], 0, HERE)
-    assert raised.value.message == f"over of {PLANS.nodes['0'].label} (0) is {told}, and no list"
-
-
-@pytest.mark.parametrize("over", ["state.list[$ > 1]", "state.list[$ > 9]"])
-def test_a_jsonata_result_that_is_no_list_is_told_with_a_remedy(over: str) -> None:
-    """JSONata gives one value as itself, and none as nothing."""
-    with refuses("flow-value", match="no list; brackets around the expression make it one"):
-        words("jsonata").list_items(node(over=over), 0, HERE)
-    remedy = words("jsonata").list_items(node(over=f"[{over}]"), 0, HERE)
-    assert remedy == [each for each in STATE["list"] if each > int(over[-2])]
 
 
 def test_a_loop_has_as_many_passes_as_items_and_at_most_a_thousand() -> None:
@@ -533,19 +407,6 @@ def test_numbers_that_the_state_gives(field: str, template: str, value: Any) -> 
             read()
     else:
         assert read() == value
-
-
-def test_a_loop_over_many_items_may_pass_them_all_in_one_move() -> None:
-    """The list is read once; each time anew it would take more work than a move may."""
-    maybe: Tree = {"type": "conditional", "condition": "plan.due", "nodes": [AGENT]}
-    flow = as_flow(
-        {"type": "loop", "over": "state.plans.filter(x => x)", "as": "plan", "nodes": [maybe]}
-    )
-    plans = [{"due": False, "number": number} for number in range(1000)]
-
-    move = next_move(flow, None, FlowWords("javascript", {"plans": plans}, "", 0, flow=flow))
-
-    assert move.kind == "end"
 
 
 def test_a_move_whose_conditions_take_too_much_work_is_an_error() -> None:

@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.engine.flow_move import (
-    MOST_NODES,
     LoopExhausted,
-    count_passes,
-    find_given_up,
     is_possible,
     next_move,
 )
@@ -67,7 +64,6 @@ def walk(flow: Flow, ask: Chance | Told, entry: Position | None = None) -> list[
 
 
 AGENT: Tree = {"type": "agent", "agentId": "a"}
-NEVER: Tree = {"type": "conditional", "condition": "x", "nodes": [AGENT]}
 
 
 def loop(*nodes: Tree, **fields: object) -> Tree:
@@ -103,45 +99,13 @@ def test_each_move_is_one_that_is_possible(
     assert is_possible(flow, at, following, entry=entry)
 
 
-def test_what_is_asked_when() -> None:
-    flow = as_flow(loop({**NEVER, "else": [AGENT]}, AGENT, maxIterations=2))
-    ask = Told("y y n")
-
-    found = walk(flow, ask)
-
-    assert [str(each) for each in found] == ["0.1/0/0", "0.1/1", "0.2/0/e0", "0.2/1"]
-    # A conditional reads the passes done before this one, a loop's own condition this one as well;
-    # at the bound nothing is asked.
-    assert ask.asked == [("0/0", 0), ("0", 1), ("0/0", 1)]
-
-
-def test_a_bound_of_the_state_is_asked_each_time() -> None:
-    flow = as_flow({"type": "loop", "nodes": [AGENT], "maxIterations": "${x}"})
-    at = parse_position("0.7/0")
-    assert next_move(flow, at, Told(bound=8)).at == parse_position("0.8/0")
-    assert next_move(flow, at, Told(bound=7)).kind == "end"
-
-
 def test_a_loop_that_must_not_be_exhausted_refuses_the_move_out() -> None:
     flow = as_flow(loop(AGENT, maxIterations=2, onExhausted="stop", name="tidy"))
     at = parse_position("0.2/0")
+    assert str(next_move(flow, None, Told()).at) == "0.1/0"
     assert next_move(flow, at, Told("n")).kind == "end"
     with pytest.raises(LoopExhausted, match="loop tidy at 0 made 2 passes"):
         next_move(flow, at, Told("y"))
-
-
-def test_a_flow_that_reaches_no_agent_is_an_error() -> None:
-    flow = as_flow(loop(NEVER, maxIterations=MOST_NODES))
-
-    class Round:
-        def is_true(self, node: FlowNode, _iteration: int, _at: Position) -> bool:
-            return node.kind == "loop"
-
-        def count_bound(self, _node: FlowNode, _iteration: int, _at: Position) -> int:
-            raise AssertionError("it is literal")
-
-    with refuses("flow-goes-round", match="reached no agent"):
-        next_move(flow, None, Round())
 
 
 def test_a_move_after_many_steps_costs_what_it_costs_after_few() -> None:
@@ -153,46 +117,6 @@ def test_a_move_after_many_steps_costs_what_it_costs_after_few() -> None:
         return len(ask.asked)
 
     assert count_questions(10_000) == count_questions(10) == 1
-
-
-@pytest.mark.parametrize(
-    ("at", "passes"), [("0.3/0", 2), ("0.3/1.5/0", 4), ("0.3/2/0", 2), ("1", 0)]
-)
-def test_iteration_is_the_passes_done_of_the_innermost_loop(at: str, passes: int) -> None:
-    flow = as_flow(loop(AGENT, loop(AGENT), {"type": "sequential", "nodes": [AGENT]}), AGENT)
-    assert count_passes(flow, parse_position(at)) == passes
-
-
-@pytest.mark.parametrize(
-    ("at", "entry", "given_up"),
-    [
-        ("0.2/0", None, "0"),
-        ("0.2/1/0", None, "0.2/1"),
-        ("0.2/1/1", None, "0.2/1/1"),
-        ("0.2/2/0/0", "0.2/2/0", "0.2/2/0"),
-        ("0.2/2/1", "0.2/2/1", None),
-        ("0.2/3.4/0", "0.2/3.4", None),
-        ("1", None, None),
-    ],
-)
-def test_the_nearest_place_upward_that_continues_is_given_up(
-    at: str, entry: str | None, given_up: str | None
-) -> None:
-    goes_on = {"onError": "continue"}
-    brave = {"type": "sequential", "nodes": [AGENT, {**AGENT, **goes_on}], **goes_on}
-    flow = as_flow(
-        loop(
-            AGENT,
-            brave,
-            {"type": "parallel", "nodes": [brave, AGENT], **goes_on},
-            {"type": "map", "over": "x", "nodes": [AGENT], **goes_on},
-            **goes_on,
-        ),
-        AGENT,
-    )
-    begun = None if entry is None else parse_position(entry)
-    found = find_given_up(flow, parse_position(at), entry=begun)
-    assert (None if found is None else str(found)) == given_up
 
 
 @pytest.mark.parametrize("at", ["2", "0/0", "0.1/5", "0.1", "1.1"])

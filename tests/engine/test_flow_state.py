@@ -14,13 +14,9 @@ from uwf_git.engine.flow_state import (
     find_patch_problem,
     find_state_problem,
     fold_result,
-    merge_conflict,
     merge_map,
-    merge_nothing,
     merge_parallel,
-    read_state,
     result_value,
-    without_iteration,
 )
 from uwf_git.model.event_folds import merge_patch
 from uwf_git.model.flow import FlowNode
@@ -89,12 +85,6 @@ def test_a_table_of_results(
     assert repr(state) == before
 
 
-def test_iteration_is_read_and_never_stored() -> None:
-    read = read_state({"a": 1}, 3)
-    assert read == {"a": 1, "iteration": 3}
-    assert without_iteration(read) == {"a": 1}
-
-
 def test_a_patch_of_iteration_is_refused() -> None:
     assert find_patch_problem({"a": 1}) is None
     assert find_patch_problem({"a": {"iteration": 1}}) is None
@@ -106,14 +96,6 @@ def test_a_state_has_at_most_a_mebibyte_of_json() -> None:
     assert find_state_problem({"a": "x" * room}) is None
     assert find_state_problem({"a": "ü" * (room // 2)}) is None
     assert "1,048,577 bytes" in (find_state_problem({"a": "x" * (room + 1)}) or "")
-
-
-def test_a_state_has_no_more_levels_than_a_node() -> None:
-    deep: Any = "end"
-    for _level in range(500):
-        deep = [deep]
-    assert "500 levels" in (find_state_problem({"a": deep}) or "")
-    assert find_state_problem({"a": deep[0]}) is None
 
 
 State = dict[str, Any]
@@ -189,18 +171,6 @@ def test_a_table_of_joins(ours: State, states: list[State], merge: Any, merged: 
     assert top(done) == {**B, **merged}
 
 
-def test_removing_is_a_change() -> None:
-    base = {"a": 1, "b": 1}
-    assert top(join(base, base, [{"b": 1}, base])) == {"b": 1}
-    assert top(join(base, {"b": 1}, [{"a": 5, "b": 1}, base])) == {"b": 1}
-    assert join(base, base, [{"b": 1}, {"a": 2, "b": 1}]).conflicts != ()
-
-
-def test_true_and_one_differ() -> None:
-    assert top(join({"a": 1}, {"a": 1}, [{"a": True}])) == {"a": True}
-    assert join({}, {}, [{"a": [True]}, {"a": [1]}]).conflicts != ()
-
-
 @pytest.mark.parametrize(
     ("base", "values"),
     [
@@ -216,57 +186,9 @@ def test_append_needs_lists_that_begin_with_base(base: State, values: list[Any])
     assert conflict.path == ("l",)
 
 
-def test_a_branch_keeps_what_it_changed_without_what_is_merged_always() -> None:
-    base = {"a": 1, "outputs": [], "parallel_0": {"old": 1}}
-    side = {"b": 2, "output": "x", "error": "e", "errors": ["e"], "outputs": ["y"]}
-    merged = join(base, base, [{**base, **side}, base]).state
-    assert merged["parallel_0"] == {"b": 2, "output": "x"}
-    assert merged["parallel_1"] == {}
-    assert merged["outputs"] == ["y", "x"]
-
-
 def test_what_was_given_up_is_in_errors() -> None:
     merged = merge_parallel(Join({}, {"errors": ["a"]}, [], ["b", "c"]), parallel())
     assert merged.state == {"errors": ["a", "b", "c"]}
-
-
-def test_where_no_branch_counts_the_errors_alone_are_new() -> None:
-    ours = {"iteration": 7, "a": 1}
-    assert merge_nothing(Join({}, ours, [], ["b"])).state == {**ours, "errors": ["b"]}
-    assert merge_nothing(Join({}, ours, [])) == Merged(ours, ())
-
-
-def test_outputs_that_are_no_list_are_a_conflict_that_a_patch_settles() -> None:
-    base = {"outputs": "mine"}
-    (conflict,) = join(base, base, [{**base, "output": 1}]).conflicts
-    ours = merge_patch(base, conflict.patch())
-    assert top(join(base, ours, [{**base, "output": 1}]))["outputs"] == [1]
-
-
-def test_a_conflict_names_key_values_and_the_patch_to_type() -> None:
-    base = {"o": {"verdict": None, "n": 1}}
-    states = [{"o": {"verdict": "yes", "n": 1}}, {"o": {"verdict": "no", "n": 1}}]
-    merged = join(base, base, states)
-
-    error = merge_conflict("01J7", "checks", merged.conflicts)
-
-    assert error.message == (
-        "the branches of checks disagree about o.verdict: null at the split, "
-        'branch-0 (0) "yes", branch-1 (1) "no"'
-    )
-    assert error.hint is not None
-    assert """uwf thread patch 01J7 '{"o": {"verdict": "yes"}}'""" in error.hint
-    assert error.facts["conflicts"] == [
-        {
-            "key": "o.verdict",
-            "base": None,
-            "branches": [
-                {"number": 0, "label": "branch-0", "value": "yes"},
-                {"number": 1, "label": "branch-1", "value": "no"},
-            ],
-            "patch": {"o": {"verdict": "yes"}},
-        }
-    ]
 
 
 @pytest.mark.parametrize(
@@ -290,12 +212,6 @@ def test_a_map_merges_only_the_keys_that_it_names(fields: State, merged: State) 
     node = FlowNode("0", "map", {"as": "one", "output": "out", **fields})
     done = merge_map(Join({}, {}, sides_of(states)), node, [1, None])
     assert done == Merged(merged, ())
-
-
-def test_a_map_names_its_output_after_itself() -> None:
-    node = FlowNode("0", "map", {"name": "reviews"})
-    done = merge_map(Join({}, {"reviewsOutput": "old"}, [], ["late"]), node, [])
-    assert done.state == {"reviewsOutput": [], "errors": ["late"]}
 
 
 keys = st.sampled_from(["a", "b", "o"])

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from uwf_git.engine.flow_move import find_given_up, is_possible, next_move
 from uwf_git.engine.flow_state import (
-    describe_rejection,
     find_open_try,
-    fold_turn,
     is_verdict_due,
     judge_again,
 )
@@ -31,7 +29,6 @@ WORKFLOW = NodeHash("A" * 13)
 RECORD = TransitionRecord(
     ThreadId("01J00000000000000000000001"), "start", "ready", WORKFLOW, 0, WORKFLOW, "demo"
 )
-Tell = Callable[[], str]
 Ask = Callable[[FlowNode, int], bool]
 
 
@@ -221,14 +218,6 @@ VERIFIED: Tree = {
 }
 
 
-def test_a_try_holds_its_place_whatever_the_state_says_now() -> None:
-    flow = as_flow({"type": "conditional", "condition": "x", "nodes": [VERIFIED]})
-    for is_verdict in (True, False):
-        tried = Try("0/0", 2, is_verdict)
-        assert find_open_try(flow, tried, None) == (None, parse_position("0/0"))
-        assert is_verdict_due(flow.nodes["0/0"], tried, "0/0") is is_verdict
-
-
 @pytest.mark.parametrize(
     ("at", "is_verdict", "told"),
     [
@@ -250,15 +239,6 @@ def test_a_try_in_a_flow_that_was_changed(
     assert (last, None if position is None else str(position)) == told
 
 
-def test_a_verdict_sets_its_own_key_alone() -> None:
-    node = as_flow(VERIFIED).nodes["0"]
-    step = {"meta": {"ok": True}, "state": {"note": "late"}}
-    folded = fold_turn(node, {"ok": "old"}, step, "", is_verdict=True)
-    assert folded == {"ok": "old", "verdict": {"ok": True}, "note": "late"}
-    folded = fold_turn(node, {}, step, "", is_verdict=False)
-    assert folded == {"ok": True, "aOutput": {"ok": True}, "note": "late"}
-
-
 @pytest.mark.parametrize(
     ("when", "told"),
     [
@@ -276,17 +256,3 @@ def test_a_verdict_is_told_again_if_that_is_cheap(when: str, told: str) -> None:
     assert judge_again(flow, flow.nodes["0"], meta) == told
     jsonata = Flow(flow.nodes, "jsonata")
     assert judge_again(jsonata, flow.nodes["0"], meta) == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("meta", "told"),
-    [
-        ({"issues": ["a", "b"], "suggestion": "c"}, "v rejected it: a; b; c"),
-        ({"issues": "a"}, "v rejected it: a"),
-        ({"issues": [1, None, " "], "suggestion": 3}, "v rejected it"),
-        (None, "v rejected it"),
-        ({"suggestion": "x" * 3000}, f"v rejected it: {'x' * 1999}…"),
-    ],
-)
-def test_why_work_was_rejected(meta: Any, told: str) -> None:
-    assert describe_rejection("v", meta) == told

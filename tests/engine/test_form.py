@@ -58,13 +58,6 @@ def test_field_is_asked_until_it_fits(schema: dict[str, Any], typed: list[Any], 
     assert me.answers == []
 
 
-def test_answer_that_does_not_fit_is_told_why_before_it_is_asked_again() -> None:
-    me = Answers("ab", "abc")
-
-    assert fill(me, fields("it", it=STRING | {"minLength": 3})) == {"it": "abc"}
-    assert f"> {find_misfit('ab', {'minLength': 3})}\n> " in me.shown
-
-
 def test_optional_field_may_be_skipped_and_a_needed_one_not() -> None:
     me = Answers("", None, "yes", "")
 
@@ -81,13 +74,6 @@ def test_constant_is_shown_and_not_asked() -> None:
     assert 'kind: "review"' in me.shown
 
 
-def test_optional_constant_needs_an_answer() -> None:
-    schema = fields(done={"const": True})
-
-    assert fill(Answers(""), schema) == {}
-    assert fill(Answers("false", "true"), schema) == {"done": True}
-
-
 def test_one_of_several_forms_is_chosen_first() -> None:
     accept = fields("status", status={"const": "accepted"})
     reject = fields("status", "why", status={"const": "rejected"}, why=STRING)
@@ -96,13 +82,6 @@ def test_one_of_several_forms_is_chosen_first() -> None:
     value = fill(me, {"oneOf": [accept, reject]})
     assert value == {"status": "rejected", "why": "it is late"}
     assert '  1  status = "accepted"\n  2  status = "rejected", why\n' in me.shown
-
-
-def test_reference_into_the_definitions_is_followed() -> None:
-    schema = fields("level", level={"$ref": "#/$defs/level"})
-    schema["$defs"] = {"level": {"enum": ["a", "b"]}}
-
-    assert fill(Answers("c", "b"), schema) == {"level": "b"}
 
 
 def test_fields_that_do_not_fit_together_are_asked_again_and_kept_by_enter() -> None:
@@ -123,22 +102,6 @@ def test_schema_without_fields_is_one_question(schema: Any, typed: list[Any], va
     assert find_misfit(value, schema) == ""
 
 
-def test_descriptions_are_shown() -> None:
-    me = Answers("y")
-    fill(me, fields("ok", ok=BOOLEAN | {"description": "Whether it may\n be merged."}))
-
-    assert "ok: true or false. Whether it may be merged.\n" in me.shown
-
-
-def test_questions_are_listed_with_what_they_take() -> None:
-    schema = fields("ok", ok=BOOLEAN | {"description": "May it\nbe merged?"}, why=STRING)
-
-    assert list_questions(schema) == [
-        "- `ok` (required): true or false. May it be merged?",
-        "- `why` (optional): text",
-    ]
-
-
 def test_questions_of_several_forms_are_listed_form_by_form() -> None:
     accept = fields("status", status={"const": "accepted"}) | {"title": "All is well"}
     reject = fields("status", "why", status={"const": "rejected"}, why=STRING)
@@ -150,10 +113,3 @@ def test_questions_of_several_forms_are_listed_form_by_form() -> None:
         '- `status` (required): exactly "rejected"',
         "- `why` (required): text",
     ]
-
-
-@pytest.mark.parametrize(
-    ("schema", "told"), [(STRING, ["text"]), (True, ["any value"]), ({"enum": [1]}, ["one of 1"])]
-)
-def test_schema_without_fields_is_listed_as_one_question(schema: Any, told: list[str]) -> None:
-    assert list_questions(schema) == told

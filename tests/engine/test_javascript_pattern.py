@@ -80,22 +80,3 @@ def test_pattern_is_not_found_as_in_javascript(pattern: str, text: str, flags: s
 def test_pattern_of_another_language_is_refused(pattern: str, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         JavaScriptPattern(pattern, ignore_case=False, by_line=False)
-
-
-@pytest.mark.parametrize("pattern", ["x*", "^", "(?=b)|a"])
-def test_search_that_does_not_get_on_is_an_error(pattern: str) -> None:
-    compiled = JavaScriptPattern(pattern, ignore_case=False, by_line=False)
-    with pytest.raises(ValueError, match="zero length"):
-        list(compiled.finditer("abc"))
-
-
-@pytest.mark.parametrize(("pattern", "text"), [("$", "abc"), ("^$", ""), ("b*$", "ab")])
-def test_empty_match_at_the_end_is_the_last(pattern: str, text: str) -> None:
-    compiled = JavaScriptPattern(pattern, ignore_case=False, by_line=False)
-    assert len(list(compiled.finditer(text))) == 1
-
-
-def test_parts_and_replacements_lie_between_and_at_the_matches() -> None:
-    compiled = JavaScriptPattern("(,)", ignore_case=False, by_line=False)
-    assert compiled.split("a,b,") == ["a", "b", ""]
-    assert compiled.sub(lambda match: match.group() * 2, "a,b") == "a,,b"

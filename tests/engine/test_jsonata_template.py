@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable
-from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-from engine.test_expression import CONTEXT, FALSE, LAZY, TOUCHING, TRUE
+from engine.test_expression import CONTEXT, FALSE, TOUCHING, TRUE
 from engine.test_jsonata_functions import DATASETS, cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,7 +18,6 @@ from uwf_git.engine.expression import (
     evaluate_condition,
     split_template,
 )
-from uwf_git.engine.lazy_list import LazyContext
 from uwf_git.engine.moderator import NotPlain, plainly_holds
 from uwf_git.errors import Refused
 
@@ -65,39 +63,26 @@ def plain_answer(condition: str, context: Any) -> bool | None:
 
 PLAIN = [
     ("meta.approved = false", True),
-    ("meta.yes", True),
     ("  meta . yes\n", True),
     ("meta.missing.deeper", False),
-    ("meta.text.deeper", False),
     ("`meta`.`yes`", True),
     ("meta.approved = false and depth < 6", True),
     ("meta.approved or depth < 3 or role = 'x' and true", False),
-    ("(meta.approved or depth < 3) and true", False),
     ("((meta.yes))", True),
     ("$not(meta.yes)", False),
-    ("$not(meta.missing)", False),
     ("$not ( $exists(meta.missing) )", True),
     ("$count(meta.missing) = 0", True),
-    ("$count(meta.tags) >= 2", True),
     ("$count(meta.none) = 1", True),
     ("$exists(meta.empty)", True),
     ('role in ["tester", "reviewer"]', True),
     ("'b' in meta.tags", True),
     ("depth in [1, -3]", False),
     ('role > "a"', True),
-    ("depth > meta.missing", False),
     ("meta.count = 1.0e0", True),
     ("meta.yes = 1", False),
-    ("meta.yes != 1", True),
-    ("meta.none = null", True),
-    ("meta.missing != 1", False),
     ("meta.half > -0.5", True),
-    ("meta.zero = false", False),
     ("depth = 3 = true", True),
     ("meta.tags", True),
-    ("meta.empty", False),
-    ("meta.object", False),
-    ("state", True),
 ]
 
 NOT_PLAIN = [
@@ -154,31 +139,6 @@ def test_what_is_not_plain_is_left_to_jsonata() -> None:
 def test_no_answer_of_the_tables_differs() -> None:
     for condition in [*TRUE, *FALSE]:
         assert plain_answer(condition, CONTEXT) in (None, condition in TRUE)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**53 + 1, -(10**400), 1e300])
-def test_a_number_that_is_not_exact_is_left_to_jsonata(value: float) -> None:
-    for condition in ("meta", "meta = 1", "meta < 1", "1 in meta", "$not(meta)"):
-        assert plain_answer(condition, {"meta": value}) is None
-
-
-def test_what_is_not_reached_need_not_be_plain() -> None:
-    assert plainly_holds("true or meta.deep.y", CONTEXT)
-    assert not plainly_holds("meta.missing and meta.deep.y", CONTEXT)
-
-
-@pytest.mark.parametrize("condition", [*LAZY, *TOUCHING])
-def test_the_history_is_never_loaded(condition: str) -> None:
-    def load() -> NoReturn:
-        raise AssertionError("the history was loaded")
-
-    known = {key: value for key, value in CONTEXT.items() if key != "history"}
-    plain_answer(condition, LazyContext(known, load))
-
-
-def test_a_context_that_cannot_be_changed_is_read_alike() -> None:
-    context = {"meta": MappingProxyType({"tags": ("a", "b"), "more": MappingProxyType({})})}
-    assert plainly_holds("$count(meta.tags) = 2 and 'a' in meta.tags and $not(meta.more)", context)
 
 
 def test_no_answer_differs_from_the_test_suite_of_jsonata() -> None:

@@ -83,33 +83,6 @@ def test_reading_the_history_in_any_way_loads_it_once(name: str) -> None:
     assert (loader.calls, context.is_loaded) == (1, True)
 
 
-def test_two_lazy_contexts_with_the_same_history_are_equal() -> None:
-    (one, _), (other, _) = lazy(), lazy()
-    assert one == other
-    assert not one != other  # noqa: SIM202 (dict has both operators, and so must we)
-
-
-def test_a_loader_that_fails_is_asked_again_and_never_taken_for_an_empty_history() -> None:
-    def fail() -> list[Any]:
-        raise OSError("disk gone")
-
-    context = LazyContext(KNOWN, fail)
-    for _ in range(2):
-        with pytest.raises(OSError, match="disk gone"):
-            context["history"]
-    assert not context.is_loaded
-
-
-def test_mapping_changes_every_value_and_stays_lazy() -> None:
-    context, loader = lazy()
-    texts = context.mapped(str)
-    assert texts["depth"] == "3"
-    assert loader.calls == 0
-    assert texts["history"] == list(str(STEPS))
-    assert loader.calls == 1
-    assert context["history"] == STEPS
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -136,9 +109,3 @@ def test_showing_a_context_does_not_load_it() -> None:
     assert loader.calls == 0
     assert context["history"]
     assert "not loaded" not in repr(context)
-
-
-def test_a_context_is_as_unhashable_as_any_dict() -> None:
-    context, _ = lazy()
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(context)

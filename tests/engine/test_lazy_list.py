@@ -198,25 +198,6 @@ def test_dataclass_that_holds_it_becomes_a_plain_document() -> None:
     assert copy.deepcopy(holder).steps == [Step(1), Step(2)]
 
 
-def test_mapping_stays_lazy() -> None:
-    lazy, seen = counted(PLAIN)
-    numbers = lazy.mapped(lambda each: each["n"])
-
-    assert numbers[1:][-1] == 3
-    assert seen == [3]
-    assert numbers == [0, 1, 2, 3]
-
-
-def test_item_that_cannot_be_read_fails_at_each_access() -> None:
-    def fail(_place: int) -> Any:
-        raise OSError("disk gone")
-
-    lazy = lazy_list(2, fail)
-    for _ in range(2):
-        with pytest.raises(OSError, match="disk gone"):
-            lazy[0]
-
-
 INDEXES = st.integers(-12, 12)
 SLICES = st.builds(
     slice,

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from uwf_git.engine.markdown import (
     ThreadEntry,
     fence_text,
-    inline_text,
     lower_headings,
     place_text,
     render_document,
@@ -119,17 +118,6 @@ def test_meta_of_any_shape_is_reported(meta: Any, told: str) -> None:
     assert document(ThreadEntry("e", meta=meta)).partition("## e\n\n")[2] == told + "\n"
 
 
-@pytest.mark.parametrize("meta", [None, {}])
-def test_meta_that_says_nothing_is_left_out(meta: Any) -> None:
-    assert document(ThreadEntry("e", meta=meta)).endswith("## e\n")
-
-
-def test_long_list_is_cut_and_says_so() -> None:
-    told = document(ThreadEntry("e", meta={"files": [str(n) for n in range(30)]}))
-
-    assert told.endswith("  - 19\n  - … and 10 more\n")
-
-
 @pytest.mark.parametrize(
     ("text", "lowered"),
     [
@@ -161,20 +149,6 @@ def test_headings_are_lowered_and_code_is_left_alone(text: str, lowered: str) ->
 )
 def test_prose_stays_prose_unless_it_could_reach_further(text: str, placed: str) -> None:
     assert place_text(text) == placed
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("a  b\n c", "a b c"),
-        ("`code` and more", "`code` and more"),
-        ("an open ` mark", "``an open ` mark``"),
-        ("`", "`` ` ``"),
-        ("<!-- x", "`<!-- x`"),
-    ],
-)
-def test_line_is_a_line_of_its_own(text: str, line: str) -> None:
-    assert inline_text(text) == line
 
 
 def test_large_hostile_text_costs_no_more_than_reading_it() -> None:

@@ -1,7 +1,3 @@
-import base64
-import json
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,75 +72,6 @@ def test_lines_of_a_key_are_secrets_each() -> None:
     assert mask("\n".join(f"    {line}" for line in lines), secrets) == (
         "    [masked]\n    [masked]\n    AQ=="
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        (KEY, "[masked]"),
-        (f"curl -H 'x-api-key: {KEY}' a", "curl -H 'x-api-key: [masked]' a"),
-        (f"https://api.test/?key={KEY}&n=1", "https://api.test/?key=[masked]&n=1"),
-        (f"{KEY}{KEY}", "[masked]"),
-        (f"{KEY} {KEY}", "[masked] [masked]"),
-        (KEY[:-1], KEY[:-1]),
-        ("", ""),
-    ],
-)
-def test_key_is_found_anywhere(text: str, masked: str) -> None:
-    assert mask(text, (KEY,)) == masked
-
-
-def test_key_is_found_in_the_spelling_of_urls_and_json() -> None:
-    secret = 'a+b/c"d\\é&1'
-
-    assert mask("?k=a%2Bb%2Fc%22d%5C%C3%A9%261", (secret,)) == "?k=[masked]"
-    assert mask("?k=a%2bb%2fc%22d%5c%c3%a9%261", (secret,)) == "?k=[masked]"
-    assert mask("?k=a+b/c%22d%5C%C3%A9&1", (secret,)) == "?k=[masked]"
-    assert mask("?k=It%27s+mine%21+1", ("It's mine! 1",)) == "?k=[masked]"
-    assert mask("?k=It's%20mine!%201", ("It's mine! 1",)) == "?k=[masked]"
-    assert mask('{"k": "a+b\\/c\\/d"}', ("a+b/c/d",)) == '{"k": "[masked]"}'
-    assert mask(json.dumps({"k": secret}), (secret,)) == '{"k": "[masked]"}'
-    assert mask(json.dumps({"k": secret}, ensure_ascii=False), (secret,)) == '{"k": "[masked]"}'
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("<abcdefghij>", "<[masked]>"),
-        ("<abcdefgh>", "<[masked]>"),
-        ("<abcdefghijklmnop>", "<[masked]>"),
-        ("<12345678123456781234>", "<[masked]1234>"),
-    ],
-)
-def test_nothing_is_left_of_secrets_that_overlap(text: str, masked: str) -> None:
-    secrets = ("abcdefgh", "abcdefghij", "ghijklmnop", "1234567812345678")
-
-    assert mask(text, secrets) == masked
-
-
-@pytest.mark.parametrize("before", ["", "u", "me", "you:"])
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-def test_key_is_found_in_base64_wherever_it_begins(
-    before: str, encode: Callable[[bytes], bytes]
-) -> None:
-    secret = "\xff~?>~?a+b/c"
-    for after in ("", ":x", "\n", "end"):
-        encoded = encode(f"{before}{secret}{after}".encode()).decode()
-        masked = mask(f"Basic {encoded}.", (secret,))
-
-        assert masked.startswith("Basic ")
-        assert masked.endswith(".")
-        # A character on each side may encode a part of what is around as well.
-        left = masked.removeprefix("Basic ").removesuffix(".").split("[masked]")
-        assert len(left) == 2
-        assert len(left[0]) < len(before) * 4 / 3 + 2
-        assert len(left[1].rstrip("=")) < len(after) * 4 / 3 + 2
-
-
-def test_line_break_alone_hides_and_loses_nothing() -> None:
-    text = f"a\n  {KEY[:9]}\n{KEY[9:]}\n\n{KEY}\n{KEY}\nb {KEY}"
-
-    assert mask(text, (KEY,)) == "a\n  [masked]\n\n[masked]\n[masked]\nb [masked]"
 
 
 @given(st.text("ab\n \r\\n", max_size=30), st.sampled_from(["abab", "aab"]))

@@ -1,7 +1,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from agentkit.conftest import DOCUMENT, MakeContext
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +34,7 @@ def test_prompt_of_a_later_attempt(context: MakeContext, golden: Golden) -> None
     golden(
         "prompts/later-attempt.md",
         build_prompt(
-            context(lastError=error, attempt=3, visit=2, role=role, state={"round": 2, "ü": None})
+            context(lastError=error, attempt=3, visit=12, role=role, state={"round": 2, "ü": None})
         ),
     )
 
@@ -47,19 +46,6 @@ def test_prompt_with_a_hint(context: MakeContext, golden: Golden) -> None:
     golden("prompts/hint.md", build_prompt(context(hint=hint, lastError=error, attempt=2)))
 
 
-@pytest.mark.parametrize("hint", [None, ""], ids=["none", "empty"])
-def test_prompt_without_a_hint_says_nothing_of_one(hint: str | None, context: MakeContext) -> None:
-    assert build_prompt(context(hint=hint)) == build_prompt(context())
-    assert "A hint" not in build_prompt(context())
-
-
-def test_hint_that_is_too_long_is_cut_with_a_note(context: MakeContext) -> None:
-    prompt = build_prompt(context(hint="word " * 10_000))
-
-    assert len(prompt) < 20_000
-    assert "characters left out; `uwf thread context" in prompt
-
-
 def test_prompt_that_is_cut(context: MakeContext, golden: Golden) -> None:
     start = DOCUMENT["start"] | {"prompt": "task " * 200}
     steps = [step(number, content="text " * 100) for number in range(8)]
@@ -69,21 +55,6 @@ def test_prompt_that_is_cut(context: MakeContext, golden: Golden) -> None:
         "prompts/cut.md",
         build_prompt(context(start=start, steps=steps, depth=9), budget=1200),
     )
-
-
-@pytest.mark.parametrize(
-    ("visit", "words"),
-    [
-        (1, "your first turn"),
-        (2, "your 2nd turn"),
-        (3, "your 3rd turn"),
-        (4, "your 4th turn"),
-        (11, "your 11th turn"),
-        (21, "your 21st turn"),
-    ],
-)
-def test_prompt_has_the_number_of_the_turn(context: MakeContext, visit: int, words: str) -> None:
-    assert f"and {words} as reviewer." in build_prompt(context(visit=visit))
 
 
 def test_unknown_work_directory_is_not_mentioned(context: MakeContext) -> None:
@@ -98,17 +69,6 @@ def test_other_agents_text_cannot_close_its_marks(context: MakeContext) -> None:
     opening, closing = "<content-->\n", "\n</content-->"
     assert prompt.count(opening) == prompt.count(closing) == 1
     assert prompt.split(opening)[1].split(closing)[0] == hostile
-
-
-def test_newest_step_is_whole_and_older_ones_say_how_much_they_said(context: MakeContext) -> None:
-    steps = [step(0, content="x" * 12_345), step(1, content="newest " * 5000)]
-
-    prompt = build_prompt(context(steps=steps))
-
-    assert "newest " * 5000 in prompt
-    assert "12,345 characters of text" in prompt
-    assert "xxx" not in prompt
-    assert "`uwf thread context 01J7K9M2XNPQR5VWBCDF8G3H4T` prints all of it" in prompt
 
 
 @given(
@@ -137,13 +97,6 @@ def test_nothing_is_dropped_silently_and_the_budget_holds(
             assert "steps are left out" in prompt
 
 
-@given(st.integers(0, 10**6))
-def test_same_context_gives_the_same_prompt(budget: int) -> None:
-    assert build_prompt(parse_context(DOCUMENT), budget=budget) == build_prompt(
-        parse_context(DOCUMENT), budget=budget
-    )
-
-
 def test_deep_thread_shows_its_newest_fifty_steps_and_reads_no_more() -> None:
     step = DOCUMENT["steps"][0]
     read: list[int] = []
@@ -165,18 +118,6 @@ def test_deep_thread_shows_its_newest_fifty_steps_and_reads_no_more() -> None:
     build_prompt(parse_context(document), budget=1_000)
 
     assert len(read) < 30
-
-
-def test_prompt_says_what_the_turn_is_about(context: MakeContext) -> None:
-    prompt = build_prompt(context(input={"file": "a.py"}, iteration=0))
-    assert '# What this turn is about\n\n<input>\n{"file": "a.py"}\n</input>' in prompt
-    assert prompt.index("<task>") < prompt.index("<input>") < prompt.index("# Where you are")
-    assert "pass of the loop" not in prompt
-
-    long = build_prompt(context(input="word " * 50_000))
-    assert "characters left out; `uwf thread context" in long
-    assert len(long) < 140_000
-    assert "What this turn is about" not in build_prompt(context())
 
 
 def test_prompt_says_where_in_the_flow_the_turn_is(context: MakeContext) -> None:

@@ -2,7 +2,6 @@ import base64
 import html
 import json
 from collections.abc import Callable
-from functools import partial
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from uwf_git.engine.masking import (
     find_forms,
     find_secrets_in,
-    find_spans,
     mask,
     read_all,
     take_fingerprints,
@@ -104,27 +102,6 @@ def test_key_that_holds_what_looks_like_escapes_is_known() -> None:
     for spelled in (key, json.dumps(key)[1:-1], quote(key), html.escape(key), as_percent(key)):
         assert mask(f"<{spelled}>", (key,)) == "<[masked]>"
         assert find_secrets_in(spelled.encode(), take_fingerprints([key], SALT))
-
-
-def test_short_rest_of_a_key_of_marks_is_no_key() -> None:
-    assert mask("abc ****abc****", ("****abc****",)) == "abc [masked]"
-
-
-def test_what_was_read_stands_at_its_place() -> None:
-    text = rb"a%41 &#x42; \u00e9\n%2541" + b"\n  ~~z"
-
-    assert read_all(text)[-1] == "aA B éAz".encode()
-    for place, letter in {1: b"A", 5: b"B", 20: b"A", 30: b"z"}.items():
-        spans = find_spans(text, partial(find, letter))
-        assert place in {start for start, _ in spans}
-
-
-def find(part: bytes, text: bytes) -> list[tuple[int, int]]:
-    return [(at, at + 1) for at in range(len(text)) if text[at : at + 1] == part]
-
-
-def test_short_password_is_known_in_base64() -> None:
-    assert b"aHVudGVy" in find_forms(("hunter",))
 
 
 def test_short_pieces_of_base64_are_none() -> None:

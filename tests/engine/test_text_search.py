@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import pytest
@@ -7,7 +6,7 @@ from hypothesis import strategies as st
 from refusing import refuses
 
 from uwf_git.engine.masking import MASK
-from uwf_git.engine.text_search import Found, compile_pattern, find_in, walk_texts
+from uwf_git.engine.text_search import Found, compile_pattern, find_in
 
 
 def found(text: str, within: str, **how: Any) -> Found | None:
@@ -30,27 +29,9 @@ def test_every_hit_is_counted_and_the_first_is_shown() -> None:
     assert found("a.c", "xx a.c\n\n  abc  a.c") == Found("xx a.c abc a.c", 2)
 
 
-def test_excerpt_is_cut_on_both_sides() -> None:
-    told = found("needle", "b" * 100 + "needle" + "a" * 100)
-
-    assert told == Found(f"…{'b' * 40}needle{'a' * 74}…", 1)
-
-
-def test_long_hit_is_cut_too() -> None:
-    told = found("x+", "x" * 1000, is_regex=True)
-
-    assert told is not None
-    assert told.excerpt == "x" * 160 + "…"
-
-
 def test_capitals_count_unless_they_shall_not() -> None:
     assert found("Straße", "STRAẞE") is None
     assert found("Éa", "éA", ignore_case=True) == Found("éA", 1)
-
-
-def test_regular_expression_has_ends_of_lines() -> None:
-    assert found("^b$", "a\nb\nc", is_regex=True) == Found("a b c", 1)
-    assert found("x*", "abc", is_regex=True) is None
 
 
 @pytest.mark.parametrize("text", ["(", "a{99999999999}", "(?P<a>x)(?P<a>y)", "*"])
@@ -58,15 +39,6 @@ def test_invalid_regular_expression_is_reported(text: str) -> None:
     with refuses("bad-pattern", match="cannot be searched for"):
         compile_pattern(text, ignore_case=False, is_regex=True)
     assert found(text, f"- {text} -") is not None
-
-
-def test_nothing_is_not_looked_for() -> None:
-    with refuses("bad-pattern"):
-        compile_pattern("", ignore_case=True, is_regex=False)
-
-
-def test_odd_set_is_no_warning() -> None:
-    assert found("[[a]", "a", is_regex=True) is not None
 
 
 def test_secret_is_masked_whole_wherever_the_excerpt_is_cut() -> None:
@@ -77,18 +49,3 @@ def test_secret_is_masked_whole_wherever_the_excerpt_is_cut() -> None:
 
     assert told == Found(f"key {MASK} and a needle, {MASK}", 1)
     assert found("Abc", text, secrets=(secret,)) == Found(MASK, 8)
-
-
-def test_texts_and_numbers_of_a_value_are_looked_at_with_their_places() -> None:
-    value = {"a": ["x", {"b": 1.5}], "c": True, "d": None, "e": "y"}
-
-    assert list(walk_texts(value)) == [
-        (("a", 0), "x"),
-        (("a", 1, "b"), "1.5"),
-        (("e",), "y"),
-    ]
-    assert list(walk_texts("alone")) == [((), "alone")]
-
-
-def test_pattern_is_pythons() -> None:
-    assert isinstance(compile_pattern("a", ignore_case=False, is_regex=True), re.Pattern)

@@ -13,11 +13,9 @@ from uwf_git.model.event_folds import (
     Cause,
     Standing,
     begin_state,
-    count_steps,
     counts_as_failure,
     describe_step,
     find_wait_end,
-    first_line,
     merge_patch,
 )
 from uwf_git.model.event_rules import apply_event
@@ -106,16 +104,6 @@ def test_step_moves_everything_on_and_forgets_the_attempts() -> None:
     )
 
 
-def test_attempt_counts_and_moves_nothing_else() -> None:
-    failed = attempt_of("exited", durationMs=1)
-    tried = FULL._replace(attempts=2, last_attempt=failed.hash, failures=2, execution_ms=10)
-    assert status_and_state(after(at(FULL), "attempt", failed)) == ("ready", tried)
-    assert status_and_state(after(at(FULL), "attempt", failed, has_retries=False)) == (
-        "failed",
-        tried,
-    )
-
-
 @pytest.mark.parametrize("kind", ["interrupted", "lost"])
 def test_attempt_that_was_cut_short_is_no_failure(kind: str) -> None:
     cut = attempt_of(kind, usage={"tokens": 2})
@@ -147,22 +135,6 @@ def test_pause_outlasts_what_was_under_way() -> None:
     assert (resumed.record.status, resumed.state.paused_from) == ("failed", None)
 
 
-def test_wait_is_for_the_role() -> None:
-    waiting = after(at(FULL), "wait", role="tester")
-    assert status_and_state(waiting) == ("waiting", FULL._replace(waiting=Waiting("tester")))
-    assert waiting.record.role == "tester"
-
-
-def test_retry_allows_all_retries_again_and_leaves_a_hint() -> None:
-    retried = after(at(FULL, "failed"), "retry", signal("retry", reason="look"))
-    assert status_and_state(retried) == ("ready", FULL._replace(failures=0, hint="look"))
-
-
-def test_patch_changes_the_state_and_no_status() -> None:
-    patched = after(at(FULL, "failed"), "patch", signal("patch", patch={"a": None, "m": 2}))
-    assert status_and_state(patched) == ("failed", FULL._replace(state={"m": 2}))
-
-
 def test_poke_takes_back_the_step_and_not_what_it_cost() -> None:
     before = at(FULL._replace(hint=""))
     step = step_of("tester", state={"b": 2}, usage={"tokens": 3}, durationMs=5)
@@ -182,16 +154,6 @@ def test_poke_takes_back_the_step_and_not_what_it_cost() -> None:
     assert (poked.record.node, poked.record.depth) == (before.record.node, 2)
     with pytest.raises(ValueError, match="before the step"):
         after(before, "poke", poke)
-
-
-def test_amendment_changes_what_it_says_and_nothing_else() -> None:
-    waiting = at(FULL._replace(waiting=Waiting("tester")))
-    amendment = amend(binding={"tester": OTHER}, limits={"maxSteps": None, "maxCost": 1.5})
-    assert after(waiting, "amend", amendment).state == FULL._replace(
-        binding={"developer": AGENT, "tester": OTHER}, limits={"maxCost": 1.5}
-    )
-    assert after(waiting, "amend", amend()).state == waiting.state
-    assert after(at(FULL), "amend", amend(workflow=OTHER)).state.workflow == OTHER
 
 
 def test_new_agent_of_the_role_that_waits_ends_the_wait() -> None:
@@ -226,11 +188,6 @@ def test_parent_thread_stays_but_for_a_fork() -> None:
     assert after(child, "fork", thread=other).record.parent_thread is None
 
 
-@pytest.mark.parametrize(("event", "status"), [("end", "completed"), ("kill", "killed")])
-def test_end_changes_the_status_only(event: Event, status: Status) -> None:
-    assert status_and_state(after(at(FULL), event)) == (status, FULL)
-
-
 def test_thread_begins_with_what_its_start_and_workflow_say() -> None:
     binding = {"writer": {"$ref": AGENT}}
     payload = {"workflow": {"$ref": OTHER}, "agentBinding": binding, "maxSteps": 3, "prompt": "p"}
@@ -262,86 +219,6 @@ def test_folding_the_events_gives_what_stepping_gave(
     assert present.usage.get("tokens", 0) == sum(tokens or 0 for _role, _patch, tokens in taken)
 
 
-def test_attempts_of_a_flow_count_where_they_were_made() -> None:
-    first = after(at(BEGIN), "attempt", attempt_of("exit"), at="0/1")
-    again = after(first, "attempt", attempt_of("exit"), at="0/1")
-    elsewhere = after(first, "attempt", attempt_of("exit"), at="0/2")
-
-    assert (first.state.trying, first.state.failures, first.record.at) == ("0/1", 1, "0/1")
-    assert (again.state.attempts, again.state.failures) == (2, 2)
-    assert (elsewhere.state.attempts, elsewhere.state.failures) == (1, 1)
-
-
-def test_a_place_without_retries_is_given_up() -> None:
-    attempt = attempt_of("exit")
-    kept = after(at(FULL), "attempt", attempt, at="0/1/0", gives_up="0/1")
-    given_up = after(at(FULL), "attempt", attempt, at="0/1/0", gives_up="0/1", has_retries=False)
-
-    assert kept.state.at is None
-    status, state = status_and_state(given_up)
-    assert status == "ready"
-    assert (state.at, state.attempts, state.failures, state.trying) == ("0/1", 0, 0, None)
-    assert state.state == {"a": 1, "error": attempt.payload["error"]["message"]}
-    assert state.last_attempt == attempt.hash
-    assert parse_present(state.as_document()) == state
-
-
-def test_a_pause_goes_on_when_a_place_is_given_up() -> None:
-    paused = after(at(BEGIN), "pause", build_signal("pause", timestamp=1))
-
-    result = after(paused, "attempt", attempt_of("exit"), at="0/0", gives_up="0", has_retries=False)
-
-    assert (result.record.status, result.state.paused_from, result.state.at) == (
-        "paused",
-        "ready",
-        "0",
-    )
-
-
-def test_a_step_of_a_flow_sets_its_place_and_result() -> None:
-    tried = after(at(BEGIN), "attempt", attempt_of("exit"), at="0/0")
-    step = step_of("developer", state={"b": None, "c": 2})
-
-    done = after(tried, "step", step, at="0/0", state={"a": 5, "c": 2})
-
-    assert (done.record.at, done.state.at, done.state.trying) == ("0/0", "0/0", None)
-    assert done.state.state == {"a": 5, "c": 2}
-    assert parse_present(done.state.as_document()) == done.state
-
-
-def test_work_is_done_when_its_verdict_accepts_it() -> None:
-    before = at(BEGIN._replace(at="0/0"))
-    due = after(before, "step", step_of("developer"), at="0/1", state={}, verdict="due")
-    assert (due.record.status, due.state.at) == ("ready", "0/0")
-    assert due.state.tried == Try("0/1", 1, is_verdict=True)
-    told = after(due, "step", step_of("tester"), at="0/1", state={}, verdict="accepted")
-    assert (told.record.status, told.state.at, told.state.tried) == ("ready", "0/1", None)
-
-
-@pytest.mark.parametrize(
-    ("has_retries", "gives_up", "status", "place"),
-    [(True, None, "ready", None), (False, None, "failed", None), (False, "0", "ready", "0")],
-)
-def test_a_rejection_counts_as_a_failure(
-    has_retries: bool,  # noqa: FBT001 (pytest's parameters)
-    gives_up: str | None,
-    status: str,
-    place: str | None,
-) -> None:
-    due = at(BEGIN._replace(tried=Try("0/1", 2, is_verdict=True), failures=1, trying="0/1"))
-    verdict = step_of("tester")
-    told = after(
-        due, "step", verdict, at="0/1", state={}, verdict="rejected",
-        rejection="no tests", has_retries=has_retries, gives_up=gives_up,
-    )  # fmt: skip
-    assert (told.record.status, told.state.at) == (status, place)
-    if gives_up:
-        assert (told.state.tried, told.state.state) == (None, {"error": "no tests"})
-    else:
-        assert told.state.tried == Try("0/1", 3, is_verdict=False, reason=verdict.hash)
-        assert (told.state.failures, told.state.trying) == (2, "0/1")
-
-
 def test_a_verdict_in_a_pause_is_what_a_resume_restores() -> None:
     due = BEGIN._replace(tried=Try("0/1", 1, is_verdict=True), paused_from="ready")
     told = after(
@@ -349,15 +226,6 @@ def test_a_verdict_in_a_pause_is_what_a_resume_restores() -> None:
         has_retries=False,
     )  # fmt: skip
     assert (told.record.status, told.state.paused_from) == ("paused", "failed")
-
-
-def test_a_person_is_asked_and_answers_at_a_place() -> None:
-    waits = after(at(BEGIN), "wait", role="developer", at="0/3")
-    answered = after(waits, "answer", step_of("developer"), role="developer", at="0/3")
-
-    assert waits.state.waiting == Waiting("developer", at="0/3")
-    assert parse_present(waits.state.as_document()) == waits.state
-    assert (answered.state.waiting, answered.state.at) == (None, "0/3")
 
 
 def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:
@@ -376,35 +244,6 @@ def test_step_is_reported_by_its_meta_or_by_how_its_text_begins() -> None:
         ({"name": "日本"}, "", '{"name": "日本"}'),
     ]:
         assert describe_step(meta, content) == said
-
-
-@pytest.mark.parametrize("meta", [{"summary": "x" * 100_000}, {"other": "x" * 100_000}])
-def test_whatever_an_agent_says_is_one_short_line(meta: dict[str, str]) -> None:
-    said = describe_step(meta, "")
-
-    assert len(said) == 200
-    assert said.endswith("…")
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("", ""),
-        (" \n\t\n", ""),
-        ("one", "one"),
-        ("\n  two  \nthree", "two"),
-        ("# Title\n", "Title"),
-        ("#\n##\nx", "x"),
-        ("a\rb", "a"),
-        ("\n" * 20_000 + "too late", ""),
-    ],
-)
-def test_first_line_is_the_first_that_says_something(text: str, line: str) -> None:
-    assert first_line(text) == line
-
-
-def test_one_step_is_one() -> None:
-    assert [count_steps(number) for number in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
 
 
 values = st.recursive(

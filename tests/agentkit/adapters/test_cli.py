@@ -34,23 +34,6 @@ def test_longest_prompt_that_an_argument_holds_is_taken(tmp_path: Path) -> None:
     assert "{prompt_file}" in str(caught.value.hint)
 
 
-def test_longest_argument_can_be_started() -> None:
-    assert run("import sys; print(len(sys.argv[1]))", "x" * LONGEST, "{prompt}").text == (
-        f"{LONGEST}\n"
-    )
-
-
-def test_what_it_prints_is_the_answer() -> None:
-    assert run("import sys; print(sys.stdin.read().upper())", "é").text == "É\n"
-
-
-def test_missing_program_is_reported_as_missing() -> None:
-    with pytest.raises(AskFailed) as caught:
-        ADAPTER.ask(ask_for("no-such-program-anywhere"))
-
-    assert caught.value.kind == "missing"
-
-
 def test_any_command_plays_a_role(turn: Turn) -> None:
     command = 'sh -c \'grep -c words; printf "%s\\n" --- "words: 3" --- Counted.\''
     # The command's own first line is a preamble; the fields are found all the same.

@@ -59,18 +59,6 @@ def test_person_is_shown_the_task_and_asked_for_each_field(turn: Turn, person: S
     assert (told["meta"], told["content"]) == ({"words": 3}, "I counted\ntwice.")
 
 
-def test_text_ends_at_the_end_of_input_too(turn: Turn, person: Start) -> None:
-    me = person(*step(turn))
-    me.answer("> ", "4")
-    me.answer("| ", "Four.")
-    me.wait_for("| ")
-    me.type("\x04")
-    me.answer("[Y/n] ", "y")
-
-    assert me.end()[0] == 0
-    assert newest(turn)["content"] == "Four."
-
-
 def test_editor_is_opened_on_the_terminal(turn: Turn, person: Start, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && echo "Edited by hand." >>"$2"\n')
@@ -83,18 +71,6 @@ def test_editor_is_opened_on_the_terminal(turn: Turn, person: Start, tmp_path: P
 
     assert me.end()[0] == 0
     assert newest(turn)["content"] == "First.Edited by hand."
-
-
-def test_editor_that_fails_costs_nothing(turn: Turn, person: Start) -> None:
-    me = person(*step(turn), VISUAL="false")
-    me.answer("> ", "4")
-    me.answer("| ", "First.")
-    me.answer("| ", ":e")
-    me.answer("failed with exit status 1", ".")
-    me.answer("[Y/n] ", "")
-
-    assert me.end()[0] == 0
-    assert newest(turn)["content"] == "First."
 
 
 def test_person_that_does_not_confirm_is_asked_again(turn: Turn, person: Start) -> None:
@@ -191,22 +167,6 @@ def test_second_question_at_one_terminal_waits_for_the_first(turn: Turn, person:
     assert told["meta"] == {"words": 7}
 
 
-def test_missing_terminal_is_reported(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git", *step(turn))
-
-    assert ran.status == 3
-    assert "cannot ask a person: there is no terminal" in ran.err
-
-
-@pytest.mark.parametrize("name", ["/dev/null", "/no/such/tty"])
-def test_file_that_is_no_terminal_is_reported(name: str, turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "human", turn.thread, UWF_TTY=name)
-
-    assert ran.status == 1
-    assert ran.err.startswith("error: cannot ask a person: ")
-    assert name in ran.err
-
-
 def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, person: Start) -> None:
     background = (
         "import os, subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', 'uwf_git', "
@@ -217,10 +177,3 @@ def test_job_in_the_background_does_not_take_the_shell_s_lines(turn: Turn, perso
 
     assert status == 3
     assert "cannot ask a person" in shown
-
-
-def test_program_explains_itself(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "human", "--help")
-
-    assert ran.status == 0
-    assert ran.out.startswith("Usage: uwf-human THREAD-ID\n")

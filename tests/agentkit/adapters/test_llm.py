@@ -1,17 +1,15 @@
 """uwf-llm, against a scripted model."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Turn
-from agentkit.endpoints import Odd, chat, hasty, odd, scripted
+from agentkit.endpoints import Odd, chat, odd, scripted
 from agentkit.traces import find_odd
 
-from uwf_git.agentkit.adapters.llm import LlmAdapter, main
+from uwf_git.agentkit.adapters.llm import LlmAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import GUIDE, Fallbacks, NoMeta, extract_with_fallbacks
-from uwf_git.agentkit.step_files import PROMPT, write_prompt
+from uwf_git.agentkit.extraction.ladder import Fallbacks, NoMeta, extract_with_fallbacks
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -36,34 +34,11 @@ def test_an_answer_has_its_text_its_fields_and_what_it_cost(api: str, way: str) 
     assert find_odd(answer.trace) == []
 
 
-def test_prompt_is_kept_with_the_messages_after_it(tmp_path: Path) -> None:
-    write_prompt(str(tmp_path), "count")
-    with scripted({"json": {"content": "x", "meta": {"words": 3}}}) as served:
-        LlmAdapter().ask(question(served.url, schema=SCHEMA, step_dir=str(tmp_path)))
-    assert (tmp_path / PROMPT).read_text() == f"count\n{GUIDE}\n"
-
-
-def test_help_names_no_setting_that_does_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["uwf-llm", "--help"])
-        assert main() == 0
-    offered = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:2] == "  "}
-    assert {"model", "url", "timeout"} <= offered
-    assert not offered & {"permission", "args", "program", "env", "silence", "resume"}
-
-
 def test_without_a_schema_the_words_are_the_answer() -> None:
     with scripted({"text": "hello"}) as served:
         answer = LlmAdapter().ask(question(served.url))
     assert (answer.text, answer.structured) == ("hello", None)
     assert "response_format" not in served.asked[0]
-
-
-def test_a_model_that_answers_in_words_is_taken_at_its_word() -> None:
-    with odd(Odd(body=chat("---\nwords: 3\n---\nThree."))) as served:
-        answer = LlmAdapter().ask(question(served.url, schema=SCHEMA))
-    assert (answer.text, answer.structured) == ("---\nwords: 3\n---\nThree.", None)
-    assert len(served.asked) == 1
 
 
 def test_a_correction_goes_on_with_the_conversation() -> None:
@@ -85,29 +60,11 @@ def test_a_conversation_of_another_process_is_not_known() -> None:
     assert caught.value.kind == "no-session"
 
 
-def test_on_the_ladder_fields_that_do_not_fit_are_corrected(context: MakeContext) -> None:
-    bad = chat('{"content": "Looks good.", "meta": {"approved": "yes"}}')
-    good = chat('{"content": "Sorry.", "meta": {"approved": true, "severity": null}}')
-    with odd(Odd(body=bad), Odd(body=good)) as served:
-        result = extract_with_fallbacks(LlmAdapter(), context(), question(served.url), Fallbacks())
-    assert result.meta == {"approved": True}
-    assert result.content == "Looks good."
-    assert result.usage == {"inputTokens": 22, "outputTokens": 14, "turns": 2}
-
-
 def test_on_the_ladder_words_without_fields_end_with_the_words_kept(context: MakeContext) -> None:
     with odd(Odd(body=chat("I refuse."))) as served, pytest.raises(NoMeta) as caught:
         extract_with_fallbacks(LlmAdapter(), context(), question(served.url), Fallbacks())
     assert caught.value.text == "I refuse."
     assert len(served.asked) == 3
-
-
-def test_a_busy_endpoint_is_waited_for(capfd: pytest.CaptureFixture[str]) -> None:
-    waits: list[float] = []
-    with odd(Odd(503), Odd(body=chat("fine"))) as served:
-        LlmAdapter(retries=hasty(waits)).ask(question(served.url))
-    assert len(waits) == 1
-    assert "answers 503; trying again" in capfd.readouterr().err
 
 
 def test_the_program_plays_a_turn(turn: Turn) -> None:
@@ -126,34 +83,3 @@ def test_the_program_plays_a_turn(turn: Turn) -> None:
     assert ran.status == 0, ran.err
     assert '"meta": {"words": 3}' in ran.out
     assert "geheim" not in ran.out + ran.err
-
-
-def test_the_program_says_what_is_missing(turn: Turn) -> None:
-    ran = turn.python("-m", "uwf_git.agentkit.adapters", "llm", turn.thread)
-    assert ran.status == 1
-    assert "uwf.llm has no model" in ran.err
-    assert "git config --global uwf.llm.model MODEL" in ran.err
-
-
-def test_what_was_said_goes_on_with_the_next_question() -> None:
-    turns = LlmAdapter()
-    with odd(Odd(body=chat("one")), Odd(body=chat("two"))) as served:
-        first = turns.ask(question(served.url))
-        second = turns.ask(question(served.url, prompt="And?", session=first.session))
-
-    told = [message["content"] for message in served.asked[1]["messages"]]
-    assert told == ["count", "one", "And?"]
-    assert (second.text, second.session) == ("two", first.session)
-    assert second.trace[0]["type"] == "turn"
-
-
-def test_way_that_an_endpoint_does_not_take_is_tried_once() -> None:
-    turns = LlmAdapter()
-    refusal = Odd(status=400, body={"error": {"message": "response_format is not known"}})
-    answer = Odd(body=chat('{"content": "x", "meta": {"words": 3}}'))
-    with odd(refusal, answer, answer) as served:
-        first = turns.ask(question(served.url, schema=SCHEMA))
-        turns.ask(question(served.url, schema=SCHEMA))
-
-    assert ["response_format" in body for body in served.asked] == [True, False, False]
-    assert first.trace[0]["way"] == "tool"

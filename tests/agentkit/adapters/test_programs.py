@@ -35,9 +35,7 @@ from uwf_git.agentkit.adapters import (
     qwen,
 )
 from uwf_git.agentkit.extraction.adapter import AskFailed
-from uwf_git.agentkit.extraction.ladder import GUIDE
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter
-from uwf_git.agentkit.step_files import PROMPT, write_prompt
 from uwf_git.agents.nested import allowed_environment
 from uwf_git.errors import BadUsage
 
@@ -148,12 +146,3 @@ def test_every_session_of_goose_has_a_name_of_its_own_and_is_known_by_it(tmp_pat
 
     assert len({*names}) == 3
     assert answer.session == names[-1]
-
-
-def test_prompt_that_is_kept_is_the_whole_of_what_the_recipe_tells(tmp_path: Path) -> None:
-    write_prompt(str(tmp_path), "Review it.\n")
-
-    goose.build(make_question(schema="role", step_dir=str(tmp_path)), str(tmp_path))
-
-    recipe = json.loads((tmp_path / "recipe.json").read_text())
-    assert (tmp_path / PROMPT).read_text() == recipe["prompt"] == f"Review it.\n\n{GUIDE}\n"

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.conftest import MakeContext, Turn
+from agentkit.conftest import Turn
 from agentkit.endpoints import Odd, chat, odd, scripted
 
 from uwf_git.agentkit.adapters.react import ReactAdapter
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import Fallbacks, extract_with_fallbacks
 from uwf_git.errors import BadUsage
 
 SCHEMA: dict[str, Any] = {
@@ -33,16 +32,6 @@ def question(url: str, place: Path, **given: Any) -> AdapterQuestion:
         schema=given.pop("schema", SCHEMA),
         **given,
     )
-
-
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_a_model_with_tools_plays_a_role(tmp_path: Path, api: str) -> None:
-    with scripted({"run": "echo one two three | wc -w"}, DONE) as served:
-        answer = ReactAdapter().ask(question(served.url, tmp_path, settings={"api": api}))
-    assert (answer.text, answer.structured) == ("Three.", {"words": 3})
-    assert answer.usage["turns"] == 2
-    shell = next(event for event in answer.trace if event["type"] == "tool")
-    assert shell["name"] == "shell"
 
 
 def test_the_shell_does_not_see_our_keys(tmp_path: Path) -> None:
@@ -80,37 +69,6 @@ def test_a_correction_is_answered_without_tools(tmp_path: Path) -> None:
         assert "write_file" not in json.dumps([body.get("tools") for body in served.asked])
     assert not (tmp_path / "a").exists()
     assert first.session == again.session
-
-
-def test_a_tool_loop_during_a_correction_is_cut_on_the_ladder(
-    tmp_path: Path, context: MakeContext
-) -> None:
-    call = {"id": "c", "function": {"name": "list_files", "arguments": "{}"}}
-    looping = Odd(body=chat(None, tool_calls=[call]))
-    fields = chat(json.dumps({"content": "", "meta": {"approved": True, "comments": None}}))
-    with odd(Odd(body=chat("Fine by me.")), looping, Odd(body=fields)) as served:
-        result = extract_with_fallbacks(
-            ReactAdapter(), context(), question(served.url, tmp_path), Fallbacks()
-        )
-    assert (result.meta, result.content) == ({"approved": True}, "Fine by me.")
-    assert len(served.asked) == 3
-
-
-def test_the_settings_of_llm_count_where_there_are_none(tmp_path: Path) -> None:
-    config = Path(os.environ["GIT_CONFIG_GLOBAL"])
-    with scripted(DONE) as served:
-        config.write_text(
-            f'[uwf "llm"]\n\turl = {served.url}\n\tmodel = theirs\n\tkeyEnv = K\n\ttimeout = x\n'
-        )
-        given = AdapterQuestion(
-            prompt="count",
-            schema=SCHEMA,
-            settings={"model": "ours"},
-            environ=dict(os.environ),
-            workdir=str(tmp_path),
-        )
-        assert ReactAdapter().ask(given).structured == {"words": 3}
-    assert served.asked[0]["model"] == "ours"
 
 
 def test_turns_and_tokens_have_limits(tmp_path: Path) -> None:

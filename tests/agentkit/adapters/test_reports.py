@@ -148,13 +148,6 @@ def test_deletion_in_a_commit_counts_for_the_plan_of_that_time(project: Path) ->
     assert false(project, "old.txt", since_s=LONG_AGO + 103) != []
 
 
-def test_deletion_in_a_repository_below(project: Path) -> None:
-    commit(project / "src", LONG_AGO, "init", "--quiet")
-    remove(project, "src/old.py")
-
-    assert false(project, "src/old.py", since_s=time.time() + 3600) == []
-
-
 def test_repository_that_began_in_this_plan(project: Path) -> None:
     commit(project, LONG_AGO, "init", "--quiet")
     later = LONG_AGO + 3600

@@ -83,10 +83,6 @@ def test_command_adds_fields_of_its_own(shell: Shell, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_empty_meta_file_adds_nothing(shell: Shell) -> None:
-    assert answer(shell(': >"$UWF_META"'))["meta"] == {"ok": True, "exitCode": 0}
-
-
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
@@ -112,17 +108,6 @@ def test_command_stands_where_the_engine_put_it_and_sees_the_thread(
     ran = shell("pwd; echo $UWF_THREAD_ID; cat", UWF_THREAD_ID="T")
 
     assert answer(ran)["content"] == f"{tmp_path}\nT\n"
-
-
-def test_thread_can_be_read_in_the_command(turn: Turn) -> None:
-    uwf = f"{sys.executable} -m uwf_git"
-    command = f'{uwf} thread context "$UWF_THREAD_ID"'
-
-    ran = turn.installed(
-        "uwf-shell", command, "-t", turn.thread, "-r", "counter", UWF_THREAD_ID=turn.thread
-    )
-
-    assert json.loads(answer(ran)["content"])["start"]["prompt"] == "one two three"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -179,18 +164,3 @@ def test_command_line_is_taken_apart(argv: list[str], expected: ShellArguments) 
 def test_other_command_lines_are_usage_errors(argv: list[str], problem: str) -> None:
     with pytest.raises(BadUsage, match=problem):
         parse_shell_arguments(argv)
-
-
-def test_usage_error_has_its_status(shell: Shell) -> None:
-    ran = shell("make", "test")
-
-    assert (ran.status, ran.out) == (2, "")
-    assert "hint: put the command in quotes" in ran.err
-
-
-def test_help_says_where_a_command_belongs(tmp_path: Path) -> None:
-    ran = Turn(tmp_path, "").installed("uwf-shell", "--help")
-
-    assert (ran.status, ran.err) == (0, "")
-    assert "not every script that a fetched workflow might hold" in ran.out
-    assert "EXIT STATUS" in ran.out

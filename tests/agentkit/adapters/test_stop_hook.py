@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from uwf_git.agentkit.adapters import claude, codex, copilot, gemini
+from uwf_git.agentkit.adapters import claude, codex, copilot
 from uwf_git.agentkit.extraction.adapter import AdapterQuestion
 from uwf_git.agentkit.programs.command_adapter import ProgramCall
 from uwf_git.plan.hooks import HOOK_VARIABLE, StopHook, list_run_words
@@ -32,11 +32,3 @@ def test_turn_of_a_plan_has_the_hook(tool: str, build: Build, tmp_path: Path) ->
     assert hooked[:place] + hooked[place + 2 :] == plain
     # A thread that an agent of the plan has started is none of its turns.
     assert call(f"S:{SCRIPT}") == plain
-
-
-def test_program_without_such_words_is_called_as_ever(tmp_path: Path) -> None:
-    environ = {"UWF_THREAD_ID": "T", HOOK_VARIABLE: f"T:{SCRIPT}"}
-
-    call = gemini.build(AdapterQuestion(prompt="x", environ=environ), str(tmp_path))
-
-    assert not any(SCRIPT in word or FOLDER in word for word in call.argv)

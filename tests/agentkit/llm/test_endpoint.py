@@ -14,7 +14,6 @@ from uwf_git.agentkit.llm.endpoint import (
     Endpoint,
     extract,
     find_extractor,
-    get_setting,
     read_endpoint,
 )
 from uwf_git.errors import BadUsage
@@ -26,18 +25,6 @@ def read(settings: dict[str, str], **environ: str) -> Endpoint:
     return read_endpoint(settings, environ, section="uwf.llm")
 
 
-def test_a_model_is_enough_for_openai() -> None:
-    found = read(MODEL, OPENAI_API_KEY=" sk-1\n")
-    assert found == Endpoint(
-        section="uwf.llm",
-        api="openai",
-        url="https://api.openai.com/v1",
-        model="m",
-        key_name="OPENAI_API_KEY",
-        key="sk-1",
-    )
-
-
 def test_anthropic_has_its_own_variable_and_a_limit() -> None:
     found = read(MODEL | {"api": "Anthropic"}, ANTHROPIC_API_KEY="a", OPENAI_API_KEY="o")
     assert (found.url, found.key, found.max_tokens) == (
@@ -47,28 +34,8 @@ def test_anthropic_has_its_own_variable_and_a_limit() -> None:
     )
 
 
-def test_settings_win_over_the_environment() -> None:
-    environ = {"OPENAI_BASE_URL": "http://env/v1"}
-    assert read(MODEL, **environ).url == "http://env/v1"
-    assert read(MODEL | {"url": "http://set/v1"}, **environ).url == "http://set/v1"
-
-
-@pytest.mark.parametrize("name", ["keyEnv", "key-env", "keyenv", "KEY_ENV"])
-def test_a_setting_is_one_however_it_is_spelled(name: str) -> None:
-    found = read(MODEL | {name: "MY_KEY"}, MY_KEY="mine", OPENAI_API_KEY="other")
-    assert (found.key_name, found.key) == ("MY_KEY", "mine")
-
-
-def test_a_blank_setting_is_none() -> None:
-    assert get_setting({"url": "  "}, "url") == ""
-
-
 def test_the_key_is_not_shown() -> None:
     assert "sk-geheim" not in repr(read(MODEL, OPENAI_API_KEY="sk-geheim"))
-
-
-def test_without_a_key_there_is_none() -> None:
-    assert read(MODEL).key is None
 
 
 @pytest.mark.parametrize("key", ["sk-geheim\nX: y", "sk-geheim…", "sk-geheim\0"])

@@ -39,12 +39,6 @@ def refusal(turn: dict[str, Any], text: str = TEXT, schema: Any = SCHEMA) -> Ask
     return caught.value
 
 
-def test_a_value_with_a_passage_is_believed() -> None:
-    assert read(told({"approved": True, "severity": None}, {"approved": "I approve of"})) == {
-        "approved": True
-    }
-
-
 @pytest.mark.parametrize("quote", ['the rest is "minor"', "THE REST\nis **minor**", "meta minor"])
 def test_a_passage_is_compared_by_its_words(quote: str) -> None:
     evidence = {"approved": "I approve", "meta.severity": quote}
@@ -63,24 +57,9 @@ def test_a_value_without_a_passage_of_the_text_is_not_believed(quote: str) -> No
     assert failure.partial.usage["inputTokens"] == 11
 
 
-def test_what_the_text_does_not_say_is_an_error() -> None:
-    failure = refusal(told(None, missing=("approved",)))
-    assert failure.message == "the text does not say approved"
-
-
 def test_missing_counts_even_beside_a_guess() -> None:
     turn = told({"approved": True, "severity": None}, {"approved": "I approve"}, ("approved",))
     assert refusal(turn).message == "the text does not say approved"
-
-
-def test_a_constant_needs_no_passage() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"kind": {"const": "review"}, "ok": {"type": "boolean"}},
-        "required": ["kind", "ok"],
-    }
-    turn = told({"kind": "review", "ok": True}, {"ok": "approve"})
-    assert read(turn, schema=schema) == {"kind": "review", "ok": True}
 
 
 def test_a_value_that_is_no_object_needs_one_passage() -> None:

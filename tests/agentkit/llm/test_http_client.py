@@ -72,96 +72,6 @@ def test_a_redirect_is_not_followed() -> None:
     assert len(served.asked) == 1
 
 
-def test_refused_connection_is_reported_with_the_host() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        port = server.getsockname()[1]
-    failure = refused(f"http://127.0.0.1:{port}/v1")
-    assert failure.message == f"127.0.0.1:{port}: connection refused"
-    assert failure.is_temporary
-
-
-def test_a_server_that_hangs_is_left_at_the_deadline() -> None:
-    with odd(Odd(hangs=True)) as served, pytest.raises(NoReply) as caught:
-        send(served.url, within_s=0.05)
-    assert caught.value.trouble == "timed-out"
-    assert not caught.value.is_temporary
-
-
-def test_a_server_that_drips_is_left_at_the_deadline_too() -> None:
-    over = threading.Event()
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-
-        def drip() -> None:
-            line, _ = server.accept()
-            with closing(line):
-                line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-                while not over.wait(0.01):
-                    try:
-                        line.sendall(b"x")
-                    except OSError:
-                        return
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        started = time.monotonic()
-        with pytest.raises(NoReply) as caught:
-            send(f"http://127.0.0.1:{server.getsockname()[1]}/", within_s=0.2)
-        over.set()
-        thread.join()
-    assert caught.value.trouble == "timed-out"
-    assert time.monotonic() - started < 20
-
-
-def test_a_connection_serves_the_next_request_too() -> None:
-    reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-
-        def serve() -> None:
-            line, _ = server.accept()
-            with closing(line):
-                for _ in range(2):
-                    received = b""
-                    while not received.endswith(b"{}"):
-                        received += line.recv(65536)
-                    line.sendall(reply)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        client = HttpClient({})
-        request = HttpRequest(f"http://127.0.0.1:{server.getsockname()[1]}/v1", {}, b"{}")
-        bodies = [client.post(request, time.monotonic() + 20).body for _ in range(2)]
-        thread.join()
-    assert bodies == [b"hi", b"hi"]
-
-
-def test_a_connection_that_the_server_closed_is_opened_again() -> None:
-    with odd(Odd(body={"n": 1}), Odd(body={"n": 2})) as served:
-        client = HttpClient({})
-        request = HttpRequest(served.url, {}, b"{}")
-        bodies = [client.post(request, time.monotonic() + 20).body for _ in range(2)]
-    assert bodies == [b'{"n": 1}', b'{"n": 2}']
-
-
-def test_a_reply_without_a_length_is_not_whole_at_the_deadline() -> None:
-    over = threading.Event()
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-
-        def begin() -> None:
-            line, _ = server.accept()
-            with closing(line):
-                line.recv(65536)
-                line.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf")
-                over.wait()
-
-        thread = threading.Thread(target=begin)
-        thread.start()
-        with pytest.raises(NoReply) as caught:
-            send(f"http://127.0.0.1:{server.getsockname()[1]}/", within_s=0.2)
-        over.set()
-        thread.join()
-    assert caught.value.trouble == "timed-out"
-
-
 @pytest.mark.parametrize(
     "sent",
     [
@@ -263,23 +173,6 @@ def test_a_url_with_a_password_is_refused_without_showing_it() -> None:
 FAR = "api.example.com"
 
 
-def test_a_proxy_is_found_by_the_scheme_of_the_url() -> None:
-    environ = {"https_proxy": "http://secure:1", "http_proxy": "http://plain:2"}
-    assert find_proxy("https", FAR, 443, environ) == Proxy("secure", 1, None)
-    assert find_proxy("http", FAR, 80, environ) == Proxy("plain", 2, None)
-
-
-def test_a_lower_case_name_wins_and_upper_case_counts() -> None:
-    assert find_proxy("http", FAR, 80, {"HTTP_PROXY": "a:1", "http_proxy": "b:2"}) == Proxy(
-        "b", 2, None
-    )
-    assert find_proxy("https", FAR, 443, {"ALL_PROXY": "http://c"}) == Proxy("c", 80, None)
-
-
-def test_an_empty_variable_is_none() -> None:
-    assert find_proxy("http", FAR, 80, {"http_proxy": "", "HTTP_PROXY": ""}) is None
-
-
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "::1"])
 def test_this_machine_needs_no_proxy(host: str) -> None:
     assert find_proxy("http", host, 8080, {"http_proxy": "http://p:1"}) is None
@@ -339,16 +232,6 @@ def host(served: Served) -> str:
     return served.url.removeprefix("http://").removesuffix("/v1")
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
-def test_a_server_that_is_busy_is_asked_again_and_we_say_so(status: int) -> None:
-    with odd(Odd(status), Odd(200, {"ok": True})) as served:
-        watched = Watched(served.url)
-        assert watched.post().status == 200
-    assert len(watched.waits) == 1
-    line = f"{host(served)} answers {status}; trying again in {watched.waits[0]:.1f} s (try 2 of 5)"
-    assert watched.said == [line]
-
-
 @pytest.mark.parametrize("status", [200, 307, 400, 401, 403, 404, 413, 422])
 def test_what_will_not_change_is_not_asked_again(status: int) -> None:
     with odd(Odd(status)) as served:
@@ -358,13 +241,6 @@ def test_what_will_not_change_is_not_asked_again(status: int) -> None:
     assert not watched.said
 
 
-def test_an_empty_account_is_not_asked_again() -> None:
-    body = {"error": {"code": "insufficient_quota"}}
-    with odd(Odd(429, body)) as served:
-        assert Watched(served.url).post().status == 429
-    assert len(served.asked) == 1
-
-
 def test_waits_double_and_come_to_an_end() -> None:
     with odd(Odd(500)) as served:
         watched = Watched(served.url)
@@ -372,30 +248,6 @@ def test_waits_double_and_come_to_an_end() -> None:
     assert len(served.asked) == 5
     for wait_s, expected in zip(watched.waits, (0.5, 1, 2, 4), strict=True):
         assert 0.75 * expected <= wait_s <= 1.25 * expected
-
-
-def test_an_endpoint_that_says_when_is_not_asked_before() -> None:
-    with odd(Odd(429, headers={"Retry-After": "7"}), Odd()) as served:
-        watched = Watched(served.url)
-        watched.post()
-    assert watched.waits == [7.0]
-
-
-def test_the_reset_of_a_quota_counts_where_the_quota_is_the_matter() -> None:
-    headers = {"X-RateLimit-Reset-Requests": "9s"}
-    with odd(Odd(429, headers=headers), Odd(500, headers=headers), Odd()) as served:
-        watched = Watched(served.url)
-        watched.post()
-    assert watched.waits[0] == 9.0
-    assert watched.waits[1] < 2
-
-
-@pytest.mark.parametrize("told", ["61", "86400"])
-def test_longer_wait_than_a_minute_is_not_retried(told: str) -> None:
-    with odd(Odd(429, headers={"Retry-After": told})) as served:
-        watched = Watched(served.url)
-        assert watched.post().status == 429
-    assert watched.waits == []
 
 
 def test_nothing_waits_beyond_the_deadline() -> None:
@@ -412,14 +264,6 @@ def test_a_refused_connection_is_tried_again_and_then_reported() -> None:
     with pytest.raises(NoReply, match="connection refused"):
         watched.post()
     assert len(watched.waits) == 2
-
-
-def test_a_server_that_hangs_is_not_asked_again() -> None:
-    with odd(Odd(hangs=True)) as served:
-        watched = Watched(served.url, within_s=0.05)
-        with pytest.raises(NoReply):
-            watched.post()
-    assert watched.waits == []
 
 
 NOW_S = 1_760_000_000.0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.endpoints import chat, endpoint
+from agentkit.endpoints import endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,6 @@ from uwf_git.agentkit.llm.call import explain_no_reply, read_document, refuse_sh
 from uwf_git.agentkit.llm.endpoint import Api
 from uwf_git.agentkit.llm.http_client import HttpReply, NoReply
 from uwf_git.agentkit.llm.messages import (
-    Conversations,
     Message,
     ModelMessage,
     ModelReply,
@@ -30,19 +29,6 @@ from uwf_git.agentkit.llm.messages import (
     go_on,
     read_object,
 )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a": 1}',
-        '\ufeff\n {"a": 1}\n',
-        '```json\n{"a": 1}\n```',
-        'Here you are:\n{"a": 1}\nI hope it helps.',
-    ],
-)
-def test_an_object_is_found_whatever_stands_around_it(text: str) -> None:
-    assert read_object(text) == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -64,35 +50,6 @@ def test_every_object_is_read_back(value: dict[str, object], around: str) -> Non
 @given(st.text())
 def test_any_text_is_an_object_or_none(text: str) -> None:
     assert isinstance(read_object(text), dict | None)
-
-
-SAID = ModelMessage("yes", (), {})
-
-
-def test_a_conversation_begins_with_the_prompt_and_a_name_of_its_own() -> None:
-    conversations = Conversations("llm")
-    one, messages = conversations.begin("hi", None)
-    other, _ = conversations.begin("hi", None)
-    assert messages == (UserMessage("hi"),)
-    assert one != other
-    assert one.startswith("llm-")
-
-
-def test_a_conversation_that_was_kept_goes_on() -> None:
-    conversations = Conversations("llm")
-    session, messages = conversations.begin("hi", None)
-    conversations.keep(session, (*messages, SAID))
-    assert conversations.begin("and?", session) == (
-        session,
-        (UserMessage("hi"), SAID, UserMessage("and?")),
-    )
-
-
-def test_a_conversation_of_another_process_is_not_made_up() -> None:
-    with pytest.raises(AskFailed) as caught:
-        Conversations("llm").begin("and?", "llm-0123")
-    assert caught.value.kind == "no-session"
-    assert "llm-0123" in caught.value.message
 
 
 def test_unanswered_calls_are_answered_first() -> None:
@@ -144,13 +101,6 @@ def test_requests_are_sent_as_ever(name: Api, golden: Golden) -> None:
             told.append(f"{case}: {json.dumps(api.build_body(at, request, limit_name='most'))}\n")
 
     golden(f"llm/{name}.requests.txt", "".join(told))
-
-
-def test_without_a_limit_none_is_sent() -> None:
-    assert openai.build_body(endpoint(BASE), REQUESTS["plain"], limit_name="max_tokens") == {
-        "model": "m",
-        "messages": [{"role": "user", "content": "hi"}],
-    }
 
 
 @pytest.mark.parametrize("name", APIS)
@@ -217,10 +167,6 @@ def test_refusals_are_explained_as_ever(golden: Golden) -> None:
         told += [f"    hint: {failure.hint}\n"] if failure.hint else []
         told += [f"    facts: {failure.facts}\n"]
     golden("llm/refusals.txt", "".join(told))
-
-
-def test_a_document_passes() -> None:
-    assert read(200, json.dumps(chat()).encode(), {}, key=None) == chat()
 
 
 @given(st.integers(200, 599), st.binary() | st.text().map(str.encode))

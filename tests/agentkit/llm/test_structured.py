@@ -36,16 +36,6 @@ def said(value: Any) -> Odd:
     return Odd(body=chat(value if isinstance(value, str) else json.dumps(value)))
 
 
-def test_a_strict_schema_is_asked_for_first_and_its_nulls_are_taken_out() -> None:
-    with scripted({"json": GOOD}) as served:
-        got = ask_for_object(model(served.url), HI, WANTED)
-    assert (got.value, got.way) == ({"ok": True}, "schema")
-    sent = served.asked[0]["response_format"]["json_schema"]
-    assert sent["strict"] is True
-    assert sent["schema"]["required"] == ["ok", "why"]
-    assert served.asked[0]["messages"][0]["content"] == "System.\n\nGuide."
-
-
 def test_a_schema_that_cannot_be_strict_begins_with_the_tool() -> None:
     wanted = WANTED._replace(schema={"type": "object", "properties": {"any": {}}})
     with scripted({"json": {"any": [1]}}) as served:
@@ -80,15 +70,6 @@ def test_an_endpoint_that_refuses_everything_says_why() -> None:
     assert len(served.asked) == 4
 
 
-def test_without_a_check_the_first_reply_is_what_came() -> None:
-    with odd(said("I would rather talk.")) as served:
-        asked = model(served.url)
-        got = ask_for_object(asked, HI, WANTED)
-    assert (got.value, got.reply.said.text) == (None, "I would rather talk.")
-    assert len(served.asked) == 1
-    assert asked.refused == {"schema"}
-
-
 def test_answer_that_fails_the_check_is_requested_again_and_all_is_counted() -> None:
     with odd(said({"ok": 3}), called({"ok": False}), said(GOOD)) as served:
         asked = model(served.url)
@@ -98,42 +79,9 @@ def test_answer_that_fails_the_check_is_requested_again_and_all_is_counted() -> 
     assert asked.refused == set()
 
 
-def test_last_complaint_of_the_check_is_reported_with_the_cost() -> None:
-    with odd(said({"ok": 3})) as served, pytest.raises(AskFailed) as caught:
-        ask_for_object(model(served.url), HI, WANTED, check=complain)
-    assert (caught.value.kind, caught.value.message) == ("bad-output", "that will not do")
-    assert caught.value.partial is not None
-    assert caught.value.partial.usage["turns"] == 4
-
-
 def test_a_failure_on_the_way_tells_what_was_spent_before() -> None:
     cut = Odd(body=chat("half", finish_reason="length"))
     with odd(said({"ok": 3}), cut) as served, pytest.raises(AskFailed) as caught:
         ask_for_object(model(served.url), HI, WANTED, check=complain)
     assert caught.value.partial is not None
     assert caught.value.partial.usage["inputTokens"] == 22
-
-
-def test_a_call_of_another_tool_is_no_object() -> None:
-    function = {"name": "rm", "arguments": "{}"}
-    reply = Odd(body=chat("", tool_calls=[{"id": "c", "function": function}]))
-    with odd(reply) as served:
-        assert ask_for_object(model(served.url), HI, WANTED).value is None
-
-
-def test_anthropic_is_asked_by_a_forced_tool_and_then_in_words() -> None:
-    refusal = Odd(400, {"type": "error", "error": {"message": "no tools here"}})
-    text = {"content": [{"type": "text", "text": json.dumps(GOOD)}], "stop_reason": "end_turn"}
-    with odd(refusal, Odd(body=text)) as served:
-        got = ask_for_object(model(served.url, api="anthropic", max_tokens=9), HI, WANTED)
-    assert (got.value, got.way) == ({"ok": True}, "plain")
-    assert served.asked[0]["tool_choice"] == {"type": "tool", "name": SUBMIT}
-    assert "JSON Schema" in served.asked[1]["system"]
-
-
-def test_where_the_prompt_asks_in_words_itself_plain_adds_none() -> None:
-    with odd(NO, NO, NO, said("---\nok: true\n---\nfine")) as served:
-        wanted = WANTED._replace(is_told_in_words=False)
-        got = ask_for_object(model(served.url), HI, wanted)
-    assert got.way == "plain"
-    assert served.asked[-1]["messages"][0]["content"] == "System."

@@ -17,7 +17,7 @@ from uwf_git.agentkit.programs.acp_client import (
     WaitingEnded,
     WaitLimits,
 )
-from uwf_git.agents.nested import StdioEnded, StdioProcess, StdioRequest
+from uwf_git.agents.nested import StdioProcess, StdioRequest
 
 Talk = Callable[..., AcpClient]
 
@@ -53,12 +53,6 @@ def message(**parts: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", **parts}
 
 
-def test_result_is_given_to_whoever_asked(talk: Talk) -> None:
-    client = talk(message(id=1, result={"a": 1}))
-
-    assert client.request("x", {}, WaitLimits(20)) == {"a": 1}
-
-
 def test_results_may_come_in_any_order(talk: Talk) -> None:
     client = talk(message(id=2, result={"second": True}), message(id=1, result={}))
     first, second = (client.begin(name, {}, WaitLimits()) for name in ("a", "b"))
@@ -67,11 +61,6 @@ def test_results_may_come_in_any_order(talk: Talk) -> None:
     assert client.has_result()
     assert client.wait(second, WaitLimits(20)) == {"second": True}
     assert not client.has_result()
-
-
-@pytest.mark.parametrize("result", [None, [], "yes", 3])
-def test_result_that_is_no_object_counts_as_empty(result: Any, talk: Talk) -> None:
-    assert talk(message(id=1, result=result)).request("x", {}, WaitLimits(20)) == {}
 
 
 @pytest.mark.parametrize(
@@ -110,32 +99,11 @@ def test_request_of_the_agent_is_answered(talk: Talk) -> None:
     assert (answers[1]["id"], answers[1]["error"]["code"]) == (9, -32601)
 
 
-def test_waiting_ends_at_the_deadline(talk: Talk) -> None:
-    with pytest.raises(WaitingEnded) as caught:
-        talk().request("x", {}, WaitLimits(0.2))
-    assert caught.value.why == "timed-out"
-
-
-def test_waiting_ends_after_a_silence_and_noise_is_none(talk: Talk) -> None:
-    client = talk("noise")
-    limits = WaitLimits(None, 0.3)
-    with pytest.raises(WaitingEnded) as caught:
-        client.request("x", {}, limits)
-    assert caught.value.why == "silent"
-
-
 def test_waiting_ends_when_we_are_to_end(talk: Talk) -> None:
     limits = WaitLimits(signals=[15])
     with pytest.raises(WaitingEnded) as caught:
         talk().request("x", {}, limits)
     assert caught.value.why == "interrupted"
-
-
-def test_waiting_ends_with_the_agent(talk: Talk) -> None:
-    client = talk()
-    client.companion.close()
-    with pytest.raises(StdioEnded):
-        client.wait(1, WaitLimits(20))
 
 
 def say(text: str, **more: Any) -> dict[str, Any]:
@@ -171,16 +139,6 @@ def test_what_is_said_and_done_is_shown_as_it_comes() -> None:
     assert told == [("piece", "a"), ("piece", "b"), ("tool", "x")]
 
 
-def test_messages_with_an_id_are_separated_by_it() -> None:
-    parts = [say("a", messageId="1"), say("c", messageId="2"), say("d", messageId="2")]
-
-    assert turn_of(*parts).build_answer().text == "cd"
-
-
-def test_call_after_the_last_word_does_not_take_it_away() -> None:
-    assert turn_of(say("done"), call("x")).build_answer().text == "done"
-
-
 def test_call_is_one_event_however_often_it_is_reported() -> None:
     update = {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "failed"}
     answer = turn_of(call("x"), update | {"rawOutput": {"error": "no"}}).build_answer()
@@ -189,24 +147,6 @@ def test_call_is_one_event_however_often_it_is_reported() -> None:
         {"type": "tool", "name": "x", "input": None, "output": {"error": "no"}, "ok": False},
     )
     assert find_odd(answer.trace) == []
-
-
-def test_cost_is_what_the_session_has_cost_since() -> None:
-    cost = {"sessionUpdate": "usage_update", "cost": {"amount": 0.3, "currency": "USD"}}
-
-    turn = turn_of(cost)
-    turn.cost_before = 0.1
-
-    assert turn.build_answer().usage == {"costUsd": 0.2}
-
-
-def test_turn_goes_on_until_its_end_is_reported() -> None:
-    turn = turn_of({"sessionUpdate": "state_update", "state": "running"})
-    assert turn.stop_reason is None
-    turn.end({})
-    assert turn.stop_reason is None
-    turn.end({"stopReason": "end_turn"})
-    assert turn.stop_reason == "end_turn"
 
 
 def test_trace_has_an_end() -> None:

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentkit.adapters.reading import make_ended
 
 from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
 from uwf_git.agentkit.programs.command_adapter import CommandAdapter, ProgramCall
 from uwf_git.agentkit.programs.failures import EndedProgram, Report
-from uwf_git.agentkit.step_files import PROMPT, write_prompt
 
 Make = Callable[..., CommandAdapter]
 
@@ -54,27 +52,6 @@ def question(prompt: str = "", **options: Any) -> AdapterQuestion:
     return AdapterQuestion(prompt=prompt, **{"environ": dict(os.environ)} | options)
 
 
-def test_program_is_found_and_reads_the_prompt(make: Make) -> None:
-    assert make("cat").ask(question("Tú\n" * 200_000)).text == "Tú\n" * 200_000
-
-
-def test_words_that_are_put_after_the_prompt_are_kept_with_it(make: Make, tmp_path: Path) -> None:
-    def build(question: AdapterQuestion, _folder: str) -> ProgramCall:
-        return ProgramCall(("fake-cli",), f"{question.prompt}\nIn JSON.\n".encode())
-
-    adapter = make("cat", build=build)
-    write_prompt(str(tmp_path), "Do it.")
-
-    adapter.ask(question("Do it.", step_dir=str(tmp_path)))
-    adapter.ask(question("Mend it.", step_dir=str(tmp_path), session="s"))
-
-    assert (tmp_path / PROMPT).read_text() == "Do it.\nIn JSON.\n"
-
-
-def test_it_stands_in_the_work_directory(make: Make, tmp_path: Path) -> None:
-    assert make("pwd").ask(question(workdir=str(tmp_path))).text == f"{tmp_path}\n"
-
-
 def test_it_sees_what_it_may_see(make: Make) -> None:
     adapter = make("env", environ=("FAKE_*",))
     others = {"CLAUDECODE": "1", "FAKE_KEY": "k", "AWS_SECRET": "s", "JAVA_HOME": "/j"}
@@ -96,48 +73,6 @@ def test_every_question_has_a_folder_of_its_own_in_the_step(make: Make, tmp_path
     assert (tmp_path / "fake-1/last").read_text() == "one"
     assert (tmp_path / "fake-2/last").read_text() == "two"
     assert (tmp_path / "fake-1/stderr").read_text() == "log\n"
-
-
-def test_without_a_step_the_folder_goes_away(make: Make) -> None:
-    folder = os.path.dirname(make('echo "$2"').ask(question()).text)
-
-    assert not os.path.exists(folder)
-
-
-def test_its_log_is_seen_meanwhile(make: Make, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    make("echo thinking >&2; sleep 0.2; printf done").ask(question())
-
-    assert capfdbinary.readouterr().err == b"thinking\ndone\n"
-
-
-def test_missing_program_is_reported_with_how_to_get_it(make: Make) -> None:
-    adapter = make("", programs=("no-such-cli", "nor-this"), install="npm i -g fake")
-
-    with pytest.raises(AskFailed, match="no-such-cli") as caught:
-        adapter.ask(question())
-
-    assert (caught.value.kind, caught.value.hint) == ("missing", "npm i -g fake")
-
-
-def test_program_may_be_configured(make: Make, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_text("#!/bin/sh\necho other\n")
-    other.chmod(0o755)
-
-    assert make("").ask(question(settings={"program": str(other)})).text == "other\n"
-
-
-def test_missing_configured_program_is_not_replaced(make: Make) -> None:
-    with pytest.raises(AskFailed, match="no-such-cli") as caught:
-        make("", install="npm i -g fake").ask(question(settings={"program": "no-such-cli"}))
-
-    assert "command -v no-such-cli" in (caught.value.hint or "")
-
-
-def test_program_that_build_names_is_found(make: Make) -> None:
-    adapter = make("", programs=(), build=lambda _asked, _folder: ProgramCall(("echo", "hi")))
-
-    assert adapter.ask(question()).text == "hi\n"
 
 
 @pytest.mark.parametrize(
@@ -210,87 +145,6 @@ def test_count_that_goes_on_is_reported_apart(
     adapter = make("echo x", usage_is_cumulative=True)
 
     assert adapter.ask(question(session="s", spent=spent)).usage == usage
-
-
-@pytest.mark.parametrize(
-    ("script", "limits", "kind"),
-    [("echo x; sleep 60", {"timeout_s": 0.3}, "timed-out"), ("echo x; exit 1", {}, "model-error")],
-)
-def test_count_that_goes_on_is_reported_apart_without_an_answer_too(
-    make: Make, script: str, limits: dict[str, Any], kind: str
-) -> None:
-    def read_usage(ended: EndedProgram) -> Report:
-        answer = AdapterAnswer(text="x", usage={"turns": 5})
-        if ended.run.exit_code:
-            raise AskFailed("model-error", "no", partial=answer)
-        return Report(answer)
-
-    adapter = make(script, usage_is_cumulative=True, read=read_usage)
-
-    with pytest.raises(AskFailed) as caught:
-        adapter.ask(question(session="s", spent={"turns": 2}, **limits))
-
-    assert caught.value.kind == kind
-    assert caught.value.partial == AdapterAnswer(text="x", usage={"turns": 3})
-
-
-def test_other_counts_are_taken_as_they_are(make: Make) -> None:
-    spent = {"turns": 2}
-
-    assert make("echo x").ask(question(session="s", spent=spent)).usage["turns"] == 5
-    adapter = make("echo x", usage_is_cumulative=True)
-    assert adapter.ask(question(spent=spent)).usage["turns"] == 5
-
-
-SAID = AdapterAnswer(text="Done.")
-SILENT = AdapterAnswer(text=" \n")
-
-
-@pytest.mark.parametrize(
-    ("report", "end", "kind", "message"),
-    [
-        (Report(SAID), {"status": 3}, "crashed", "x ended with exit status 3 after its result"),
-        (Report(SILENT), {}, "no-result", "x ended well, but said nothing"),
-        (Report(SILENT, is_refused=True), {}, "refused-permission", "x ended without an answer"),
-        (Report(SAID, error="no luck", status=401), {"status": 1}, "auth", "x: no luck"),
-        (Report(SAID, error=""), {}, "model-error", "x: it gave no reason"),
-        (Report(SAID, has_end=False), {"stderr": "gone"}, "no-result", "x ended without a result"),
-        (Report(SAID, error="Gone"), {"session": "s-1"}, "no-session", "not know the session s-1"),
-        (
-            Report(SAID, has_end=False),
-            {"session": "s-1", "stderr": "it is gone"},
-            "no-session",
-            "x does not know the session s-1 any more",
-        ),
-    ],
-)
-def test_end_that_is_no_answer_is_explained(
-    report: Report, end: dict[str, Any], kind: str, message: str
-) -> None:
-    adapter = CommandAdapter("x", build, lambda _: report, login="log in", lost_session="gone")
-
-    with pytest.raises(AskFailed) as caught:
-        adapter.parse(make_ended("", **end))
-
-    assert caught.value.kind == kind
-    assert message in caught.value.message
-    assert (caught.value.hint == "log in") == (kind == "auth")
-
-
-@pytest.mark.parametrize(
-    ("report", "status"),
-    [
-        (Report(SAID), 0),
-        (Report(SAID, any_status=True), 1),
-        (Report(AdapterAnswer(text="", structured={})), 0),
-    ],
-)
-def test_good_end_is_an_answer(report: Report, status: int) -> None:
-    ended = make_ended("", stderr="gone", status=status, session="s-1")
-
-    adapter = CommandAdapter("x", build, lambda _: report, lost_session="gone")
-
-    assert adapter.parse(ended) == report.answer
 
 
 def test_settings_of_its_own_say_how_it_takes_a_schema_and_tools() -> None:

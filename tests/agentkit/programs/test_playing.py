@@ -1,16 +1,13 @@
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from agentkit.conftest import MakeContext, Ran, Turn
 
-from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion, AskFailed
-from uwf_git.agentkit.extraction.ladder import NoMeta, describe_failure
+from uwf_git.agentkit.extraction.adapter import AdapterAnswer, AdapterQuestion
 from uwf_git.agentkit.programs.playing import build_question
 from uwf_git.engine.lazy_list import lazy_list
-from uwf_git.errors import BadUsage
 
 # An adapter whose program is a shell script; it tells its session on the first line.
 ADAPTER = """\
@@ -153,15 +150,6 @@ def test_wrong_words_are_refused(play: Play, words: list[str], told: str) -> Non
     assert ran.err.startswith(told)
 
 
-def test_wrong_setting_is_refused(play: Play) -> None:
-    ran = play(FIELDS, "--timeout=soon")
-
-    assert (ran.status, ran.err.splitlines()[0]) == (
-        1,
-        "error: timeout is 'soon', not a number of seconds",
-    )
-
-
 def test_extractor_that_cannot_work_does_not_lose_the_words(play: Play) -> None:
     environ = {"UWF_EXTRACTOR_MODEL": "m", "UWF_EXTRACTOR_URL": "no url"}
 
@@ -169,19 +157,6 @@ def test_extractor_that_cannot_work_does_not_lose_the_words(play: Play) -> None:
 
     assert (ran.status, ran.out) == (1, "I have no idea.\n")
     assert "the extractor: " in ran.err
-
-
-def test_help_tells_all_settings(turn: Turn) -> None:
-    (turn.place / "adapter.py").write_text(ADAPTER)
-
-    ran = turn.python(str(turn.place / "adapter.py"), "--help")
-
-    assert ran.status == 0
-    assert ran.out.startswith(
-        "Usage: uwf-fake [--SETTING VALUE]... THREAD-ID\n\nPlays for tests.\n"
-    )
-    assert {"model", "colour", "UWF_FAKE_SETTING"} <= set(re.findall(r"\w+", ran.out))
-    assert max(len(line) for line in ran.out.splitlines()) <= 80
 
 
 class Named:
@@ -240,39 +215,6 @@ def test_without_an_old_conversation_a_new_one_begins(
     assert question.session is None
 
 
-def test_question_has_its_limits_and_its_places(context: MakeContext) -> None:
-    settings = {"timeout": "60", "silence": "5", "model": "x"}
-
-    question = build_question(Named(), context(), settings, environ={"UWF_STEP_DIR": "/step"})
-
-    assert (question.timeout_s, question.silence_s) == (60, 5)
-    assert (question.workdir, question.step_dir, question.settings) == (
-        "/srv/shop",
-        "/step",
-        settings,
-    )
-
-
-def test_resume_is_one_of_two_words(context: MakeContext) -> None:
-    with pytest.raises(BadUsage, match="resume"):
-        build_question(Named(), context(), {"resume": "always"}, environ={})
-
-
-def test_failures_have_a_kind_and_a_price() -> None:
-    spent = AdapterAnswer(text="", usage={"turns": 1})
-
-    limited = AskFailed("rate-limit", "x")
-    limited.facts["resetAt"] = 1_760_000_000_000
-
-    assert describe_failure(AskFailed("auth", "x")) == {"kind": "auth", "usage": {}}
-    assert describe_failure(limited)["resetAt"] == 1_760_000_000_000
-    assert describe_failure(AskFailed("auth", "x", partial=spent))["usage"] == {"turns": 1}
-    assert describe_failure(NoMeta("x", "y", usage={"turns": 2})) == {
-        "kind": "no-meta",
-        "usage": {"turns": 2},
-    }
-
-
 @pytest.mark.parametrize("resume", ["visits", "never"])
 def test_looking_for_a_conversation_reads_no_more_than_that(
     context: MakeContext, resume: str
@@ -294,9 +236,3 @@ def test_looking_for_a_conversation_reads_no_more_than_that(
     )
     # The prompt shows fifty older steps.
     assert min(read) >= 949
-
-
-def test_first_visit_looks_for_no_conversation(context: MakeContext) -> None:
-    known = context(steps=[step("reviewer", "uwf-fake", "s1", 1)], visit=1)
-
-    assert build_question(Named(), known, {"resume": "visits"}, environ={}).session is None

@@ -36,11 +36,6 @@ def test_prompt_is_the_stdin_and_what_was_printed_is_returned(step_dir: Path) ->
     assert find_odd([event]) == []
 
 
-def test_prompt_can_be_a_word_or_a_file() -> None:
-    assert spawn_cli(["echo", "<{prompt}>"], "a b") == "<a b>\n"
-    assert spawn_cli(["cat", "{prompt_file}"], "a b") == "a b"
-
-
 def test_prompt_that_is_too_long_for_a_word_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AskFailed) as caught:
         build_call(["echo", "{prompt}"], "x" * 200_000, str(tmp_path))

@@ -26,7 +26,6 @@ from uwf_git.agentkit.react.tools import (
     WorkFolder,
     build_toolbox,
     fetch_thread,
-    list_files,
     open_work_folder,
     patch_file,
     read_file,
@@ -37,17 +36,6 @@ from uwf_git.errors import StoreDamaged
 
 def arguments(**values: Any) -> ToolArguments:
     return ToolArguments("read_file", values)
-
-
-def test_a_text_is_given_or_its_default() -> None:
-    assert arguments(path="a").text("path") == "a"
-    assert arguments().text("path", ".") == "."
-
-
-@pytest.mark.parametrize("value", [None, 3, ["a"], {}])
-def test_value_that_is_no_text_is_reported(value: Any) -> None:
-    with pytest.raises(ToolFailed, match="read_file needs a text in 'path'"):
-        arguments(path=value).text("path")
 
 
 @pytest.mark.parametrize(
@@ -130,13 +118,6 @@ def test_a_patch_is_the_replacement_of_what_stands_once(source: str, old: str, n
             run(patch_file, place, path="a", old=old, new=new)
 
 
-def test_a_very_long_list_is_cut(place: Path) -> None:
-    for number in range(1_001):
-        (place / f"{number:04}").write_text("")
-    told = run(list_files, place)
-    assert told.endswith("0999\n[… only the first 1,000; list a folder of them …]")
-
-
 def fetch(context: MakeContext, *, steps: list[dict[str, Any]] | None = None, **values: Any) -> str:
     made = context() if steps is None else context(steps=steps)
     return fetch_thread(made, ToolArguments("fetch_thread", values))
@@ -199,15 +180,6 @@ def test_a_command_runs_in_the_work_directory_with_what_it_may_see(tmp_path: Pat
     assert told == f"{os.path.realpath(tmp_path)}\nyes-\noops\n[exit status 3]"
 
 
-def test_output_without_an_end_of_line_gets_one(tmp_path: Path) -> None:
-    assert shell(tmp_path, "printf x") == "x\n[exit status 0]"
-    assert shell(tmp_path, ":") == "[exit status 0]"
-
-
-def test_a_command_has_no_input(tmp_path: Path) -> None:
-    assert shell(tmp_path, "cat") == "[exit status 0]"
-
-
 def test_a_long_output_loses_its_middle(tmp_path: Path) -> None:
     told = shell(tmp_path, "echo first; yes middle | head -n 20000; echo last")
     assert told.startswith("first\n")
@@ -264,31 +236,6 @@ def toolbox(place: Path, context: MakeContext | None = None) -> Toolbox:
 
 def call(box: Toolbox, name: str, arguments: dict[str, Any] | None) -> ToolResult:
     return box.run(ToolCall("c", name, arguments))
-
-
-def test_all_tools_are_offered_and_run(tmp_path: Path, context: MakeContext) -> None:
-    box = toolbox(tmp_path, context)
-    calls: dict[str, dict[str, Any]] = {
-        "write_file": {"path": "a", "content": "one"},
-        "patch_file": {"path": "a", "old": "one", "new": "two"},
-        "read_file": {"path": "a"},
-        "list_files": {},
-        "shell": {"command": "cat a"},
-        "fetch_thread": {},
-    }
-    assert {tool.name for tool in box.tools} == calls.keys()
-    outcomes = {name: call(box, name, arguments) for name, arguments in calls.items()}
-    assert not [each for each in outcomes.values() if each.is_error]
-    assert outcomes["read_file"] == ToolResult("c", "two")
-    assert outcomes["shell"].text == "two\n[exit status 0]"
-
-
-def test_without_a_shell_and_a_thread_there_are_file_tools_alone(tmp_path: Path) -> None:
-    box = build_toolbox(open_work_folder(str(tmp_path)), thread=None, around=None)
-    assert "shell" not in {tool.name for tool in box.tools}
-    told = call(box, "shell", {"command": "id"})
-    names = "read_file, write_file, patch_file, list_files"
-    assert told == ToolResult("c", f"there is no tool 'shell', only {names}", is_error=True)
 
 
 def test_a_store_that_cannot_be_read_is_reported(tmp_path: Path) -> None:

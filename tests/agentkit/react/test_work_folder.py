@@ -86,19 +86,6 @@ def test_a_linked_folder_that_leads_outside_is_not_followed(folder: WorkFolder) 
     assert not outside(folder).with_name("new").exists()
 
 
-def test_a_link_that_stays_inside_is_followed(folder: WorkFolder) -> None:
-    Path(folder.root, "link").symlink_to("src/a.txt")
-    assert not folder.replace("link", b"b\n")
-    assert read(folder, "src/a.txt") == b"b\n"
-    assert Path(folder.root, "link").is_symlink()
-
-
-def test_a_loop_of_links_is_an_error(folder: WorkFolder) -> None:
-    Path(folder.root, "loop").symlink_to("loop")
-    with pytest.raises(OSError, match="loop"):
-        folder.open_file("loop")
-
-
 def test_a_link_that_is_put_there_meanwhile_is_not_followed(
     folder: WorkFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,15 +202,3 @@ def test_files_are_listed_with_their_kinds_down_to_a_depth(folder: WorkFolder) -
     assert folder.list_below(".", depth=2, most=99) == (names, True)
     assert folder.list_below("src", depth=9, most=99) == (["a.txt", "deep/", "deep/b"], True)
     assert folder.list_below(".", depth=2, most=3) == (names[:3], False)
-
-
-def test_a_work_folder_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailed, match="does not exist"):
-        open_work_folder(str(tmp_path / "none"))
-
-
-def test_a_work_folder_behind_a_link_is_the_real_one(folder: WorkFolder, tmp_path: Path) -> None:
-    (tmp_path / "alias").symlink_to("work")
-    found = open_work_folder(str(tmp_path / "alias"))
-    assert found == folder
-    assert read(found, f"{tmp_path}/alias/src/a.txt") == b"a\n"

@@ -11,7 +11,6 @@ NAMES = {"state", "iteration", "prompt", "depth"}
 
 REFUSED = [
     ("state.a = 1", 9, "JavaScript compares with ==="),
-    ("state.a += 1", 9, "unexpected `+=`"),
     ("state.a++", 8, "an expression cannot assign"),
     ("1 + item.a", 5, "unknown name `item`; there are depth, iteration, prompt, state"),
     ("state.a.map(x => y)", 18, "unknown name `y`"),
@@ -19,28 +18,18 @@ REFUSED = [
     ('state["__proto__"]', 7, "`__proto__` belongs to every object"),
     ("state.a.slice(1)", 9, "`slice` is no method of the grammar"),
     ("parseInt(prompt)", 9, "only the methods of the grammar can be called"),
-    ("state.a.includes()", 18, "unexpected `)`"),
     ("state.a.includes(1, 2)", 19, "`includes` takes one argument: `,`"),
     ("state.a.map(state.f)", 18, "`map` takes a function such as x => x.ok: `.`"),
-    ("state.a.map(1)", 13, "`map` takes a function such as x => x.ok: `1`"),
-    ("Array.from(state)", 1, "`Array` is there for `Array.isArray(x)` alone"),
     ("state.a ?? 1 || 2", 14, "`??` beside `||` or `&&` needs brackets"),
-    ("1 && 2 ?? 3", 8, "`??` beside `||` or `&&` needs brackets"),
     ("state.a and state.b", 9, "JavaScript has && for `and`"),
     ("{a: 1}", 1, "the grammar has no object literals"),
     ("/a/.test(prompt)", 1, "the grammar has no regular expressions"),
     ("'abc", 1, "a text has no closing '"),
     ("'a\\8'", 3, "unknown escape \\8"),
     ("017", 1, "a number is decimal"),
-    ("1 +", 4, "it ends too early"),
     ("", 1, "it ends too early"),
-    ("(1", 3, "expected `)`, found the end"),
     ("`${1`", 5, "a text has no closing `"),
     ("\u00b2", 1, "unexpected '\u00b2'"),
-    ("😀", 1, "unexpected '😀'"),
-    ("'😀' 1", 5, "unexpected `1`"),
-    ("this.x", 1, "unexpected `this`"),
-    ("typeof missing", 8, "unknown name `missing`"),
 ]
 
 
@@ -89,13 +78,6 @@ def test_the_length_is_limited_in_bytes() -> None:
         parse_expression(" " * SOURCE_BYTES + "1")
 
 
-def test_an_error_can_be_printed_whatever_the_text() -> None:
-    with pytest.raises(ExpressionFailed) as raised:
-        parse_expression("'\ud83d' \ud83d\n" + "x" * 1000)
-    raised.value.message.encode()
-    assert len(raised.value.message) < 400
-
-
 # The tree: immutable, and walked whole.
 
 
@@ -104,20 +86,3 @@ def _constants(node: Node) -> Iterator[object]:
         yield node.value
     for child in children(node):
         yield from _constants(child)
-
-
-def test_children_reach_every_part() -> None:
-    text = (
-        "-1 + 2 * 3 && [4, `a${5}`] || (6 ? 7 : 8) || Array.isArray(9)"
-        " || [10].map(x => 11 + x)[12]?.[13].b.join(14).trim()"
-    )
-    found = list(_constants(parse_expression(text).root))
-    assert [each for each in found if isinstance(each, float)] == [*map(float, range(1, 15))]
-    assert [each for each in found if isinstance(each, str)] == ["a", "", "b"]
-
-
-def test_a_tree_cannot_be_changed() -> None:
-    root = parse_expression("1 + x").root
-    with pytest.raises(AttributeError):
-        root.position = 3  # type: ignore[misc]  # what is tried
-    assert hash(root) == hash(parse_expression("1 + x").root)

@@ -6,22 +6,20 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 import pytest
-from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, every_kind, known_subjects
+from engine.picture.subjects import HOSTILE, draw_flow, draw_graph, known_subjects
 
 from uwf_git.engine.picture.draw import (
     FORMS,
-    STYLE_SHEET,
     Net,
     draw,
     lay_out,
     make_net,
     make_plan,
-    render_mermaid,
     render_svg,
     walk_groups,
     walk_nodes,
 )
-from uwf_git.engine.picture.labels import make_label, tell_flow, tell_graph
+from uwf_git.engine.picture.labels import tell_flow, tell_graph
 from uwf_git.engine.picture.layout import lay_out_flow, lay_out_graph
 from uwf_git.engine.picture.plan import FlowPlan, GraphPlan, Subject
 from uwf_git.model.flow import Flow, FlowNode
@@ -100,12 +98,6 @@ def test_controls_are_spelled_out_and_keys_masked(form: str, text: str) -> None:
         drawn.encode()
 
 
-def test_a_picture_within_a_page_has_no_style() -> None:
-    drawing = lay_out(make_plan(KNOWN[0]))
-    assert "<style" not in render_svg(drawing, stands_alone=False)
-    assert STYLE_SHEET in render_svg(drawing)
-
-
 def test_a_picture_says_all_of_it_in_words() -> None:
     for subject in KNOWN:
         plan = make_plan(subject)
@@ -113,30 +105,6 @@ def test_a_picture_says_all_of_it_in_words() -> None:
         drawing = lay_out_graph(plan) if isinstance(plan, GraphPlan) else lay_out_flow(plan)
         words = tell_graph(plan) if isinstance(plan, GraphPlan) else tell_flow(plan)
         assert drawing.about == words
-    develop = make_plan(next(subject for subject in PLAIN if subject.name == "develop"))
-    assert isinstance(develop, GraphPlan)
-    assert (
-        "From reviewer to 1. meta.approved = true or 3. otherwise: end; "
-        '2. $count(history[role = "developer"]) < 4: developer.'
-    ) in tell_graph(develop)
-    every = make_plan(every_kind())
-    assert isinstance(every, FlowPlan)
-    assert "[one beside loop · at most 3 of [two] beside three]" in tell_flow(every)
-
-
-def test_a_label_that_is_cut_can_be_read_whole() -> None:
-    condition = " and ".join(f"meta.field{number} = true" for number in range(20))
-    graph = {
-        START: (Transition("a", None),),
-        "a": (Transition("a", condition), Transition(END, None)),
-    }
-    subject = Subject("x", "", {"a": "word " * 30}, graph)
-    root = ET.fromstring(draw(subject, "svg"))
-    titles = [
-        title.text for text in root.iter(f"{_SVG}text") for title in text.iter(f"{_SVG}title")
-    ]
-    assert f"1. {condition}" in titles
-    assert ("word " * 30).strip() in titles
 
 
 def reached(net: Net) -> set[str]:
@@ -167,28 +135,3 @@ def test_all_of_a_flow_is_reached_from_its_start() -> None:
     for seed in range(20):
         net = make_net(make_plan(draw_flow(random.Random(seed))))
         assert reached(net) == {node.name for node in walk_nodes(net.members)}
-
-
-def test_a_loop_leads_back_and_a_choice_past_what_it_may_run() -> None:
-    net = make_net(make_plan(every_kind()))
-    nodes = {node.name: node for node in walk_nodes(net.members)}
-    told = {
-        (nodes[edge.source].lines, nodes[edge.target].lines, edge.lines, edge.is_back)
-        for edge in net.edges
-    }
-    assert (("two",), ("two",), (), True) in told
-    assert (("state.late",), ("发布",), ("then",), False) in told
-    assert (("state.late",), ("",), ("else",), False) in told
-
-
-def test_quotes_end_no_text() -> None:
-    plan = make_plan(every_kind())
-    assert '{"state.risk === #39;high#39;"}' in render_mermaid(plan)
-
-
-def test_a_label_has_three_lines_of_44_columns() -> None:
-    label = make_label([f"{number}. {'word ' * 40}" for number in (1, 2)])
-    assert len(label.lines) == 6
-    assert [line.indent > 0 for line in label.lines] == [False, True, True] * 2
-    assert all(len(line.text) <= 45 for line in label.lines)
-    assert label.lines[2].text.endswith("…")

@@ -83,13 +83,3 @@ def test_nothing_is_in_the_way_in_a_picture_by_chance(seed: int) -> None:
     chance = random.Random(seed)
     for subject in (draw_graph(chance), draw_flow(chance)):
         assert find_faults(lay_out(make_plan(subject))) == []
-
-
-def test_many_branches_stand_in_rows() -> None:
-    places = {f"0/{n}": FlowNode(f"0/{n}", "agent", {"agentId": f"role-{n}"}) for n in range(30)}
-    flow = Flow({"0": FlowNode("0", "parallel", {}), **places})
-    drawing = lay_out(make_plan(Subject("many", "", {}, flow)))
-    assert find_faults(drawing) == []
-    assert drawing.width < 1_200
-    tops = [box.y for box in drawing.boxes if "agent" in box.kind]
-    assert len(set(tops)) == 5

@@ -1,31 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.engine.picture.labels import ELLIPSIS, columns, cut, is_sure, measure, wrap
+from uwf_git.engine.picture.labels import ELLIPSIS, columns, cut, wrap
 from uwf_git.model.text import one_line
 
 LINES = st.text(st.characters(), max_size=200).map(one_line)
-
-
-def test_ideographs_are_as_wide_as_high() -> None:
-    assert measure("登录", 10, "bold") == 20
-    assert measure("登录", 10, "mono") == 20
-    assert measure("登录", 10, "plain") == 20
-    assert columns("登录ab") == 6
-
-
-def test_emoji_is_wider_than_a_letter_that_nobody_knows() -> None:
-    assert measure("👩", 10, "bold") > measure("𐍈", 10, "bold") > measure("登", 10, "bold")
-
-
-def test_marks_on_letters_take_no_column() -> None:
-    assert columns("e\u0301") == 1
-    assert columns("a\u200db") == 2
-
-
-def test_what_fonts_draw_as_they_like_is_known() -> None:
-    assert all(map(is_sure, ("plain é", "▶ 2 … ✓", "登录")))
-    assert not any(map(is_sure, ("ﷺ", "👩", "e\u0301")))
 
 
 def test_lines_break_between_words_and_are_indented() -> None:

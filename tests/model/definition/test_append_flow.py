@@ -6,7 +6,7 @@ import pytest
 from flow_trees import Tree, as_flow
 from refusing import refuses
 
-from uwf_git.model.definition.definition import InvalidWorkflow, Surroundings
+from uwf_git.model.definition.definition import Surroundings
 from uwf_git.model.definition.source import Target, find_target, read_flow_addition
 from uwf_git.model.yaml.reader import parse_yaml
 
@@ -55,14 +55,3 @@ def test_what_is_no_one_container_is_told(named: str, told: str) -> None:
     with refuses("no-such-container", match=told) as caught:
         find_target(TARGET, named)
     assert caught.value.facts["containers"] == ["all", "twice", "twice", "files"]
-
-
-def test_problems_have_their_lines() -> None:
-    with pytest.raises(InvalidWorkflow) as caught:
-        read("- {type: agent, agentId: a}\n- {type: agnet}\n- {type: loop, id: all, nodes: []}\n")
-
-    assert [(each.line, each.path) for each in caught.value.problems] == [
-        (2, "[1].type"),
-        (3, "[2].id"),
-        (3, "[2].nodes"),
-    ]

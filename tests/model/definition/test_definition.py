@@ -14,42 +14,12 @@ from uwf_git.model.definition.definition import (
     InvalidWorkflow,
     Surroundings,
     UsedWorkflow,
-    dotted,
-    find_nearest,
-    shown,
-    yaml_kind,
 )
 from uwf_git.model.flow import MAX_LEVELS, MAX_NESTING, MAX_NODES
-from uwf_git.model.node import Node, build_node, canonical
+from uwf_git.model.node import Node, build_node
 from uwf_git.model.problem import Problem
 from uwf_git.model.workflow import build_workflow, parse_flow_node, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-
-
-def test_payload_holds_only_what_is_set() -> None:
-    assert AgentSpec("uwf-hermes").as_payload() == {"command": "uwf-hermes"}
-
-
-def test_payload_holds_all_that_is_set() -> None:
-    agent = AgentSpec("a", protocol="flags", timeout=1.5, retries=0, backoff=2, env={})
-    assert agent.as_payload() == {
-        "command": "a",
-        "protocol": "flags",
-        "timeout": 1.5,
-        "retries": 0,
-        "backoff": 2,
-        "env": {},
-    }
-
-
-def test_payload_can_be_kept_in_a_node() -> None:
-    payload = AgentSpec("a", timeout=60, env={"LANG": "C"}).as_payload()
-    assert canonical(payload) == payload
-
-
-def test_agent_may_be_a_command_alone() -> None:
-    definition = read(SOUND + "defaultAgent: uwf-hermes --fast 'two words'\n")
-    assert definition.default_agent == AgentSpec("uwf-hermes --fast 'two words'")
 
 
 def test_agent_may_say_more_than_its_command() -> None:
@@ -59,22 +29,6 @@ def test_agent_may_say_more_than_its_command() -> None:
     )
 
 
-def test_what_an_agent_leaves_empty_is_not_set() -> None:
-    agent = "{command: a, protocol: , timeout: ~, retries: null, env: }"
-    assert read(f"{SOUND}defaultAgent: {agent}\n").default_agent == AgentSpec("a")
-
-
-def test_overrides_are_read_by_role() -> None:
-    definition = read(SOUND + "agentOverrides:\n  writer: a\n  checker: {command: b}\n")
-    assert definition.agent_overrides == {"writer": AgentSpec("a"), "checker": AgentSpec("b")}
-
-
-@pytest.mark.parametrize("setting", ["defaultAgent:", "agentOverrides:", "agentOverrides: {}"])
-def test_without_agents_the_configuration_decides(setting: str) -> None:
-    definition = read(f"{SOUND}{setting}\n")
-    assert (definition.default_agent, definition.agent_overrides) == (None, {})
-
-
 def test_command_may_be_a_block_with_a_script_in_quotes() -> None:
     agent = read(
         SOUND + "defaultAgent: |\n  uwf-shell '\n  make\n  \tmake test\n  '\n"
@@ -82,44 +36,10 @@ def test_command_may_be_a_block_with_a_script_in_quotes() -> None:
     assert agent == AgentSpec("uwf-shell '\nmake\n\tmake test\n'")
 
 
-@pytest.mark.parametrize(
-    "name", ["MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD", "PATH", "PWD", "UWF_MODEL", "_a1"]
-)
-def test_plain_setting_is_taken(name: str) -> None:
-    agent = read(f"{SOUND}defaultAgent: {{command: a, env: {{{name}: x}}}}\n").default_agent
-    assert agent is not None
-    assert agent.env == {name: "x"}
-
-
-@pytest.mark.parametrize("backoff", [0, 1.5, 3600])
-def test_wait_between_two_tries_is_read(backoff: float) -> None:
-    agent = read(f"{SOUND}defaultAgent: {{command: a, retries: 2, backoff: {backoff}}}\n")
-
-    assert agent.default_agent is not None
-    assert agent.default_agent.as_payload() == {"command": "a", "retries": 2, "backoff": backoff}
-
-
 def found(findings: Findings) -> tuple[Problem, ...]:
     with pytest.raises(InvalidWorkflow) as caught:
         findings.raise_if_any()
     return caught.value.problems
-
-
-def test_nothing_found_is_no_error() -> None:
-    Findings(parse_yaml("a: 1")).raise_if_any()
-
-
-def test_problems_come_in_the_order_of_their_lines() -> None:
-    findings = Findings(parse_yaml("a: 1\nb: 2\nc: 3"))
-    for key in "cab":
-        findings.add((key,), f"{key} is wrong")
-    assert [(each.line, each.path) for each in found(findings)] == [(1, "a"), (2, "b"), (3, "c")]
-
-
-def test_missing_part_has_the_line_of_where_it_should_be() -> None:
-    findings = Findings(parse_yaml("a: 1\nb:\n  c: 2"))
-    findings.add(("b", "d", 3), "is missing")
-    assert found(findings) == (Problem("b.d[3]", "is missing", 2),)
 
 
 @pytest.mark.parametrize(
@@ -140,44 +60,6 @@ def test_place_below_a_value_has_its_line(inner: str, path: str, line: int) -> N
     findings = Findings(parse_yaml(text))
     findings.add_below(("s",), Problem(inner, "is wrong"))
     assert found(findings) == (Problem(path, "is wrong", line),)
-
-
-def test_path_is_written_as_people_write_it() -> None:
-    assert dotted(("moderator", "graph", 2, "transitions", 0, "condition")) == (
-        "moderator.graph[2].transitions[0].condition"
-    )
-    assert dotted(("roles", "a b", "schema")) == "roles['a b'].schema"
-    assert dotted(()) == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (None, "empty"),
-        (True, "true"),
-        (False, "false"),
-        (1, "a number"),
-        (1.5, "a number"),
-        ("x", "text"),
-        ([], "a list"),
-        ({}, "a mapping"),
-    ],
-)
-def test_kinds_have_names_that_people_use(value: object, words: str) -> None:
-    assert yaml_kind(value) == words
-
-
-@pytest.mark.parametrize("word", ["system_prompt", "systemprompt", "SystemPrompt", "prompt"])
-def test_nearest_word_is_found_in_any_spelling(word: str) -> None:
-    assert find_nearest(word, ["name", "systemPrompt"]) == "systemPrompt"
-
-
-def test_word_that_is_near_nothing_has_no_nearest() -> None:
-    assert find_nearest("zzz", ["name", "systemPrompt"]) is None
-
-
-def test_long_word_is_shortened_in_messages() -> None:
-    assert len(shown("x" * 1_000_000)) < 110
 
 
 def test_file_with_endless_problems_is_given_up() -> None:
@@ -238,12 +120,6 @@ def test_the_examples_give_one_warning_of_the_bound_that_is_missing() -> None:
     ]
     message = "no maxIterations is set, so the loop ends after 100 passes"
     assert found == [("for-each-feature", 9, "nodes[1]", message)]
-
-
-def test_an_agent_without_a_role_gets_one_without_words() -> None:
-    definition = read_flow_file("name: x\nroot: {type: agent, agentId: coder}\n")
-    role = definition.roles["coder"]
-    assert (role.system_prompt, role.description, role.output_schema) == ("", "", True)
 
 
 EVERY_FIELD = """\
@@ -337,20 +213,6 @@ root:
     assert problems == [(7, "root.nodes[0].over", "is wrong")]
 
 
-def test_a_used_workflow_is_bound_and_carried_along() -> None:
-    inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
-    text = "name: x\nroot: {type: workflow, use: inner, input: '${state.a}'}\n"
-    definition = read_flow_file(text, Surroundings(find_used=lambda _name: inner))
-    assert nodes_of(definition)["0"] == {
-        "type": "workflow",
-        "use": "inner",
-        "input": "${state.a}",
-        "workflow": {"$ref": inner.hash},
-    }
-    _node, closure = build_workflow(definition, timestamp=0)
-    assert {node.hash for node in inner.nodes} <= {node.hash for node in closure}
-
-
 def test_a_workflow_cannot_contain_itself() -> None:
     inner = used("name: inner\nroot: {type: agent, agentId: b}\n")
     around = Surroundings(find_used=lambda _name: inner)
@@ -441,26 +303,6 @@ def warnings(text: str) -> list[tuple[int | None, str, str]]:
     return [(each.line, each.path, each.message) for each in found]
 
 
-def test_a_loop_without_a_bound() -> None:
-    text = f"{ROLES}  type: loop\n  nodes: [{CODER}]\n"
-    message = "no maxIterations is set, so the loop ends after 100 passes"
-    assert warnings(text) == [(6, "root", message)]
-
-
-def test_two_branches_that_set_the_same_key() -> None:
-    text = f"{ROLES}  type: parallel\n  nodes: [{REVIEWER}, {TESTER}]\n"
-    assert warnings(text) == [
-        (
-            6,
-            "root",
-            (
-                "'verdict' is set by nodes[0], nodes[1], which is a conflict if they differ; say "
-                "which counts: merge: {verdict: last}"
-            ),
-        )
-    ]
-
-
 @pytest.mark.parametrize(
     ("fields", "nodes", "keys"),
     [
@@ -510,26 +352,6 @@ def test_which_keys_branches_share(fields: str, nodes: str, keys: list[str]) -> 
     assert [message.split("'")[1] for _line, _path, message in found] == keys
 
 
-def test_an_agent_without_a_role_where_others_have_one() -> None:
-    text = (
-        f"{ROLES}  type: sequential\n  nodes:\n  - {CODER}\n  - {{type: agent, agentId: revewer}}\n"
-    )
-    assert warnings(text) == [
-        (
-            10,
-            "root.nodes[1].agentId",
-            (
-                "no role is called 'revewer', so its agent gets no words and no schema; "
-                "did you mean 'reviewer'?"
-            ),
-        )
-    ]
-
-
-def test_no_warning_where_nobody_has_a_role() -> None:
-    assert warnings("name: x\nroot: {type: agent, agentId: anyone}\n") == []
-
-
 SPLITS = [
     f"{{type: parallel, {{}}nodes: [{CODER}]}}",
     f"{{type: map, over: state.a, {{}}nodes: [{CODER}]}}",
@@ -547,26 +369,6 @@ def find_policies(root: str) -> list[tuple[str, str]]:
     return [(path, message.partition(" of ")[0]) for _line, path, message in found]
 
 
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize(
-    "around",
-    [
-        "{{type: sequential, onError: continue, nodes: [{}]}}",
-        "{{type: loop, maxIterations: 2, onError: continue, nodes: [{}]}}",
-        "{{type: conditional, condition: a, onError: continue, nodes: [{}]}}",
-    ],
-)
-def test_a_policy_around_branches_that_does_not_reach_them(split: str, around: str) -> None:
-    told = [("root.nodes[0]", "onError: continue")]
-    assert find_policies(around.format(fills(split, ""))) == told
-    # Whoever wrote one of these has decided.
-    assert find_policies(around.format(fills(split, "onError: continue"))) == []
-    assert find_policies(around.format(fills(split, "onError: stop"))) == []
-    # In a branch the container around the branches gives up what fails.
-    inside = f"{{type: parallel, onError: continue, nodes: [{fills(split, '')}]}}"
-    assert find_policies(inside) == []
-
-
 def test_a_policy_further_up_and_with_tries() -> None:
     split = fills(SPLITS[0], "onError: retry")
     root = (
@@ -574,13 +376,6 @@ def test_a_policy_further_up_and_with_tries() -> None:
         f"[{split}]}}]}}"
     )
     assert find_policies(root) == [("root.nodes[0].nodes[0]", "onError: continue")]
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_branches_that_are_tolerated_by_no_policy(split: str) -> None:
-    message = "has no effect without onError: continue, which gives branches up"
-    assert find_policies(fills(split, "tolerate: 1")) == [("root.tolerate", message)]
-    assert find_policies(fills(split, "tolerate: 1, onError: continue")) == []
 
 
 GRAPH = """\
@@ -597,24 +392,6 @@ def use(text: str, *known: UsedWorkflow) -> UsedWorkflow:
     )
     nodes: list[Node] = [node, *closure]
     return UsedWorkflow(node.hash, nodes)
-
-
-def test_nesting_counts_the_threads_that_lie_in_one_another() -> None:
-    graph = use(GRAPH)
-    one = use("name: one\nroot: {type: workflow, use: graph}\n", graph)
-    two = use(
-        "name: two\nroot: {type: parallel, nodes: [{type: agent, agentId: a},"
-        " {type: loop, nodes: [{type: workflow, use: one}]}]}\n",
-        one,
-    )
-    assert [each.nesting() for each in (graph, one, two)] == [0, 1, 3]
-    assert two.list_names() == ["two", "one", "graph"]
-
-
-def test_without_surroundings_nothing_is_checked_and_nothing_found() -> None:
-    outside = Surroundings()
-    assert outside.name is None
-    assert outside.find_used("a") == "no other workflow is known here"
 
 
 def test_a_chain_of_any_length_is_too_deep_and_no_crash() -> None:

@@ -26,15 +26,6 @@ def test_flat_list_of_the_older_seed_is_read() -> None:
     assert read(HEAD + FLAT).graph == GRAPH
 
 
-def test_entries_may_stand_without_the_word_graph() -> None:
-    entries = SOUND[SOUND.index("    - from: $START") :]
-    assert read(f"{HEAD}moderator:\n{entries}").graph == GRAPH
-
-
-def test_flat_list_may_stand_below_the_word_graph() -> None:
-    assert read(HEAD + FLAT.replace("moderator:", "moderator:\n  graph:")).graph == GRAPH
-
-
 @pytest.mark.parametrize(("start", "end"), [("__start__", "__end__"), ("__START__", "__END__")])
 def test_every_spelling_of_the_ends_is_stored_alike(start: str, end: str) -> None:
     assert read(SOUND.replace("$START", start).replace("$END", end)).graph == GRAPH
@@ -43,16 +34,6 @@ def test_every_spelling_of_the_ends_is_stored_alike(start: str, end: str) -> Non
 def test_when_and_condition_are_one_in_either_form() -> None:
     assert read(SOUND.replace("condition:", "when:")).graph == GRAPH
     assert read(HEAD + FLAT.replace("when:", "condition:")).graph == GRAPH
-
-
-@pytest.mark.parametrize("fallback", ["to: $END", "to: $END\n          condition: null"])
-def test_fallback_may_leave_its_condition_out(fallback: str) -> None:
-    assert read(spoiled("to: $END", fallback)).graph == GRAPH
-
-
-def test_condition_loses_the_line_break_of_its_block() -> None:
-    text = spoiled("condition: meta.ok = false", "condition: |\n            meta.ok = false")
-    assert read(text).graph == GRAPH
 
 
 @pytest.mark.parametrize(
@@ -69,10 +50,3 @@ def test_warning_of_a_member_that_no_answer_has(condition: str, named: str | Non
         (17, "moderator.graph[2].transitions[0]") for _ in range(named is not None)
     ]
     assert all(repr(named) in each.message for each in found)
-
-
-def test_warning_of_a_role_that_nobody_may_follow() -> None:
-    found = read(f'{SOUND.rstrip()}\n          when: "meta.ok = true"\n').warnings
-    assert [(each.line, each.path) for each in found] == [(19, "moderator.graph[2].transitions[1]")]
-    open_schema = spoiled("properties: {ok: {type: boolean}}", "additionalProperties: true")
-    assert not read(open_schema).warnings

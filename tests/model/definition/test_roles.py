@@ -2,10 +2,8 @@
 
 import pytest
 from refusing import refuses
-from workflow_file import problems_of, read, spoiled
+from workflow_file import read, spoiled
 
-from uwf_git.engine.flow_text import check_flow_text
-from uwf_git.model.definition.definition import Surroundings
 from uwf_git.model.definition.roles import read_agent_settings
 
 CHECKER = "  checker:\n    outputSchema: {type: object, properties: {ok: {type: boolean}}}\n"
@@ -16,17 +14,6 @@ def checker(content: str) -> str:
     return spoiled(CHECKER, f"  checker:\n{content}\n")
 
 
-def test_role_is_read_whole() -> None:
-    role = read(
-        checker(
-            "    name: checker\n    description: Checks.\n    systemPrompt: Check.\n"
-            "    extractPrompt: Extract.\n    outputSchema: {type: array}"
-        )
-    ).roles["checker"]
-    assert (role.name, role.description, role.system_prompt) == ("checker", "Checks.", "Check.")
-    assert (role.extract_prompt, role.output_schema) == ("Extract.", {"type": "array"})
-
-
 @pytest.mark.parametrize("content", ["", "    {}", "    description:\n    systemPrompt: ~"])
 def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
     role = read(checker(content)).roles["checker"]
@@ -34,66 +21,9 @@ def test_what_a_role_does_not_say_has_a_default(content: str) -> None:
     assert role.output_schema == {"type": "object"}
 
 
-@pytest.mark.parametrize(
-    ("template", "problem"),
-    [("${stat.x}", "stat"), ("${state.x", "has no"), ("${a = 1}", "=")],
-)
-def test_template_of_a_path_is_checked(template: str, problem: str) -> None:
-    text = checker(f"    outputFile: '{template}'")
-    around = Surroundings(check_text=check_flow_text)
-    [(line, path, message)] = problems_of(text, around)
-    assert (line, path) == (6, "roles.checker.outputFile")
-    assert problem in message
-
-
 def test_checks_are_commands_in_their_order() -> None:
     text = checker("    checks:\n      - make test\n      - |\n        sh -c 'a; b'\n")
     assert read(text).roles["checker"].checks == ("make test", "sh -c 'a; b'")
-
-
-@pytest.mark.parametrize("schema", [True, False])
-def test_schema_may_be_a_boolean(schema: bool) -> None:  # noqa: FBT001 (the value tested)
-    text = checker(f"    outputSchema: {str(schema).lower()}")
-    assert read(text).roles["checker"].output_schema is schema
-
-
-def test_schema_is_another_word_for_output_schema() -> None:
-    assert read(checker("    schema: {type: array}")).roles["checker"].output_schema == {
-        "type": "array"
-    }
-
-
-def test_schema_may_point_into_itself() -> None:
-    text = checker("    schema: {$ref: '#/$defs/a', $defs: {a: {type: object}}}")
-    assert read(text).roles["checker"].output_schema
-
-
-def test_name_like_a_node_hash_is_no_trouble_for_a_role() -> None:
-    assert (
-        "investigation"
-        in read(
-            "name: x\nroles: {investigation: {}}\nmoderator:\n"
-            "- {from: $START, to: investigation}\n- {from: investigation, to: $END}"
-        ).roles
-    )
-
-
-def test_command_alone_and_settings_are_read() -> None:
-    settings = {"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}
-
-    assert read_agent_settings("uwf-claude --fast\n", name="f") == {"command": "uwf-claude --fast"}
-    assert read_agent_settings("command: |\n  c\ntimeout: 2\n", name="f") == {
-        "command": "c",
-        "timeout": 2,
-    }
-    text = '{"command": "c", "protocol": "flags", "timeout": 1.5, "env": {"A": "b"}}'
-    assert read_agent_settings(text, name="f") == settings
-
-
-def test_json_may_have_what_yaml_has_not() -> None:
-    text = '{\t"command":\t"c \\ud83d\\ude00"}'
-
-    assert read_agent_settings(text, name="f") == {"command": "c \U0001f600"}
 
 
 def test_null_stays_to_remove_a_setting() -> None:

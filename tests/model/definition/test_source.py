@@ -7,69 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workflow_file import SOUND, Found, read, spoiled
+from workflow_file import SOUND, Found, read
 
 from uwf_git.engine.expression import check_condition
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.definition.source import Addition, append_addition, read_addition
 from uwf_git.model.schema_check import check_schema
-from uwf_git.model.workflow import Transition, build_workflow, parse_graph, parse_workflow
+from uwf_git.model.workflow import build_workflow, parse_graph, parse_workflow
 from uwf_git.model.yaml.reader import parse_yaml
-
-
-def test_sound_file_is_read_whole() -> None:
-    definition = read(SOUND + "description: Writes.\ninitialState: {round: 1}\n")
-    assert (definition.name, definition.description) == ("demo", "Writes.")
-    assert list(definition.roles) == ["writer", "checker"]
-    assert list(definition.graph) == ["$START", "writer", "checker"]
-    assert definition.initial_state == {"round": 1}
-
-
-def test_what_the_file_does_not_say_has_a_default() -> None:
-    definition = read(SOUND + "description:\ninitialState: ~\n")
-    assert (definition.description, definition.initial_state) == ("", None)
-
-
-@pytest.mark.parametrize("version", ["'1.0'", "1.0"])
-def test_container_workflow_needs_no_moderator_and_no_roles(version: str) -> None:
-    definition = read(f"version: {version}\nname: x\nroot: {{type: agent, agentId: a}}\n")
-    assert definition.flow is not None
-    assert definition.graph == {}
-    assert list(definition.roles) == ["a"]
-
-
-def test_error_counts_the_problems_and_names_the_first() -> None:
-    with pytest.raises(InvalidWorkflow) as caught:
-        read(spoiled("name: demo", "nam: demo"))
-    error = caught.value
-    assert error.message == (
-        "the workflow has 2 problems, the first on line 1 (nam): "
-        "unknown key 'nam'; did you mean 'name'?"
-    )
-    assert (error.code, error.exit_status) == ("invalid-workflow", 1)
-
-
-def test_error_with_one_problem_speaks_of_one() -> None:
-    with pytest.raises(InvalidWorkflow, match=r"^the workflow has 1 problem on line 1 \(name\): "):
-        read(spoiled("name: demo", "name: 1"))
-
-
-def test_error_carries_every_problem_as_json() -> None:
-    with pytest.raises(InvalidWorkflow) as caught:
-        read("[]")
-    assert json.loads(json.dumps(caught.value.facts)) == {
-        "problems": [
-            {
-                "path": "",
-                "message": (
-                    "a workflow is a YAML mapping with a name, and a root or a moderator, "
-                    "not a list"
-                ),
-                "line": 1,
-            }
-        ]
-    }
-
 
 DOCS = """\
 roles:
@@ -82,7 +27,6 @@ agentOverrides: {doc-writer: uwf-docs}
 MADE_UP = Path(__file__).parent / "made_up"
 BASE = read(SOUND)
 NODE, CLOSURE = build_workflow(BASE, timestamp=0)
-AGAIN = Transition("writer", "meta.ok = false")
 
 
 def added(text: str) -> Addition:
@@ -100,55 +44,6 @@ def problems_of(text: str) -> list[Found]:
     return [(each.line, each.path, each.message) for each in caught.value.problems]
 
 
-def test_appended_transitions_precede_existing_ones() -> None:
-    addition = added(DOCS)
-
-    assert addition.graph["checker"] == (
-        Transition("doc-writer", "meta.ok = true"),
-        AGAIN,
-        Transition("$END", None),
-    )
-    assert addition.graph["doc-writer"] == (Transition("$END", None),)
-    assert addition.graph["writer"] == BASE.graph["writer"]
-    assert addition.added == ("checker", "doc-writer")
-    assert list(addition.roles) == ["doc-writer"]
-
-
-def test_way_that_always_holds_takes_the_place_of_those_that_were_there() -> None:
-    """Otherwise they would be in the graph without ever being tried."""
-    addition = added(
-        "roles: {tester: }\ngraph: [{from: checker, transitions: [{to: writer, when: meta.ok = "
-        "false}, {to: tester}]}, {from: tester, transitions: [{to: $END}]}]\n"
-    )
-
-    assert addition.graph["checker"] == (AGAIN, Transition("tester", None))
-
-
-def test_transition_appended_twice_is_kept_once() -> None:
-    again = "graph: [{from: checker, to: writer, when: meta.ok = false}]\n"
-
-    assert added(again).graph == BASE.graph
-
-
-def test_graph_and_moderator_are_two_names_of_one_thing() -> None:
-    ways = "- {from: checker, to: writer, when: depth < 9}\n"
-    entries = "graph: [{from: checker, transitions: [{to: writer, when: depth < 9}]}]"
-
-    assert added(f"graph:\n{ways}") == added(f"moderator:\n{ways}")
-    assert added(f"moderator: {{{entries}}}\n") == added(f"moderator:\n{ways}")
-
-
-def test_role_that_is_there_is_replaced_and_keeps_its_ways() -> None:
-    addition = added("roles: {checker: {systemPrompt: Be strict.}}\n")
-    node, nodes = append_addition(NODE, addition, timestamp=9)
-
-    assert node.payload["roles"]["writer"] == NODE.payload["roles"]["writer"]
-    assert node.payload["roles"]["checker"] != NODE.payload["roles"]["checker"]
-    assert node.payload["moderator"] == NODE.payload["moderator"]
-    strict = node.payload["roles"]["checker"]["$ref"]
-    assert [each.payload["systemPrompt"] for each in nodes if each.hash == strict] == ["Be strict."]
-
-
 def test_the_rest_of_the_workflow_stays_as_it_was() -> None:
     text = SOUND + "defaultAgent: d\nagentOverrides: {writer: w}\ninitialState: {a: 1}\n"
     whole, _ = build_workflow(read(text + "config: {maxSteps: 4}\n"), timestamp=0)
@@ -164,15 +59,6 @@ def test_the_rest_of_the_workflow_stays_as_it_was() -> None:
     assert [getattr(workflow, name) for name in same] == [getattr(before, name) for name in same]
     (moderator,) = (each for each in nodes if each.hash == workflow.moderator)
     assert parse_graph(moderator) == added(DOCS).graph
-
-
-def test_workflow_that_comes_of_it_is_the_one_that_a_file_of_its_own_would_be() -> None:
-    node, _ = append_addition(NODE, added("agentOverrides: {writer: w}\n"), timestamp=9)
-
-    assert (
-        node.hash
-        == build_workflow(read(SOUND + "agentOverrides: {writer: w}\n"), timestamp=0)[0].hash
-    )
 
 
 def test_every_problem_is_told_with_its_line(golden: Callable[[str, str], None]) -> None:

@@ -6,20 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from uwf_git.model.problem import Problem
 from uwf_git.model.yaml.include import (
     MAX_ALL_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES,
     RESERVED,
     BadIncludes,
-    BadYaml,
     CannotInclude,
     IncludedNotJson,
     Includes,
     decode_text,
-    is_json,
-    is_yaml,
     json_as_yaml,
     resolve_include,
 )
@@ -113,28 +109,6 @@ def test_invalid_text_is_refused(content: bytes) -> None:
         decode_text(content)
 
 
-def test_the_end_of_the_name_says_what_a_file_is() -> None:
-    assert is_yaml("a/b.yaml")
-    assert is_yaml("B.YML")
-    assert is_json("a.Json")
-    assert not is_yaml("a.yaml.md")
-    assert not is_json("json")
-
-
-def test_each_file_is_read_once() -> None:
-    asked: list[str] = []
-
-    def read(path: str) -> bytes:
-        asked.append(path)
-        return b"text"
-
-    includes = Includes(read)
-    document = parse_yaml("[!include a.md, !include ./a.md, !include b/../a.md]", includes=includes)
-
-    assert document.value == ["text"] * 3
-    assert (asked, includes.files) == (["a.md"], {"a.md": b"text"})
-
-
 def test_files_are_limited_in_size_in_number_and_together() -> None:
     with pytest.raises(CannotInclude, match="larger than 1 MiB"):
         Includes(lambda _path: b"x" * (MAX_FILE_BYTES + 1)).read("a")
@@ -151,16 +125,6 @@ def test_files_are_limited_in_size_in_number_and_together() -> None:
         large.read("one more")
 
 
-def test_file_that_leads_back_to_itself_is_a_cycle_that_is_shown() -> None:
-    includes = Includes(lambda _path: b"", name="main.yaml")
-
-    assert includes.resolve("b.yaml", ("main.yaml", "a.yaml")) == "b.yaml"
-    with pytest.raises(CannotInclude, match=r"main.yaml → a.yaml → main.yaml"):
-        includes.resolve("main.yaml", ("main.yaml", "a.yaml"))
-    with pytest.raises(CannotInclude, match=r"itself: a.yaml → b.yaml → a.yaml"):
-        includes.resolve("a.yaml", ("main.yaml", "a.yaml", "b.yaml"))
-
-
 def test_files_go_only_so_deep() -> None:
     files = {f"{number}.yaml": b"!include %d.yaml" % (number + 1) for number in range(40)}
 
@@ -168,77 +132,10 @@ def test_files_go_only_so_deep() -> None:
         parse_yaml("!include 0.yaml", includes=Includes(files.__getitem__))
 
 
-def test_line_and_file_precede_the_problem() -> None:
-    assert BadYaml("no").message == "no"
-    assert BadYaml("no", line=2).message == "line 2: no"
-    assert BadYaml("no", line=2, file="a/b.yaml").message == "a/b.yaml:2: no"
-    assert BadYaml("no", file="a/b.yaml").message == "a/b.yaml: no"
-
-
-def test_error_has_its_problem_in_the_form_of_the_checks() -> None:
-    assert BadYaml("no", line=2).problems == (Problem("", "no", 2, None),)
-
-
-def test_several_problems_are_reported_in_their_order_and_the_first_in_the_message() -> None:
-    found = (Problem("", "first", 4), Problem("", "second", 1, "a.yaml"))
-
-    error = BadIncludes(found)
-
-    assert (error.message, error.line) == ("line 4: first", 4)
-    assert error.problems == found
-    assert [each["message"] for each in error.facts["problems"]] == ["first", "second"]
-    assert "problems" not in BadIncludes(found[:1]).facts
-
-
 FILES = {
     "roles.yaml": b"a:\n  say: x\nb: !include inner/b.yaml\n",
     "inner/b.yaml": b"\nlist:\n  - 1\n  - 2\n",
 }
-
-
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ((), (None, 1)),
-        (("name",), (None, 1)),
-        (("roles",), (None, 2)),
-        (("roles", "a"), ("roles.yaml", 1)),
-        (("roles", "a", "say"), ("roles.yaml", 2)),
-        (("roles", "b"), ("roles.yaml", 3)),
-        (("roles", "b", "list", 1), ("inner/b.yaml", 4)),
-        (("roles", "c"), None),
-        (("name", "x"), None),
-    ],
-)
-def test_place_is_the_file_and_line_in_which_a_key_stands(
-    path: tuple[str | int, ...], place: tuple[str | None, int] | None
-) -> None:
-    document = parse_yaml(b"name: x\nroles: !include roles.yaml\n", includes=Includes(FILES.get))  # type: ignore[arg-type]  # every file that is asked for is there
-
-    assert document.place(path) == place
-    assert document.line(path) == (None if place is None else place[1])
-
-
-def test_path_is_relative_to_the_file_that_it_stands_in() -> None:
-    for text, inside, path in [
-        ("a.md", "", "a.md"),
-        ("a.md", "flow.yaml", "a.md"),
-        ("./a//b.md", "flow.yaml", "a/b.md"),
-        ("b.md", "parts/a.yaml", "parts/b.md"),
-        ("../b.md", "parts/a.yaml", "b.md"),
-        ("../parts/b.md", "parts/a.yaml", "parts/b.md"),
-        ("sub/../../b.md", "parts/a.yaml", "b.md"),
-        ("wörter/größe 1.md", "", "wörter/größe 1.md"),
-        ("parts/nodes/x.md", "", "parts/nodes/x.md"),
-        ("gitter.md", "", "gitter.md"),
-        ("~x/../a.md", "parts/a.yaml", None),
-        ("..", "parts/a.yaml", None),
-    ]:
-        if path is None:
-            with pytest.raises(CannotInclude):
-                resolve_include(text, inside=inside)
-        else:
-            assert resolve_include(text, inside=inside) == path
 
 
 @pytest.mark.parametrize(

@@ -54,30 +54,6 @@ def test_usual_front_matter_is_plain(source: str) -> None:
     assert _check(source)
 
 
-def test_rest_is_left_to_the_reader() -> None:
-    for source in [
-        "",
-        "\n",
-        "n:\n",
-        "n: 1 \n",
-        "n: a: b",
-        "n: a #b",
-        "n: [1]",
-        "n: 1\nn: 2",
-        "null: 1",
-        "n: 1e999",
-        "n: 1\n\n",
-        " n: 1",
-        "n: |\n a",
-        "n: a\n b",
-        "n: 1\r\n",
-        "a" * 101 + ": 1",
-        "n: ---",
-        "n: -",
-    ]:
-        assert read_plain(source) is None
-
-
 def test_long_text_is_left_to_the_reader() -> None:
     assert read_plain("n: " + "a" * 70_000) is None
 

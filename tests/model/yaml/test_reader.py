@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from uwf_git.model.yaml import reader as yaml_text
 from uwf_git.model.yaml.include import CannotInclude, Includes
-from uwf_git.model.yaml.reader import MAX_SOURCE_BYTES, BadYaml, YamlDocument, parse_yaml
+from uwf_git.model.yaml.reader import BadYaml, YamlDocument, parse_yaml
 
 WRONG = Path(__file__).parent / "made_up" / "wrong_yaml.json"
 
@@ -57,37 +57,9 @@ def test_values_are_plain_json() -> None:
     }
 
 
-def test_every_place_has_its_line() -> None:
-    for path, line in [
-        ((), 2),
-        (("name",), 2),
-        (("roles",), 3),
-        (("roles", "writer"), 4),
-        (("roles", "writer", "prompt"), 5),
-        (("roles", "checker", "b"), 9),
-        (("list", 0), 11),
-        (("list", 1), 13),
-        (("list", 1, "x"), 13),
-        (("list", 2, 0), 14),
-        (("list", 3), None),
-        (("list", -1), None),
-        (("roles", "nobody"), None),
-        (("name", "below text"), None),
-    ]:
-        assert parse_yaml(FILE).line(path) == line
-
-
 def test_lines_are_counted_with_any_line_break() -> None:
     assert parse_yaml("a: 1\r\nb: 2\r\nc: 3").line(("c",)) == 3
     assert parse_yaml("a: 1\rb: 2\rc: 3").line(("c",)) == 3
-
-
-def test_key_without_value_is_null() -> None:
-    assert parse_yaml("a:\nb: ~\n").value == {"a": None, "b": None}
-
-
-def test_quotes_make_text_of_anything() -> None:
-    assert parse_yaml("['1', \"true\", '', \"~\"]").value == ["1", "true", "", "~"]
 
 
 def test_core_tags_are_understood() -> None:
@@ -113,10 +85,6 @@ def test_alias_repeats_its_value_and_its_lines() -> None:
     document = parse_yaml("a: &x\n  b: 1\nc: *x\n")
     assert document.value == {"a": {"b": 1}, "c": {"b": 1}}
     assert (document.line(("c",)), document.line(("c", "b"))) == (3, 2)
-
-
-def test_alias_may_be_a_key() -> None:
-    assert parse_yaml("a: &x b\n*x : c").value == {"a": "b", "b": "c"}
 
 
 def test_aliases_cannot_multiply() -> None:
@@ -156,67 +124,9 @@ def test_fifty_megabytes_are_refused_unread() -> None:
     assert refused(b"a" * 50_000_000) == (None, "the file is larger than 1 MiB")
 
 
-def test_size_is_counted_in_bytes() -> None:
-    assert parse_yaml("a" * MAX_SOURCE_BYTES).value
-    assert refused("a" * (MAX_SOURCE_BYTES + 1)) == (None, "the file is larger than 1 MiB")
-    assert refused("é" * (MAX_SOURCE_BYTES // 2 + 1)) == (None, "the file is larger than 1 MiB")
-
-
-def test_null_and_empty_text_are_not_an_empty_file() -> None:
-    assert parse_yaml("null").value is None
-    assert parse_yaml("''").value == ""
-
-
-def test_bytes_that_are_not_utf_8_are_refused_with_their_line() -> None:
-    assert refused(b"a: 1\nb: \xff\n") == (2, "the file is not UTF-8 text (byte 0xff)")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_refused(encoding: str) -> None:
-    line, problem = refused("name: demo\n".encode(encoding))
-    expected = "UTF-16" if encoding == "utf-16" else "U+0000"
-    assert (line in {None, 1}, expected in problem) == (True, True)
-
-
-def test_byte_order_mark_is_skipped() -> None:
-    assert parse_yaml(b"\xef\xbb\xbfname: demo").value == {"name": "demo"}
-
-
-def test_binary_file_is_refused() -> None:
-    assert refused(bytes(range(256))) == (2, "the file is not UTF-8 text (byte 0x80)")
-
-
-def test_escaped_character_is_read() -> None:
-    assert parse_yaml('"\\u2028\\x85\\0\\U0001F600"').value == "\u2028\x85\0😀"
-
-
 @pytest.mark.parametrize("escape", ['"\\ud800"', 'a: "x\\udfff"', '"\\ud83d\\ude00": x'])
 def test_half_of_a_surrogate_pair_is_refused(escape: str) -> None:
     assert refused(escape)[0] == 1
-
-
-@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
-def test_number_that_json_does_not_have_is_refused(number: str) -> None:
-    line, problem = refused(f"a: 1\nb: {number}")
-    assert (line, "is a number that JSON does not have" in problem) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("a: b: c", 1),
-        ("a: 1\n\tb: 2", 2),
-        ("a: [1,\n  2", 2),
-        ("a: 'x", 1),
-        ("a: 1\n b: 2", 2),
-        ("a: @x", 1),
-        ("a: 1\n- b", 2),
-        ("%YAML 2.0\n---\na: 1", 1),
-        ("a: !x!y z", 1),
-    ],
-)
-def test_syntax_error_has_its_line(source: str, line: int) -> None:
-    assert refused(source)[0] == line
 
 
 @pytest.mark.parametrize(
@@ -224,27 +134,6 @@ def test_syntax_error_has_its_line(source: str, line: int) -> None:
 )
 def test_number_beyond_all_characters_and_versions_is_refused(source: str) -> None:
     assert refused(source)
-
-
-def test_long_words_are_shortened_in_messages() -> None:
-    for source in (
-        "{0}: 1\n{0}: 2",
-        "a: *{0}",
-        "a: &{0} [*{0}]",
-        "!{0} a",
-        "!{0}!b a",
-        "[a, '{0}' b]",
-    ):
-        assert len(refused(source.format("x" * 500_000))[1]) < 200
-
-
-def test_tab_as_indentation_is_explained() -> None:
-    assert "not tabs" in refused("a:\n\tb: 1")[1]
-
-
-def test_error_says_line_and_problem_in_one_sentence() -> None:
-    with pytest.raises(BadYaml, match=r"^line 2: the key 'a' is duplicated, first on line 1$"):
-        parse_yaml("a: 1\na: 2")
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(alphabet="a1 -:#[]{}&*!|>'\"%@`~\n\t?,<=")))
@@ -284,18 +173,6 @@ def test_an_include_stands_for_what_is_in_the_file() -> None:
         "b": [{"k": [1, "no"], "l": "two\nlines\n"}, {"on": None}],
         "c": "two\nlines\n",
     }
-
-
-def test_whole_document_may_be_another_file() -> None:
-    assert read_with("!include a.yaml", a_yaml="x: 1").value == {"x": 1}
-
-
-def test_an_anchor_may_be_on_an_include() -> None:
-    assert read_with("[&a !include x.md, *a]", x_md="hi").value == ["hi", "hi"]
-
-
-def test_without_files_an_include_is_an_unknown_tag() -> None:
-    assert refused("a: !include x.md") == (1, "the tag !include is not supported")
 
 
 @pytest.mark.parametrize("source", ["!include [a]", "a: !include {b: 1}"])
