@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from cli.ran import Ran
 from commands.world import DEMO
-from store.loose import loosen
 
 from uwf_git.commands.caller import Caller
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
@@ -119,27 +118,6 @@ def refs(place: Place, git: Git) -> str:
     return git("for-each-ref", cwd=place.store)
 
 
-@pytest.mark.parametrize(
-    ("words", "said", "status"),
-    [
-        (["workflow", "show", b"\xff"], "there is no workflow", 1),
-        (["thread", "show", b"\xff\xfe"], "is not a thread id", 2),
-        (["thread", "start", "demo", "-p", b"\xff"], "the prompt is not UTF-8 text (byte 0)", 1),
-        ([b"--repo", b"/\xff\n", "thread", "list"], "does not exist", 1),
-        (["workflow", "put", b"\xff.yaml"], "cannot be read: No such file", 1),
-        ([b"\xff"], "uwf has no command", 2),
-    ],
-)
-def test_arguments_that_are_no_text_are_reported(
-    words: list[str | bytes], said: str, status: int, place: Place
-) -> None:
-    ran = place.uwf(*words)
-
-    assert (ran.status, ran.out) == (status, "")
-    assert ran.err.startswith("error: ")
-    assert said in ran.err.splitlines()[0]
-
-
 def test_huge_and_binary_files_are_no_workflows(place: Place, git: Git) -> None:
     before = refs(place, git)
     huge = place.path / "huge.yaml"
@@ -173,15 +151,6 @@ def test_prompt_of_ten_megabytes_goes_through(place: Place) -> None:
     assert context["start"]["hash"] == place.json("thread", "show", piped)["head"]
 
 
-def test_prompt_that_is_larger_still_is_refused_with_the_limit(place: Place) -> None:
-    with (place.path / "prompt.txt").open("wb") as file:
-        file.truncate(17_000_000)
-
-    ran = place.uwf("thread", "start", "demo", "--prompt-file", "prompt.txt")
-
-    refused(ran, "prompt.txt is larger than 16777216 bytes")
-
-
 @pytest.mark.parametrize(
     ("repo", "said"),
     [
@@ -201,16 +170,6 @@ def test_invalid_repo_is_reported_and_not_made(repo: str, said: str, place: Plac
     assert sorted(os.listdir(place.path)) == before
 
 
-def test_repositories_of_other_kinds_are_refused(place: Place, git: Git) -> None:
-    git("init", "-q", "--bare", "--object-format=sha256", "sha256.git", cwd=place.path)
-    git("init", "-q", "--bare", "reftable.git", cwd=place.path)
-    git("config", "core.repositoryFormatVersion", "1", cwd=place.path / "reftable.git")
-    git("config", "extensions.refStorage", "reftable", cwd=place.path / "reftable.git")
-
-    refused(place.uwf("--repo", "sha256.git", "thread", "list"), "object format sha256")
-    refused(place.uwf("--repo", "reftable.git", "thread", "list"), "ref storage reftable")
-
-
 def test_git_config_of_others_is_no_obstacle_and_a_broken_one_is_named(place: Place) -> None:
     config = Path(os.environ["HOME"], ".gitconfig")
     config.write_text(
@@ -224,20 +183,6 @@ def test_git_config_of_others_is_no_obstacle_and_a_broken_one_is_named(place: Pl
     ran = place.uwf("thread", "list")
 
     refused(ran, ".gitconfig is not a git config file")
-
-
-def test_damaged_object_is_reported_and_others_are_whole(place: Place, git: Git) -> None:
-    spoiled, whole = place.begun(), place.begun()
-    blob = git("rev-parse", f"refs/threads/{spoiled}:now.json", cwd=place.store).strip()
-    loosen(open_store(str(place.store)))
-    path = place.store / "objects" / blob[:2] / blob[2:]
-    path.chmod(0o644)
-    path.write_bytes(b"garbage")
-
-    for words in (["step"], ["show"], ["context"]):
-        refused(place.uwf("thread", *words, spoiled), blob, status=5)
-    assert place.json("thread", "step", whole)["role"] == "writer"
-    assert place.runs() == 1
 
 
 def test_reader_that_leaves_loses_nothing(place: Place) -> None:

@@ -35,16 +35,6 @@ def test_exit_status_says_whose_move_it_is() -> None:
     }
 
 
-def test_error_carries_its_sentence_its_hint_and_its_facts() -> None:
-    error = UwfError("thread X is gone", hint="look for it", thread="X")
-    assert (str(error), error.message, error.hint, error.facts) == (
-        "thread X is gone",
-        "thread X is gone",
-        "look for it",
-        {"thread": "X"},
-    )
-
-
 def test_every_base_has_a_code_of_its_own() -> None:
     kinds: list[type[UwfError]] = [UwfError, *BASES]
     codes = [kind.code for kind in kinds]

@@ -1,12 +1,10 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 from uwf_git.processes import (
-    find_boot_time_s,
     list_processes,
     read_process,
     read_process_start,
@@ -15,16 +13,6 @@ from uwf_git.processes import (
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/stat"), reason="there is no /proc here"
 )
-
-
-def test_process_began_once() -> None:
-    began = read_process_start(os.getpid())
-
-    assert began is not None
-    assert began == read_process_start(os.getpid())
-    with subprocess.Popen(["sleep", "60"]) as later:
-        assert (read_process_start(later.pid) or 0) >= began
-        later.kill()
 
 
 def test_name_of_a_process_may_hold_anything(tmp_path: object) -> None:
@@ -63,11 +51,3 @@ def test_process_tells_its_parent_and_group() -> None:
     assert listed is not None
     assert found in listed
     assert read_process(child.pid) is None
-
-
-def test_start_is_after_boot() -> None:
-    boot_s, start = find_boot_time_s(), read_process_start(os.getpid())
-
-    assert boot_s is not None
-    assert start is not None
-    assert abs(boot_s + start / os.sysconf("SC_CLK_TCK") - time.time()) < 24 * 3600

@@ -13,15 +13,6 @@ from uwf_git.cli.completion import SHELLS
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_script_is_for_both_programs(shell: str, ran: Callable[..., Ran]) -> None:
-    done = ran("uwf_git", "completion", shell)
-
-    assert (done.status, done.err) == (0, "")
-    for words in ("_UWF_COMPLETE", "_JSON_CAS_COMPLETE", f"{shell}_complete"):
-        assert words in done.out
-
-
-@pytest.mark.parametrize("shell", SHELLS)
 def test_shell_accepts_the_script(shell: str, ran: Callable[..., Ran], tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
@@ -75,10 +66,3 @@ def test_shell_completes_a_thread(shell: str, uwf: Uwf, tmp_path: Path) -> None:
     # bash shows no meanings; zsh and fish do.
     assert done.stdout.startswith(thread), done.stderr
     assert ("ready, demo: Do it." in done.stdout) is (shell != "bash")
-
-
-def test_unknown_shell_is_refused_with_the_choices(ran: Callable[..., Ran]) -> None:
-    done = ran("uwf_git", "completion", "tcsh")
-
-    assert done.status == 2
-    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in done.err

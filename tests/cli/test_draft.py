@@ -90,19 +90,6 @@ def test_draft_is_run_with_the_wish_and_a_person_keeps_the_own_role(uwf: Uwf) ->
     assert uwf.json("thread", "show", told["thread"])["prompt"] == "给艾达写信"
 
 
-def test_as_text_the_file_is_printed_once(uwf: Uwf) -> None:
-    prepare(uwf, GOOD)
-
-    shown = draft(uwf, "--format", "text")
-    thread = shown.err.splitlines()[0].removeprefix("thread ")
-    put = uwf("workflow", "draft", "--thread", thread, "--yes", "--format", "text")
-
-    assert shown.out == GOOD
-    assert GOOD not in shown.err
-    assert put.out.startswith("put letter ")
-    assert GOOD in put.err
-
-
 def test_person_may_be_the_drafter(uwf: Uwf) -> None:
     ran = uwf("workflow", "draft", "A letter", "--agent", "human")
 
@@ -160,15 +147,6 @@ def test_nothing_that_a_hostile_draft_names_is_run(uwf: Uwf) -> None:
     trusted = json.dumps(uwf.json("agent", "trusted"))
     assert agent in trusted
     assert own not in trusted
-
-
-def test_wish_and_thread_exclude_each_other(uwf: Uwf) -> None:
-    neither = uwf("workflow", "draft")
-    both = uwf("workflow", "draft", "a wish", "--thread", "01J00000000000000000000001")
-
-    assert (neither.status, both.status) == (2, 2)
-    assert "there is no wish" in neither.err
-    assert "there is a wish and a thread" in both.err
 
 
 def test_failed_drafter_is_told_and_the_thread_can_go_on(uwf: Uwf) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from cli.program import ANSWER, Uwf
 
-from uwf_git.cli.output.table import display_width
-
 STEP = ["node:enter", "node:exit", "workflow:progress"]
 
 Follow = Callable[..., "subprocess.Popen[bytes]"]
@@ -98,32 +96,6 @@ def test_lines_are_for_people(uwf: Uwf) -> None:
     )
 
 
-def test_screen_has_a_line_a_happening_that_fits(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-    other = uwf.begun(uwf.agent("exit 7"))
-    uwf("thread", "step", other)
-    ids = thread, other
-    later = uwf.session.now_ms() + 24 * 3600 * 1000
-
-    def screen(*words: str, columns: int = 80) -> list[str]:
-        environ = {**uwf.session.environ, "COLUMNS": str(columns)}
-        ran = uwf("events", "--format", "text", *words, stdout_is_tty=True, environ=environ)
-        return [line for line in ran.out.splitlines() if "  " in line]
-
-    lines = screen(columns=100)
-    shown = rf"\d\d:\d\d:\d\d  {thread}  "
-    assert re.fullmatch(rf"{shown}✓  1 writer    What was said\. +\d\.\d s", lines[1])
-    assert [line.split()[1] for line in lines] == [ids[0], ids[0], ids[1], ids[1]]
-    assert max(map(display_width, lines)) < 100
-    assert len(screen("--limit", "2")) == 2
-    environ = {**uwf.session.environ, "COLUMNS": "100"}
-    dated = uwf(
-        "events", "--format", "text", stdout_is_tty=True, environ=environ, now_ms=lambda: later
-    ).out
-    assert dated.startswith("2025-10-09\n")
-
-
 def test_yaml_is_a_document_an_event(uwf: Uwf) -> None:
     uwf.json("thread", "step", uwf.begun())
 
@@ -191,24 +163,6 @@ def test_follower_gets_events_at_once_and_ends_quietly_when_interrupted(
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
-def test_follower_of_a_thread_ends_with_it(uwf: Uwf, follow: Follow) -> None:
-    thread = uwf.begun()
-    commit = told(uwf)[0]["commit"]
-    process = follow("--since", commit, thread)
-    while uwf.json("thread", "step", thread)["status"] != "completed":
-        pass
-
-    out, err = process.communicate()
-
-    assert [json.loads(line)["type"] for line in out.splitlines()] == [
-        *STEP,
-        *STEP,
-        "workflow:complete",
-    ]
-    assert (process.returncode, err) == (0, b"")
-    assert told(uwf, "--follow", thread) == []
-
-
 def test_follower_notices_that_the_reader_left(uwf: Uwf, follow: Follow) -> None:
     uwf.begun()
     process = follow()
@@ -218,20 +172,6 @@ def test_follower_notices_that_the_reader_left(uwf: Uwf, follow: Follow) -> None
 
     assert process.wait() == 141
     assert process.stderr.read() == b""
-
-
-def test_follower_goes_on_when_a_thread_is_damaged(uwf: Uwf, follow: Follow) -> None:
-    spoiled = uwf.begun()
-    start = told(uwf)[0]["id"]
-    process = follow("--since", start)
-    Path(f"{uwf.session.repo}/refs/threads/{spoiled}").write_text("garbage\n")
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith(b"error: ref refs/threads/")
-    thread = uwf.json("thread", "start", "demo", "-p", "x")["thread"]
-
-    assert next_event(process)["taskId"] == thread
-    process.send_signal(signal.SIGINT)
-    assert process.communicate() == (b"", b"")
 
 
 def test_lesson_32_why_a_drive_in_the_background_failed_is_an_event(

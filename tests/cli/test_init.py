@@ -8,27 +8,6 @@ import pytest
 from cli.program import Uwf
 
 
-def test_init_creates_the_named_store(uwf: Uwf) -> None:
-    made = uwf.json("init", "new.git", repo=None)
-
-    assert made == {"repo": str(uwf.place / "new.git"), "created": True}
-    assert uwf.json("init", "new.git", repo=None)["created"] is False
-    assert uwf.json("--repo", "new.git", "thread", "list") == []
-
-
-def test_project_becomes_a_store_that_is_found_from_within(
-    uwf: Uwf, git: Callable[..., str]
-) -> None:
-    git("init", "-q", cwd=uwf.place)
-    (uwf.place / "deep").mkdir()
-
-    assert uwf.json("init", ".", repo=None)["repo"] == str(uwf.place / ".git")
-
-    inside = str(uwf.place / "deep")
-    uwf.json("workflow", "put", uwf.file(), repo=None, cwd=inside)
-    assert git("for-each-ref", "--format=%(refname)", cwd=uwf.place) == "refs/workflows/demo\n"
-
-
 def test_project_is_named_when_it_becomes_a_store_and_found_from_its_folders(
     uwf: Uwf, git: Callable[..., str]
 ) -> None:

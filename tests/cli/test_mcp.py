@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from cli.program import Uwf
 from cli.ran import Ran
 
 
@@ -25,33 +24,6 @@ def serve(
     done = ran("uwf_git", "mcp", *words, fed=fed, env=env or {})
     assert (done.status, done.err) == (0, "")
     return [json.loads(line) for line in done.out.splitlines()]
-
-
-def test_thread_and_role_can_be_named(uwf: Uwf, ran: Callable[..., Ran]) -> None:
-    thread = uwf.begun()
-    words = ("--repo", str(uwf.session.repo), "--thread", thread, "--role", "checker")
-    (told,) = serve(ran, call(1, "read_role"), words=words)
-
-    assert '"name": "checker"' in told["result"]["content"][0]["text"]
-
-
-def test_missing_store_is_reported_at_the_call(ran: Callable[..., Ran]) -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    answers = serve(ran, ping, call(2, "read_thread", thread_id="01"), env={"UWF_REPO": "/nowhere"})
-
-    assert answers[0]["result"] == {}
-    assert answers[1]["result"]["isError"]
-    assert "/nowhere does not exist" in answers[1]["result"]["content"][0]["text"]
-
-
-def test_first_reply_needs_no_store(ran: Callable[..., Ran]) -> None:
-    fed = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}\n\n'
-    loaded = ran("uwf_git", "mcp", fed=fed, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
-    modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines() if "|" in line}
-
-    assert "uwf_git.commands.mcp.server" in modules
-    heavy = {"dulwich", "jsonschema", "ulid", "yaml", "importlib.metadata", "uwf_git.store.store"}
-    assert modules & heavy == set()
 
 
 def test_server_answers_at_once_and_ends_with_its_input() -> None:

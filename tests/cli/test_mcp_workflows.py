@@ -171,29 +171,6 @@ def test_setting_forbids_answers(uwf: Uwf, server: Server) -> None:
     assert "inputRequests" not in asyncio.run(play())
 
 
-def test_failed_thread_is_steered(uwf: Uwf, server: Server) -> None:
-    async def play() -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        async with chat(server("#!/bin/sh\nexit 7\n")) as client:
-            task = await start(client)
-            await wait(client, task)
-            failed = await ask(client, "get", task)
-            server()
-            steered = {"thread_id": task, "action": "retry", "reason": "try it now"}
-            await call(client, "steer_thread", **steered)
-            await wait(client, task)
-            waiting = await ask(client, "get", task)
-            await ask(client, "cancel", task)
-            await ask(client, "cancel", task)
-            cancelled = await ask(client, "get", task)
-            return [failed, waiting, cancelled], failed["result"]
-
-    views, result = asyncio.run(play())
-    assert [view["status"] for view in views] == ["completed", "input_required", "cancelled"]
-    assert result["isError"]
-    assert result["structuredContent"]["status"] == "failed"
-    assert "exit status 7" in result["content"][0]["text"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -230,17 +207,3 @@ def test_untrusted_agent_of_a_file_is_not_started(uwf: Uwf, server: Server) -> N
             return str(result.content)
 
     assert "role boss: ./foreign is not trusted here" in asyncio.run(play())
-
-
-def test_task_is_named_by_its_whole_id(server: Server) -> None:
-    async def play() -> list[int]:
-        async with chat(server()) as client:
-            task = await start(client)
-            codes = []
-            for name in (task[:12], "nothing", task[:-1] + "!"):
-                with pytest.raises(MCPError) as caught:
-                    await ask(client, "get", name)
-                codes.append(caught.value.code)
-            return codes
-
-    assert asyncio.run(play()) == [-32602] * 3

@@ -8,21 +8,7 @@ from uwf_git.agents.run_files import find_last_output_ms
 from uwf_git.cli.output.screen import tell_silence
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
-from uwf_git.store.threads.lock import lock_drive, lock_thread
-
-
-def test_nothing_runs(uwf: Uwf) -> None:
-    uwf.begun()
-
-    assert uwf.json("ps") == []
-    told = uwf("ps", "--format", "text")
-    assert (told.out, told.err) == ("", "nothing runs; uwf thread list shows the threads\n")
-
-
-def test_missing_store_has_nothing_at_work(uwf: Uwf, tmp_path: Path) -> None:
-    environ = {**uwf.session.environ, "HOME": str(tmp_path)}
-
-    assert uwf.json("ps", repo=None, environ=environ, cwd=str(tmp_path)) == []
+from uwf_git.store.threads.lock import lock_thread
 
 
 def test_row_is_a_document(uwf: Uwf) -> None:
@@ -37,26 +23,6 @@ def test_row_is_a_document(uwf: Uwf) -> None:
     ]  # fmt: skip
     assert (row["thread"], row["status"], row["role"]) == (thread, "running", "writer")
     assert row["elapsedMs"] > 1_700_000_000_000
-
-
-def test_table_is_for_people(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    since_ms = uwf.session.now_ms() - 125_000
-    store = open_store(str(uwf.session.repo))
-    with (
-        lock_drive(store, ThreadId(thread), since_ms=1),
-        lock_thread(store, ThreadId(thread), since_ms=since_ms) as lock,
-    ):
-        lock.say("writer", "uwf-\x1bclaude")
-        head, row = uwf("ps", "--format", "text").out.splitlines()
-
-    assert head.split() == [
-        "THREAD", "STATUS", "WORKFLOW", "ROLE", "AGENT", "PID", "GROUP", "SINCE", "FOR", "LAST",
-        "LOGGED",
-    ]  # fmt: skip
-    assert row.startswith(f"●  {thread}  running  demo")
-    assert "uwf-claude" in row
-    assert "  2 min  " in row
 
 
 def test_screen_shows_the_last_logged_line_and_no_pid_unless_asked(uwf: Uwf) -> None:

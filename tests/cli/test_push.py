@@ -9,23 +9,6 @@ from cli.sharing import clone, make_hub
 from uwf_git.store.git.config import set_config
 
 
-def test_what_was_pushed_is_listed(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    make_hub(uwf)
-    document = uwf.json("push", "origin", thread[:12])
-    (row,) = document["pushed"]
-    assert (row["ref"], row["from"], row["status"]) == (f"refs/threads/{thread}", None, "created")
-    assert document == {
-        "remote": "origin",
-        "pushed": [row],
-        "rejected": [],
-        "behind": [],
-        "unchanged": 0,
-    }
-    assert uwf("push", "--format", "text").out == "created     refs/workflows/demo\n1 unchanged\n"
-    assert uwf("push", "--format", "text").out == "2 unchanged\n"
-
-
 def test_what_is_newer_there_is_listed_and_reported(uwf: Uwf) -> None:
     thread = uwf.begun()
     other = clone_with_a_step(uwf, thread)

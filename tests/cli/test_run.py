@@ -1,4 +1,3 @@
-import json
 import re
 import subprocess
 import time
@@ -6,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from cli.program import ANSWER, Uwf
-from commands.world import DEMO
 
 
 def test_run_without_an_agent_does_not_begin(uwf: Uwf) -> None:
@@ -26,38 +24,6 @@ def test_run_whose_agent_is_not_found_does_not_begin(uwf: Uwf) -> None:
     assert "no thread was made: agent command 'no-such-program' is not on the PATH" in ran.err
     assert "it would play checker" in ran.err
     assert uwf.json("thread", "list", "--all") == []
-
-
-def test_command_from_elsewhere_is_shown_though_it_is_not_found_here(uwf: Uwf) -> None:
-    local = uwf.place / ".workflows"
-    local.mkdir()
-    (local / "demo.yaml").write_text(f"{DEMO}defaultAgent: ./theirs\n")
-
-    ran = uwf("run", "demo", "-p", "x")
-
-    assert ran.status == 1
-    assert "role writer would run a command that is not trusted here: ./theirs" in ran.err
-
-
-def test_most_steps_are_recorded_and_last(uwf: Uwf) -> None:
-    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--max-rounds", "1")
-
-    document = json.loads(ran.out)
-    thread = document["thread"]
-    assert (ran.status, document["status"], document["role"]) == (0, "ready", "writer")
-    assert (document["steps"], document["stopped"]) == (1, "limit")
-    assert f"refs/threads/{thread}" in ran.err
-    for verb in ("step", "run"):
-        refused = uwf("thread", verb, thread)
-        assert (refused.status, refused.out) == (1, "")
-        assert f"thread {thread} is at its limit: 1 of 1 steps are taken" in refused.err
-
-
-def test_run_stops_after_the_step_of_a_role(uwf: Uwf) -> None:
-    told = uwf.json("run", uwf.file(), "-p", "x", "--agent", uwf.agent(), "--until", "writer")
-
-    assert (told["stopped"], told["role"], told["steps"]) == ("until", "writer", 1)
-    assert uwf.json("thread", "step", told["thread"])["role"] == "checker"
 
 
 def test_run_in_the_background_returns_when_it_is_driven(uwf: Uwf) -> None:
@@ -132,12 +98,3 @@ def test_wrong_usage_is_reported_and_run_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err.splitlines()[0]
     assert uwf.json("thread", "list") == []
-
-
-def test_a_graph_needs_a_prompt(uwf: Uwf) -> None:
-    uwf.begun()
-
-    for words in (["run", "demo"], ["thread", "start", "demo"]):
-        ran = uwf(*words)
-        assert (ran.status, ran.out) == (2, "")
-        assert ran.err.startswith("error: there is no prompt")

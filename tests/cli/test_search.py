@@ -29,24 +29,6 @@ def test_nothing_found_is_an_empty_list(uwf: Uwf) -> None:
     assert (told.out, told.err) == ("", "nothing is found\n")
 
 
-def test_lines_are_for_people(uwf: Uwf) -> None:
-    agent = uwf.agent("""printf '%s' '{"meta": {}, "content": "a\\n\\u001b[31mneedle needle"}'""")
-    source = "name: one\nroles: {w: {systemPrompt: W.}}\nmoderator:\n"
-    source += "  - {from: $START, to: w}\n  - {from: w, to: $END}\n"
-    uwf.json("workflow", "put", uwf.file(source))
-    thread = uwf.json("thread", "start", "one", "-p", "x needle", "--agent", agent)["thread"]
-    uwf.json("thread", "step", thread)
-
-    assert uwf("search", "needle", "--format", "text").out.splitlines() == [
-        f"{thread}  1. w  content: a \\x1b[31mneedle needle (and 1 more)",
-        f"{thread}  start  prompt: x needle",
-    ]
-    narrow = uwf("search", "x needle", "--format", "text", stdout_is_tty=True, environ={
-        **uwf.session.environ, "COLUMNS": "40",
-    })  # fmt: skip
-    assert narrow.out == f"{thread[:10]}  start  prompt: x needle\n"
-
-
 def test_damaged_thread_is_a_line_too(uwf: Uwf) -> None:
     whole, spoiled = uwf.begun(), uwf.begun()
     Path(f"{uwf.session.repo}/refs/threads/{spoiled}").write_text("garbage\n")

@@ -87,16 +87,3 @@ def test_person_at_a_terminal_is_asked(uwf: Uwf) -> None:
 
     assert status == 0
     assert "value: uwf-gemini" in shown
-
-
-def test_person_may_leave(uwf: Uwf) -> None:
-    uwf.agent(name="claude")
-    path = f"{uwf.place}:/usr/bin:/bin"
-    me = Person("-m", "uwf_git", "setup", cwd=uwf.place, UWF_REPO=str(uwf.session.repo), PATH=path)
-    try:
-        me.wait_for("[1] ")
-        me.type("\x04")
-        assert me.end()[0] == 130
-    finally:
-        me.leave()
-    assert uwf("config", "get", "agent").status == 1

@@ -22,30 +22,6 @@ def signed(verdict: Verdict, *, said: str = "writer: words") -> SignedCommit:
     )
 
 
-def test_row_has_the_same_keys_for_every_signer() -> None:
-    good, unsigned = (signature_row(signed(each)) for each in (GOOD, Verdict("unsigned")))
-    assert list(good) == list(unsigned)
-    assert (good["status"], good["signer"], good["key"]) == (
-        "good",
-        "ada@example.com",
-        "SHA256:abc",
-    )
-    assert (unsigned["status"], unsigned["signer"], unsigned["format"]) == ("unsigned", None, None)
-    assert signature_row(signed(UNKNOWN))["problem"] == "nobody knows it"
-
-
-def test_text_has_a_line_for_each_commit() -> None:
-    rows = [signature_row(signed(each)) for each in (GOOD, UNKNOWN, Verdict("unsigned"))]
-    header, *lines = render_signatures(rows).splitlines()
-    assert header.split() == ["STATUS", "SIGNER", "COMMIT", "REF", "DEPTH", "SAID"]
-    ref = "threads/01J7K9M2XNPQR5VWBCDF8G3H4T"
-    assert [line.split() for line in lines] == [
-        ["good", "ada@example.com", "0123456789ab", ref, "1", "writer:", "words"],
-        ["untrusted", "SHA256:def", "0123456789ab", ref, "1", "writer:", "words"],
-        ["unsigned", "-", "0123456789ab", ref, "1", "writer:", "words"],
-    ]
-
-
 def test_text_is_one_line_whatever_was_said() -> None:
     assert (
         len(render_signatures([signature_row(signed(GOOD, said="a\nb\x1b[2J"))]).split("\n")) == 3

@@ -1,7 +1,5 @@
 """`uwf verify`."""
 
-import json
-
 import pytest
 from cli.program import ANSWER, Uwf
 from commands.forging import forge, run_by, says
@@ -23,18 +21,6 @@ def store(uwf: Uwf) -> Store:
     return open_store(str(uwf.session.repo))
 
 
-def test_problems_are_listed_and_counted(store: Store, uwf: Uwf, thread: str) -> None:
-    oids = forge(store, f"refs/threads/{thread}", {1: says("Uwf-Role: w", "Uwf-Role: x")})
-
-    ran = uwf("verify")
-
-    assert ran.status == 5
-    (problem,) = json.loads(ran.out)["problems"]
-    assert problem.keys() == {"ref", "commit", "node", "path", "message", "hint"}
-    assert (problem["ref"], problem["commit"]) == (f"refs/threads/{thread}", oids[1])
-    assert ran.err.splitlines()[0] == "error: 1 problem was found"
-
-
 def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thread: str) -> None:
     ref = f"refs/threads/{thread}"
     change = says("Uwf-Role: writer\n", "Uwf-Role: w\x1b[31m%1B[31m\n")
@@ -50,21 +36,6 @@ def test_text_is_a_line_a_problem_and_one_what_to_do(store: Store, uwf: Uwf, thr
     assert len(lines) % 3 == 0
     assert "\x1b" not in ran.out
     assert "problems were found" in ran.err
-
-
-def test_litter_is_a_note(store: Store, uwf: Uwf, thread: str) -> None:
-    ref = f"refs/threads/{thread}"
-    tip = store.refs.find(ref)
-    assert tip is not None
-    for _turn in ("checker", "end"):
-        uwf.json("thread", "step", thread)
-    store.refs.create(ref, tip)
-
-    ran = uwf("verify")
-
-    assert ran.status == 0
-    assert [note["ref"] for note in json.loads(ran.out)["notes"]] == [ref]
-    assert ran.err.startswith(f"note: thread {thread} is archived, and still has its active ref")
 
 
 @pytest.mark.parametrize("name", ["nope", "refs/heads/main"])

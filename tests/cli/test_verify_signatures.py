@@ -31,20 +31,6 @@ def signing(uwf: Uwf, key: Path, tmp_path: Path) -> Uwf:
     return uwf
 
 
-def test_signers_are_reported_when_asked_for(signing: Uwf) -> None:
-    thread = signing.begun()
-    signing.json("thread", "step", thread)
-
-    assert "signatures" not in signing.json("verify")
-    document = signing.json("verify", "--signatures", thread)
-
-    assert document["problems"] == []
-    assert [(row["event"], row["status"], row["signer"]) for row in document["signatures"]] == [
-        ("step", "good", "ada"),
-        ("start", "good", "ada"),
-    ]
-
-
 def test_each_commit_is_reported_once_for_all_its_refs(signing: Uwf, git: Git) -> None:
     thread = signing.begun()
     signing.json("thread", "step", thread)

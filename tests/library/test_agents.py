@@ -69,29 +69,3 @@ def test_functions_play_roles_that_are_appended(runtime: TaskRuntime, seen: list
 
     assert task.run().stopped == "end"
     assert seen == ["asker", "doc-writer", "digger"]
-
-
-def test_an_addition_may_name_who_plays_its_roles(runtime: TaskRuntime) -> None:
-    task = runtime.start(FLOW)
-
-    task.append_nodes(
-        {
-            "nodes": [{"type": "agent", "agentId": "doc-writer"}],
-            "agentOverrides": {"doc-writer": "uwf-docs"},
-        }
-    )
-
-    assert task.query().document["agents"]["doc-writer"] == "uwf-docs"
-
-
-def test_functions_play_roles_of_another_workflow(runtime: TaskRuntime, seen: list[str]) -> None:
-    runtime.put(INNER)
-    task = runtime.start("name: small\nroot: {type: agent, agentId: asker}\n", agents="nobody")
-
-    task.amend(workflow=GRAPH)
-
-    agents = task.query().document["agents"]
-    # What the task has bound stays.
-    assert agents == {"asker": "python:asker", "digger": "python:digger"}
-    assert task.run().stopped == "end"
-    assert seen == ["asker", "digger"]

@@ -17,7 +17,7 @@ from library.conftest import PLAYERS
 
 import uwf_git
 from uwf_git import BadUsage, PlayerResult, TaskFilter, TaskHandle, TaskRuntime, UwfError
-from uwf_git.library.arguments import WrongArgument, check_arguments, find_problem
+from uwf_git.library.arguments import WrongArgument
 
 DEEP: list[Any] = []
 for _ in range(3000):
@@ -221,21 +221,3 @@ def test_annotations_are_there_to_be_checked() -> None:
             for parameter in list(inspect.signature(method).parameters.values())[1:]:
                 assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
                 assert not isinstance(parameter.annotation, str), (name, parameter)
-
-
-def test_later_method_is_checked_as_well() -> None:
-    @check_arguments
-    class Later:
-        def add(self, number: int, *, step: int | None = None) -> int:
-            return number + (step or 1)
-
-    wrong: Any = "x"
-    assert Later().add(1, step=None) == 2
-    with pytest.raises(WrongArgument):
-        Later().add(wrong)
-
-
-def test_callable_and_number_types() -> None:
-    assert find_problem(GOOD["flag"], int) == "it is of type bool, not int"
-    assert find_problem(1, float) is None
-    assert find_problem(1, Callable[[], int]) == "it is of type int, not Callable"

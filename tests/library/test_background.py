@@ -13,18 +13,6 @@ def begin(runtime: TaskRuntime, command: str) -> TaskHandle:
     return TaskRuntime(runtime.path).start(DEMO, "Do it.", agents=command)
 
 
-def test_task_is_driven_by_a_process_of_its_own(
-    runtime: TaskRuntime, program: Callable[..., str]
-) -> None:
-    task = begin(runtime, program(ANSWER))
-
-    run = task.run_in_background()
-
-    assert run.task_id == task.task_id
-    assert run.log.startswith(runtime.path)
-    assert task.wait(60).status == "completed"
-
-
 def test_run_stops_at_until_and_max_steps(
     runtime: TaskRuntime, program: Callable[..., str]
 ) -> None:
@@ -44,16 +32,6 @@ def test_run_works_on_as_many_branches_as_the_run_before(
 
     assert task.wait(60).depth == 2
     assert Path(runtime.path, "uwf", "locks", f"{task.task_id}.jobs").read_text() == "2"
-
-
-def test_default_agent_of_the_runtime_is_there_as_well(
-    runtime: TaskRuntime, program: Callable[..., str]
-) -> None:
-    runtime.put(DEMO)
-    task = TaskRuntime(runtime.path).start("demo", "Do it.")
-    TaskRuntime(runtime.path, agent=program(ANSWER)).task(task.task_id).run_in_background()
-
-    assert task.wait(60).status == "completed"
 
 
 def test_functions_of_this_process_play_in_no_other(task: TaskHandle) -> None:

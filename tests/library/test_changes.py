@@ -82,68 +82,6 @@ def test_nodes_go_after_the_root_or_into_a_container(
         task.append_nodes([writer])
 
 
-def test_problems_of_nodes_are_all_told(task: TaskHandle) -> None:
-    with pytest.raises(Refused, match="2 problems"):
-        task.append_nodes([{"type": "agent"}, {"type": "lopp"}])
-    with pytest.raises(Refused, match="is no id or name of a container"):
-        task.append_nodes([{"type": "agent", "agentId": "tester"}], to="nowhere")
-
-
-def test_failed_branches_are_retried_by_their_task(
-    task: TaskHandle, failing: set[str], seen: list[str]
-) -> None:
-    failing.add("tester")
-    assert task.run(jobs=1).stopped == "failed"
-    failing.clear()
-
-    task.retry("it was the network")
-
-    assert task.run().stopped == "end"
-    assert sorted(seen) == ["closer", "coder", "reviewer", "tester", "tester"]
-
-
-def test_branch_is_a_task_before_anybody_has_begun_it(
-    runtime: TaskRuntime, task: TaskHandle
-) -> None:
-    task.step()
-    task.step()
-    first, second = (runtime.task(each.task_id) for each in task.query().branches)
-
-    assert (second.run().stopped, first.query().depth) == ("end", 0)
-    first.update_state({"version": 5})
-    first.run()
-
-    assert task.run().stopped == "end"
-    assert (task.state["reviewer"], task.state["tester"]) == (5, 2)
-
-
-def test_newest_step_is_taken_again_and_that_of_branches_is_not(
-    task: TaskHandle, seen: list[str]
-) -> None:
-    task.step()
-    task.update_state({"version": 9})
-    task.poke("shorter")
-    assert task.state == {"version": 2, "kept": True}
-    task.step()
-    while task.current_node != "closer":
-        task.step()
-
-    with pytest.raises(Refused, match="has joined its branches"):
-        task.poke()
-
-    assert seen[:2] == ["coder", "coder"]
-
-
-def test_fork_has_the_state_and_the_place_of_its_step(task: TaskHandle) -> None:
-    task.run()
-    fork = task.fork(at="1")
-
-    assert (fork.current_node, fork.query().depth) == ("checks", 1)
-    assert fork.state == {"version": 2, "kept": True, "coder": 2, "code": {"coder": 2}}
-    assert fork.run().status == "completed"
-    assert fork.state == task.state
-
-
 def test_workflow_changes_where_what_was_done_stays(task: TaskHandle, seen: list[str]) -> None:
     task.step()
     other = FLOW.replace("{type: agent, agentId: coder", "{type: agent, agentId: tester", 1)

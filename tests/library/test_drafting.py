@@ -34,22 +34,6 @@ def test_draft_is_written_and_may_be_put(store: str, tmp_path: Path) -> None:
     assert runtime.put(draft.file).name == "letter"
 
 
-def test_problems_of_the_last_try_are_told(store: str, tmp_path: Path) -> None:
-    runtime = TaskRuntime(store, players={"drafter": drafter(BAD, BAD, BAD)}, cwd=tmp_path)
-
-    draft = runtime.draft("A letter to Ada")
-
-    assert draft.name == ""
-    assert [each.partition(",")[0] for each in draft.problems] == ["line 13"]
-
-
-def test_questions_are_told(store: str, tmp_path: Path) -> None:
-    player = drafter("", questions=("Which?",))
-    runtime = TaskRuntime(store, players={"drafter": player}, cwd=tmp_path)
-
-    assert runtime.draft("A letter").questions == ("Which?",)
-
-
 def test_failing_agent_and_no_agent_are_errors(store: str, tmp_path: Path) -> None:
     runtime = TaskRuntime(store, cwd=tmp_path)
 

@@ -1,4 +1,3 @@
-import threading
 from pathlib import Path
 
 import pytest
@@ -19,27 +18,6 @@ def test_task_has_its_events(task: TaskHandle) -> None:
     assert enter.payload["nodeName"] == leave.payload["nodeName"] == "writer"
     assert start.timestamp <= progress.timestamp
     assert progress.document["depth"] == 1
-
-
-def test_state_is_included_on_request(runtime: TaskRuntime, task: TaskHandle) -> None:
-    task.update_state({"a": 1})
-
-    assert [event.payload.get("state") for event in runtime.events(with_state=True)] == [
-        {},
-        {"a": 1},
-    ]
-
-
-def test_follower_sees_a_task_to_its_end(runtime: TaskRuntime, task: TaskHandle) -> None:
-    begun = next(task.events())
-    with_end = task.events(since=begun.id, follow=True)
-    worker = threading.Thread(target=task.run)
-    worker.start()
-    seen = kinds(list(with_end))
-    worker.join()
-
-    assert seen == kinds(list(task.events()))[1:]
-    assert list(runtime.task(task.task_id).events(follow=True)) == []
 
 
 def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:

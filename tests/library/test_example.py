@@ -34,37 +34,16 @@ def test_example_says_what_it_promises(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, SAID, "")
 
 
-def test_what_it_left_is_a_store_like_any_other(tmp_path: Path) -> None:
-    for command in (
-        [sys.executable, str(EXAMPLE), "store.git"],
-        [sys.executable, "-m", "uwf_git", "verify", "--repo", "store.git"],
-    ):
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
 def test_every_name_of_the_package_is_there_and_documented() -> None:
     for name in uwf_git.__all__:
         assert inspect.getdoc(getattr(uwf_git, name)), name
         assert name in str(uwf_git.__doc__), name
 
 
-def test_pydoc_of_the_package_fits_two_screens() -> None:
-    command = [sys.executable, "-m", "pydoc", "uwf_git"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert "TaskRuntime" in told
-    assert len(told.splitlines()) <= 60
-
-
 def test_every_promised_name_has_one_home() -> None:
     homes = [name for names in uwf_git._HOMES.values() for name in names]  # noqa: SLF001 (the table)
 
     assert sorted(homes) == sorted(uwf_git.__all__) == uwf_git.__all__
-
-
-def test_other_names_are_no_attributes() -> None:
-    assert not hasattr(uwf_git, "TaskManager")
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

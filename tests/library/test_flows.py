@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from commands.step.test_record_turn import CHECKS, LOOP
+from commands.step.test_record_turn import CHECKS
 from library.crowd import Crowd
 
-from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime, TaskStep
+from uwf_git import AgentContext, AgentFailed, TaskHandle, TaskRuntime
 from uwf_git.library.arguments import WrongArgument
 from uwf_git.library.players import PlayerFunction
 
@@ -124,40 +124,6 @@ def test_max_steps_counts_those_of_branches(store: str) -> None:
 
     assert (ran.stopped, ran.steps, ran.status) == ("max-steps", 3, "split")
     assert task.run().status == "completed"
-
-
-def test_on_step_is_called_for_each_step_one_at_a_time(store: str) -> None:
-    seen: list[str | None] = []
-    lock = threading.Lock()
-
-    def look(step: TaskStep) -> None:
-        assert lock.acquire(blocking=False)
-        seen.append(step.role)
-        lock.release()
-
-    begin(store).run(on_step=look)
-
-    roles = [role for role in seen if role is not None]
-    assert sorted(roles) == ["builder", "closer", "coder", "reviewer", "tester"]
-
-
-def test_context_of_a_player_has_its_node(store: str) -> None:
-    seen: list[AgentContext] = []
-
-    def code(context: AgentContext) -> Mapping[str, Any]:
-        seen.append(context)
-        return {"ok": len(seen) > 1}
-
-    task = begin(store, LOOP.replace("agentId: coder", "agentId: coder, id: write"), coder=code)
-    ran = task.run()
-
-    assert ran.status == "completed"
-    assert [(each.node and each.node.at, each.iteration) for each in seen] == [
-        ("0.1/0", 0),
-        ("0.2/0", 1),
-    ]
-    assert seen[0].node is not None
-    assert seen[0].node.label == "write"
 
 
 def test_jobs_is_a_number(store: str) -> None:

@@ -1,11 +1,9 @@
 """The verbs of a task; the tests of commands hold their rules."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from commands.world import DEMO
-from library.conftest import PLAYERS
 
 from uwf_git import (
     AgentFailed,
@@ -37,11 +35,6 @@ def test_step_and_run_go_on_where_the_task_is(task: TaskHandle) -> None:
             again()
 
 
-def test_run_to_a_missing_role_is_refused(task: TaskHandle) -> None:
-    with pytest.raises(Refused, match="has no role reader"):
-        task.run(until="reader")
-
-
 def test_callback_that_raises_ends_the_run_and_loses_nothing(task: TaskHandle) -> None:
     def fail(_step: object) -> None:
         raise LookupError("of the caller")
@@ -63,34 +56,6 @@ def test_agent_of_one_step_plays_that_step_only(
     document = task.query().document
     assert document["step"]["meta"] == {"text": "by a program"}
     assert document["agents"]["writer"] == "python:writer"
-
-
-def test_agents_of_several_roles_play_one_run(
-    task: TaskHandle, program: Callable[..., str]
-) -> None:
-    agent = program("""echo '{"meta": {"text": "by a program", "ok": true}}'""")
-
-    run = task.run(agent={"writer": agent, "checker": {"command": agent}})
-
-    assert (run.stopped, run.steps) == ("end", 2)
-
-
-def test_workdir_of_a_step_lasts(
-    task: TaskHandle, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    place = tmp_path_factory.mktemp("elsewhere")
-
-    task.step(workdir=place)
-
-    assert task.query().document["workdir"] == str(place)
-
-
-def test_failed_task_is_not_run_and_its_step_is_tried_again(failed: TaskHandle) -> None:
-    status = failed.query()
-
-    assert (status.status, status.error) == ("failed", "exit status 1")
-    assert (failed.run().stopped, failed.run().steps) == ("failed", 0)
-    assert failed.step().status == "ready"
 
 
 def test_failed_task_is_retried_with_the_hint(failed: TaskHandle) -> None:
@@ -120,12 +85,6 @@ def test_stream_yields_each_step_before_the_next_is_begun(task: TaskHandle) -> N
     assert [step.role for step in task.stream()] == ["writer", "checker", None]
 
 
-def test_interrupt_of_a_task_at_rest_is_a_pause(task: TaskHandle) -> None:
-    task.interrupt("stop")
-
-    assert (task.status, task.query().document["reason"]) == ("paused", "stop")
-
-
 @pytest.mark.parametrize("reason", ["", " \n\t"])
 def test_interrupt_without_a_reason_is_recorded_as_a_plain_pause(
     task: TaskHandle, reason: str
@@ -152,14 +111,6 @@ def test_cancelled_task_has_ended_and_keeps_its_history(task: TaskHandle) -> Non
         task.cancel()
 
 
-def test_newest_step_can_be_taken_again(task: TaskHandle) -> None:
-    task.step()
-    task.poke("shorter")
-
-    assert task.query().depth == 0
-    assert task.step().role == "writer"
-
-
 def test_person_answers_in_the_place_of_an_agent(runtime: TaskRuntime) -> None:
     task = runtime.start(DEMO, "Do it.", agents={"writer": "human"})
     task.run()
@@ -184,31 +135,6 @@ def test_state_is_changed_by_a_merge_patch(task: TaskHandle) -> None:
     assert task.state == {"b": {"c": 2, "d": 3}}
     with pytest.raises(BadUsage, match="the patch is empty"):
         task.update_state({})
-
-
-def test_nodes_are_appended_to_this_task_alone(runtime: TaskRuntime, task: TaskHandle) -> None:
-    other = runtime.start("demo", "Do it.")
-    addition: dict[str, Any] = {
-        "roles": {
-            "reader": {
-                "description": "Reads.",
-                "systemPrompt": "Read.",
-                "outputSchema": {"type": "object"},
-            }
-        },
-        "moderator": {
-            "graph": [
-                {"from": "writer", "transitions": [{"to": "reader", "condition": "depth = 1"}]},
-                {"from": "reader", "transitions": [{"to": "checker"}]},
-            ]
-        },
-        "agentOverrides": {"reader": {"command": "python:reader"}},
-    }
-    task.append_nodes(addition, "somebody is to read it")
-    reading = TaskRuntime(runtime.path, players={**PLAYERS, "reader": lambda _context: {}})
-
-    assert reading.task(task.task_id).run().steps == 5
-    assert other.run().steps == 4
 
 
 def test_rules_are_amended_for_the_rest_of_the_task(

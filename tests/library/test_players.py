@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from commands.world import DEMO
-from library.conftest import PLAYERS, check, write
+from library.conftest import check, write
 from store.loose import loosen
 
 from uwf_git import (
@@ -40,26 +40,6 @@ def begin(store: str, writer: PlayerFunction, **more: Any) -> TaskHandle:
     return TaskRuntime(store, players={"writer": writer, "checker": check}, **more).start(
         DEMO, "Do it."
     )
-
-
-def test_function_gets_the_context_of_its_turn(runtime: TaskRuntime, task: TaskHandle) -> None:
-    seen: list[AgentContext] = []
-
-    def look(context: AgentContext) -> Mapping[str, Any]:
-        seen.append(context)
-        return write(context)
-
-    task.run(until="checker")
-    TaskRuntime(runtime.path, players={**PLAYERS, "writer": look}).task(task.task_id).step()
-
-    [context] = seen
-    assert (context.thread_id, context.current_role.name, context.visit) == (
-        task.task_id,
-        "writer",
-        2,
-    )
-    assert [step.role for step in context.steps] == ["writer", "checker"]
-    assert context.steps[0].meta == {"text": "Do it. (1)"}
 
 
 def test_steps_of_a_context_can_be_read_later_and_by_several_python_threads(
@@ -137,14 +117,6 @@ def test_player_that_starts_a_task_names_itself_as_the_parent(store: str) -> Non
     assert task.query().document["agentSettings"] == {"checker": {"timeout": 9, "env": {"A": "b"}}}
 
 
-def test_binding_names_the_player(task: TaskHandle) -> None:
-    task.step()
-
-    document = task.query().document
-    assert document["agents"] == {"writer": "python:writer", "checker": "python:checker"}
-    assert document["step"]["agent"] == "python:writer"
-
-
 @pytest.mark.parametrize("kind", [PlayerResult, AgentResult])
 def test_result_may_hold_more_than_the_meta(kind: Callable[..., Any], store: str) -> None:
     task = begin(
@@ -169,13 +141,6 @@ def test_named_agent_comes_before_a_function_of_that_name(
     task.step()
 
     assert task.query().document["step"]["meta"] == {"text": "by a program"}
-
-
-def test_function_of_another_name_can_be_bound(store: str) -> None:
-    runtime = TaskRuntime(store, players={"anyone": write, "checker": check})
-    task = runtime.start(DEMO, "Do it.", agents={"writer": "python:anyone"})
-
-    assert task.run().stopped == "end"
 
 
 def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
@@ -237,25 +202,6 @@ def test_invalid_result_is_a_failed_attempt(given: Any, told: str, store: str) -
     assert told in (task.query().error or "")
 
 
-def test_retries_are_for_functions_as_well(store: str) -> None:
-    tries: list[int] = []
-
-    def fail_once(context: AgentContext) -> Mapping[str, Any]:
-        tries.append(context.attempt)
-        if context.attempt == 1:
-            raise ValueError("not yet")
-        assert context.last_error is not None
-        return {"text": context.last_error.message}
-
-    source = DEMO + "agentOverrides:\n  writer: {command: 'python:once', retries: 1, backoff: 0}\n"
-    runtime = TaskRuntime(store, players={"once": fail_once, "checker": check})
-    task = runtime.start(source, "Do it.")
-
-    assert task.run(until="writer").stopped == "until"
-    assert tries == [1, 2]
-    assert task.query().document["step"]["meta"] == {"text": "ValueError: not yet"}
-
-
 def test_ctrl_c_is_recorded_and_raised(store: str) -> None:
     def interrupt(_context: AgentContext) -> Mapping[str, Any]:
         raise KeyboardInterrupt
@@ -275,22 +221,6 @@ def test_secret_of_the_environment_is_masked_in_a_result(store: str, tmp_path: P
     task.step()
 
     assert task.query().document["step"]["meta"] == {"text": "use [masked]"}
-
-
-def test_checks_of_its_role_check_a_function_too(store: str) -> None:
-    texts = ["bad", "good"]
-    checked = DEMO.replace(
-        "    systemPrompt: Write.\n",
-        "    systemPrompt: Write.\n    checks: [sh -c 'grep good $UWF_REPLY || exit 5']\n",
-    )
-    runtime = TaskRuntime(
-        store, players={"writer": lambda _context: {"text": texts.pop(0)}, "checker": check}
-    )
-    task = runtime.start(checked, "Do it.")
-    with pytest.raises(AgentFailed) as failed:
-        task.step()
-    assert failed.value.facts["kind"] == "check"
-    assert task.step().role == "writer"
 
 
 WORKFLOW = """\
@@ -337,17 +267,6 @@ def test_each_step_is_read_once_and_the_newest_is_compared(tmp_path: Path) -> No
         assert [step.meta["number"] for step in seen] == list(range(1, len(steps) + 1))
 
     assert read == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]
-
-
-def test_calls_that_take_a_step_each_see_all_of_it(tmp_path: Path) -> None:
-    reader = Reader()
-    runtime = TaskRuntime(tmp_path / "s.git", create=True, players={"writer": reader.play})
-    task = runtime.start(WORKFLOW, "Go.")
-
-    for _step in range(9):
-        task.step()
-
-    assert reader.seen == [list(range(1, turn)) for turn in range(1, 10)]
 
 
 def test_a_step_that_was_taken_back_is_not_remembered(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from uwf_git import (
 from uwf_git.commands.inspect.list import ListRequest
 from uwf_git.debug_log import switch_off
 from uwf_git.library.runtime import build_list_request
-from uwf_git.store.git.config import set_config
-from uwf_git.store.store import create_store, default_path, open_store
+from uwf_git.store.store import open_store
 
 SPLITS = """\
 name: splits
@@ -38,36 +37,11 @@ def test_named_store_is_used_and_never_made_by_accident(store: str, tmp_path: Pa
     assert not (tmp_path / "none.git").exists()
 
 
-def test_named_store_is_made_if_that_is_asked_for(tmp_path: Path) -> None:
-    made = TaskRuntime(tmp_path / "new.git", create=True)
-
-    assert made.path == str(tmp_path / "new.git")
-    assert TaskRuntime(tmp_path / "new.git", create=True).list() == ()
-
-
 def test_folder_with_other_files_is_no_place_for_a_store(tmp_path: Path) -> None:
     (tmp_path / "letter").touch()
 
     with pytest.raises(Refused, match="is not empty"):
         TaskRuntime(tmp_path, create=True)
-
-
-def test_store_is_found_as_on_the_command_line(store: str, tmp_path: Path) -> None:
-    by_variable = TaskRuntime(environ={"UWF_REPO": store, "HOME": str(tmp_path)})
-    default = TaskRuntime(environ={"HOME": str(tmp_path)})
-
-    assert by_variable.path == store
-    assert default.path == str(tmp_path / ".uwf" / "store.git")
-    assert TaskRuntime().path == default_path(os.environ)
-
-
-def test_enclosing_store_comes_before_the_default_one(tmp_path: Path) -> None:
-    store = create_store(str(tmp_path / "tree" / ".git")).path
-    set_config(os.path.join(store, "config"), "uwf.store", "true")
-    inner = tmp_path / "tree" / "inner"
-    inner.mkdir()
-
-    assert TaskRuntime(cwd=inner).path == store
 
 
 def test_task_is_found_by_the_beginning_of_its_id(runtime: TaskRuntime, task: TaskHandle) -> None:
@@ -187,10 +161,6 @@ def test_runtime_logs_if_the_environment_asks_for_it(store: str, tmp_path: Path)
         switch_off()
 
     assert '"function played"' in log.read_text()
-
-
-def test_nothing_asks_for_all_that_have_not_ended() -> None:
-    assert build_list_request(TaskFilter()) == ListRequest()
 
 
 def test_every_wish_reaches_the_list() -> None:

@@ -2,42 +2,22 @@ from pathlib import Path
 
 import pytest
 from commands.world import DEMO
-from hypothesis import given
-from hypothesis import strategies as st
-from seal import START_MS
-from ulid import ULID
 
 from uwf_git import BadUsage, Limits, Refused, TaskRuntime
 from uwf_git.library.players import StepMemory
 from uwf_git.library.starting import (
     SourceText,
     find_source,
-    new_task_id,
     read_source,
     to_limit_names,
 )
 from uwf_git.library.values import KeptStore, Place
 from uwf_git.model.limits import LIMITS
-from uwf_git.model.names import is_thread_id
 from uwf_git.model.yaml.reader import parse_yaml
 
 
 def place(now_ms: int) -> Place:
     return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore(), StepMemory())
-
-
-@given(st.integers(0, 2**48 - 1))
-def test_id_is_a_ulid_of_its_time(now_ms: int) -> None:
-    task_id = new_task_id(place(now_ms))
-
-    assert is_thread_id(task_id)
-    assert int(ULID.from_str(task_id).milliseconds) == now_ms
-
-
-def test_no_two_ids_are_alike() -> None:
-    ids = {new_task_id(place(START_MS)) for _ in range(1000)}
-
-    assert len(ids) == 1000
 
 
 def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime) -> None:
@@ -62,15 +42,6 @@ def test_default_agent_is_that_of_the_runtime_then_of_the_environment(store: str
     assert named.query().document["agents"]["writer"] == "two"
 
 
-def test_agents_run_in_the_given_directory(runtime: TaskRuntime, tmp_path: Path) -> None:
-    inner = tmp_path / "inner"
-    inner.mkdir()
-
-    assert runtime.start(DEMO, "Do it.").query().document["workdir"] == str(tmp_path)
-    task = runtime.start(DEMO, "Do it.", workdir="inner")
-    assert task.query().document["workdir"] == str(inner)
-
-
 @pytest.mark.parametrize(
     ("workflow", "prompt", "told"),
     [
@@ -87,12 +58,6 @@ def test_invalid_task_is_refused(
     assert runtime.list() == ()
 
 
-def test_task_needs_a_prompt(runtime: TaskRuntime) -> None:
-    with pytest.raises(Refused, match="the prompt is empty"):
-        runtime.start(DEMO, " ")
-    assert runtime.list() == ()
-
-
 def test_every_limit_has_a_python_name() -> None:
     every = Limits(max_steps=1, max_execution_time=2, max_tokens=3, max_cost=None)
 
@@ -100,16 +65,6 @@ def test_every_limit_has_a_python_name() -> None:
     assert set(every) == set(Limits.__annotations__)
     assert to_limit_names(every)["maxCost"] is None
     assert to_limit_names(None) == {}
-
-
-def test_limit_holds(runtime: TaskRuntime) -> None:
-    task = runtime.start(DEMO, "Do it.", limits={"max_steps": 1})
-
-    assert task.run().stopped == "limit"
-    with pytest.raises(Refused, match="is at its limit: 1 of 1 steps"):
-        task.step()
-    task.amend(limits={"max_steps": None})
-    assert task.run().stopped == "end"
 
 
 def test_unknown_limit_is_refused(runtime: TaskRuntime) -> None:

@@ -20,19 +20,6 @@ def test_new_task_is_ready_without_steps(task: TaskHandle) -> None:
     assert status.start_time <= status.last_update_time
 
 
-def test_ended_task_says_when(task: TaskHandle) -> None:
-    task.run()
-
-    status = task.query()
-    assert (status.status, status.current_node, status.current_iteration) == (
-        "completed",
-        None,
-        None,
-    )
-    assert (status.last_node, status.next, status.task_status) == ("checker", None, "completed")
-    assert (status.end_time, status.depth) == (status.last_update_time, 4)
-
-
 def test_status_of_a_moment_does_not_change(task: TaskHandle) -> None:
     before = task.query()
     task.step()
@@ -73,17 +60,6 @@ def test_query_reads_one_commit_and_its_state_without_a_lock(
     # A commit, its tree and its now.json; of two equal states one is read.
     assert len(tasks) < len(counted.objects) <= 3 * len(tasks)
     assert counted.locks == 0
-
-
-def test_what_takes_more_reading_is_read_once(
-    task: TaskHandle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status = task.query()
-    assert status.prompt == "Do it."
-    counted = count_reads(monkeypatch)
-
-    assert (status.next, status.task_depth) == ("writer", 0)
-    assert counted.objects == []
 
 
 def test_store_that_is_gone_is_said_to_be(task: TaskHandle, store: str) -> None:

@@ -1,7 +1,6 @@
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,13 +8,10 @@ import pytest
 from commands.world import DEMO
 from library.conftest import PLAYERS
 from store.due import make_due
-from store.small_packs import packs_in, unpacked_in, write_blobs
+from store.small_packs import unpacked_in
 
-from uwf_git import AgentFailed, TaskHandle, TaskRun, TaskRuntime, TaskStep, TaskWaiting
+from uwf_git import TaskHandle, TaskRun, TaskRuntime, TaskStep
 from uwf_git.commands.admin.config import set_setting
-from uwf_git.library.values import read_system_clock_ms
-from uwf_git.store.gc.packing import MOST_PACKS
-from uwf_git.store.git.config import set_config
 from uwf_git.store.store import open_store
 
 
@@ -49,13 +45,6 @@ def test_run_has_the_reason_why_it_stopped(task: TaskHandle) -> None:
     assert [step.role for step in steps] == ["writer", "checker", "writer", "checker", None]
 
 
-def test_run_that_a_person_stops_has_the_role(runtime: TaskRuntime) -> None:
-    run = runtime.start(DEMO, "Do it.", agents={"checker": "human"}).run()
-
-    assert (run.stopped, run.steps) == ("waiting", 1)
-    assert run.waiting == TaskWaiting(role="checker", until=None)
-
-
 def test_run_that_an_agent_stops_has_the_failure(
     runtime: TaskRuntime, program: Callable[..., str]
 ) -> None:
@@ -81,27 +70,6 @@ def heard(store: str, program: Callable[..., str]) -> Callable[[], list[str]]:
     return read
 
 
-def test_listener_gets_the_events_of_successes_and_failures(
-    runtime: TaskRuntime, heard: Callable[[], list[str]]
-) -> None:
-    task = runtime.start(DEMO, "Do it.")
-    assert heard() == ["workflow:start"]
-    task.query()
-    assert heard() == []
-    with pytest.raises(AgentFailed):
-        task.step(agent="writer=false")
-    assert heard() == ["node:enter", "node:exit", "workflow:error"]
-
-
-def test_listener_gets_each_step_before_the_next_begins(
-    task: TaskHandle, heard: Callable[[], list[str]]
-) -> None:
-    told: list[list[str]] = []
-    task.run(until="checker", on_step=lambda _step: told.append(heard()))
-
-    assert told == [["node:enter", "node:exit", "workflow:progress"]] * 2
-
-
 def test_listener_that_fails_fails_no_call(store: str, task: TaskHandle) -> None:
     set_setting(open_store(store, environ=os.environ), "uwf.onEvent", "/no/such/program")
 
@@ -117,14 +85,6 @@ def test_store_is_packed_when_that_is_due(store: str, task: TaskHandle) -> None:
     assert unpacked_in(open_store(store)) == 0
 
 
-def test_a_program_that_steps_in_a_loop_leaves_few_packs(store: str, task: TaskHandle) -> None:
-    small = open_store(store)
-    for _number in range(2):
-        write_blobs(small, MOST_PACKS)
-        task.step()
-        assert len(packs_in(small)) <= MOST_PACKS
-
-
 def test_runtime_stays_at_its_store_wherever_the_process_goes(
     runtime: TaskRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,18 +93,6 @@ def test_runtime_stays_at_its_store_wherever_the_process_goes(
 
     task = relative.start(DEMO, "Do it.")
     assert runtime.list() == (task,)
-
-
-def test_settings_that_change_meanwhile_count(store: str, runtime: TaskRuntime) -> None:
-    runtime.put(DEMO)
-    set_config(os.path.join(store, "config"), "uwf.agent", "somebody")
-
-    task = TaskRuntime(store).start("demo", "Do it.")
-    set_config(os.path.join(store, "config"), "uwf.agent", "somebody-else")
-    other = TaskRuntime(store).start("demo", "Do it.")
-
-    agents = [each.query().document["agents"]["writer"] for each in (task, other)]
-    assert agents == ["somebody", "somebody-else"]
 
 
 def together(*works: Callable[[], object]) -> list[BaseException]:
@@ -175,8 +123,3 @@ def test_several_python_threads_run_a_task_each(runtime: TaskRuntime) -> None:
     assert raised == []
     assert [task.status for task in tasks] == ["completed"] * 8
     assert {task.query().depth for task in tasks} == {4}
-
-
-def test_a_clock_before_1970_is_1970(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "time_ns", lambda: -5_000_000_000)
-    assert read_system_clock_ms() == 0

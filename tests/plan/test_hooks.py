@@ -1,7 +1,6 @@
 """The stop hook: the forms of tools, its plugin folder, the settings of a project."""
 
 import json
-import os
 import stat
 import subprocess
 import tomllib
@@ -107,15 +106,6 @@ def test_what_is_put_in_comes_out_again(
     assert remove_hooks(added, {}) == (text if document else "")
 
 
-def test_file_that_was_not_there_goes_again() -> None:
-    added = add_hooks("", SETTINGS)
-    assert json.loads(added) == SETTINGS
-    assert added.endswith("}\n")
-    assert remove_hooks(added, {}) == ""
-    older = {"version": 1, "hooks": {"stop": [{"command": HOOK.command}]}}
-    assert remove_hooks(json.dumps(older), {"version": 1}) == ""
-
-
 def test_key_of_the_user_stays() -> None:
     """Cursor's own file has a version, claude's could have any."""
     text = '{"version": 7}'
@@ -187,30 +177,6 @@ def files(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def test_plugin_is_written_once(tmp_path: Path, hook: StopHook) -> None:
-    state_file = str(tmp_path / STATE_FILE)
-
-    written = write_plugin(hook, "1.0", state_file=state_file)
-
-    assert [os.path.relpath(each, hook.plugin) for each in written] == [
-        "manifest.json",
-        ".claude-plugin/plugin.json",
-        "hooks/config.json",
-        "hooks/stop_hook",
-    ]
-    assert set(files(tmp_path / ".plugins")) == {
-        ".gitignore",
-        *(f"workflow/{os.path.relpath(each, hook.plugin)}" for each in written),
-    }
-    assert 'STATE_FILE = "../../../' not in Path(hook.script).read_text()
-    assert os.access(hook.script, os.X_OK)
-    assert write_plugin(hook, "1.0", state_file=state_file) == []
-    assert [os.path.basename(each) for each in write_plugin(hook, "2", state_file=state_file)] == [
-        "manifest.json",
-        "plugin.json",
-    ]
 
 
 def test_plugins_are_no_files_of_the_project(

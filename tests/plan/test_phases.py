@@ -1,7 +1,6 @@
-import json
 import os
 from collections.abc import Callable
-from datetime import UTC, timedelta, timezone
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -141,29 +140,12 @@ def test_person_decides_about_what_has_failed_unless_it_is_paused() -> None:
     assert not state(Story().add("wait", "waiting", role="planner")).is_stuck
 
 
-def test_without_a_planner_it_executes_from_the_start() -> None:
-    story = Story()
-    story.told[0] = story.told[0]._replace(has_plans=True)
-
-    assert summary(story) == ("executing", None, 0, "")
-    assert summary(story.step("plans", PLANS).plan()) == ("executing", 1, 0, "")
-
-
 def test_story_may_be_read_in_parts() -> None:
     told = Story().planned().plan().crash("executor").add("poke").plan().told
 
     for cut in range(len(told)):
         whole = build_state_document(fold_story(told), WHERE)
         assert build_state_document(fold_story(told[cut:], fold_story(told[:cut])), WHERE) == whole
-
-
-def test_no_thread_is_idle() -> None:
-    document = build_state_document(IDLE, {})
-
-    assert document.pop("phase") == "idle"
-    assert document.pop("retryCount") == 0
-    assert document.pop("maxRetries") == 3
-    assert set(document.values()) == {None}
 
 
 def test_state_document() -> None:
@@ -182,12 +164,6 @@ def test_state_document() -> None:
         "paused": True,
     }
     assert BEGIN_MS // 1000 == 1_795_444_327
-
-
-def test_end_of_a_limit_is_told() -> None:
-    limited = Story().add("wait", "waiting", role="planner", until_ms=BEGIN_MS)
-
-    assert build_state_document(state(limited), WHERE)["until"] == "2026-11-23T14:32:07+00:00"
 
 
 EXTRA = PlanFile("docs/plans/002-c.md", 2, "c")
@@ -221,12 +197,6 @@ def test_words_of_plans(story: Story, words: dict[int, str]) -> None:
     assert [row["number"] for row in rows if row.get("tracked") is False] == [2]
 
 
-@pytest.mark.parametrize("meta", [None, [], {}, {"plans": {}}, {"plans": [1, {"file": 1}, {}]}])
-def test_list_that_is_none(meta: object) -> None:
-    assert list_plans(meta) == ()
-    assert SECOND.name == "b"
-
-
 DAY = "session-2026-11-23.md"
 
 
@@ -245,12 +215,6 @@ def test_entries(golden: Callable[[str, str], None]) -> None:
     days = render_entries(whole_story().told, zone=UTC)
 
     golden(f"plan/{DAY}", add_entries(b"", DAY, days[DAY]).decode())
-
-
-def test_day_is_that_of_the_zone() -> None:
-    (name,) = render_entries(Story().told, zone=timezone(timedelta(hours=10)))
-
-    assert name == "session-2026-11-24.md"
 
 
 @given(st.data())
@@ -293,33 +257,6 @@ def test_log_behind_a_link_is_left_alone(tmp_path: Path) -> None:
     assert write_session_log(str(project), Story().told) == []
     assert write_session_log(str(project), Story().told, memory_dir=".") == []
     assert list(elsewhere.iterdir()) == []
-
-
-def test_rejection_that_used_up_the_tries() -> None:
-    story = Story().planned().step("executor")
-    story.add("step", "failed", role="verifier", agent="a", meta=NO)
-
-    (entries,) = render_entries(story.told, zone=UTC).values()
-
-    assert list(entries.values())[-1].splitlines()[1] == (
-        "verifier (a): rejected: 缺少测试; x; write one; waiting for a person"
-    )
-
-
-@pytest.mark.parametrize("meta", [None, 1, {}, {"summary": 1}, {"summary": " "}, YES])
-def test_report_without_words(meta: object) -> None:
-    (entries,) = render_entries(Story().add("step", role="planner", meta=meta).told).values()
-
-    assert list(entries.values())[1].splitlines()[1] == "planner: done"
-
-
-def test_one_plan_is_no_plans() -> None:
-    story = Story().step("plans", {"plans": PLANS["plans"][:1]}).plan().add("end", "completed")
-
-    told = "".join(render_entries(story.told, zone=UTC)[DAY].values())
-
-    assert "1 plan: 000-准备.md\n" in told
-    assert "1 of 1 plan completed" in told
 
 
 def test_state_is_written_only_if_it_changed(tmp_path: Path) -> None:
@@ -367,13 +304,6 @@ def test_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
     assert read_state(str(tmp_path)) == {}
     assert write_state(str(tmp_path), IDLE, {})
     assert read_state(str(tmp_path))["phase"] == "idle"
-
-
-def test_mark_of_an_editor(tmp_path: Path) -> None:
-    (tmp_path / ".state").mkdir()
-    (tmp_path / STATE_FILE).write_bytes(b"\xef\xbb\xbf" + json.dumps(WHERE).encode())
-
-    assert read_state(str(tmp_path)) == WHERE
 
 
 def test_state_outside_is_left_alone(tmp_path: Path) -> None:

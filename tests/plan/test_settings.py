@@ -56,11 +56,6 @@ def test_every_setting_is_read() -> None:
     assert (settings.stop_grace_s, settings.hooks, settings.port) == (0.0, False, 0)
 
 
-def test_without_settings_the_defaults_count() -> None:
-    assert read_plan_settings(GitConfig({})) == DEFAULTS
-    assert read_plan_settings(config_of(**dict.fromkeys(SET, ""))) == DEFAULTS
-
-
 def test_wrong_value_is_refused_by_its_name() -> None:
     for name, value in [
         ("planDir", "../plans"),

@@ -70,16 +70,6 @@ def test_scanner_refuses_at_once(sent: bytes, problem: str) -> None:
         scan(*(sent[place : place + 99] for place in range(0, len(sent), 99)))
 
 
-def test_largest_notice() -> None:
-    filling = MOST_BYTES - len(b'{"a":""}')
-    deepest = b'{"a":' + b"[" * 19 + b"]" * 19 + b"}"
-
-    assert scan(b'{"a":"' + b"x" * filling + b'"}') is not None
-    assert scan(deepest) == deepest
-    with pytest.raises(ValueError, match="65,536 bytes"):
-        scan(b'{"a":"' + b"x" * (filling + 1) + b'"}')
-
-
 @pytest.mark.parametrize(
     ("sent", "problem"),
     [
@@ -103,14 +93,6 @@ def test_what_is_no_notice(sent: bytes, problem: str) -> None:
     assert scan(sent) == sent
     with pytest.raises(ValueError, match=problem):
         parse_notice(sent)
-
-
-def test_notice_keeps_what_it_does_not_know() -> None:
-    document = DOCUMENT | {"thread": "T", "head": "", "wer": "我"}
-
-    notice = parse_notice(json.dumps(document).encode())
-
-    assert notice == Notice("planning", "T", None, document)
 
 
 TURN = TurnAtWork("T", "H", "executing")
@@ -154,21 +136,6 @@ def test_end_of_a_grace_is_told_once() -> None:
         assert [grace.is_over(), grace.is_over()] == [True, False]
 
 
-def test_notice_of_another_turn_changes_nothing() -> None:
-    clock = Clock()
-    grace = StopGrace(10, clock=clock)
-    grace.begin(TURN)
-    others = (
-        OF_THE_HOOK._replace(thread="S"),
-        OF_THE_HOOK._replace(head="G"),
-        OF_THE_SEED._replace(phase="planning"),
-    )
-
-    assert [grace.take(each) for each in others] == [False] * 3
-    clock.now_s += 99
-    assert not grace.is_over()
-
-
 def test_next_turn_knows_of_no_notice() -> None:
     clock = Clock()
     grace = StopGrace(10, clock=clock)
@@ -183,15 +150,6 @@ def test_next_turn_knows_of_no_notice() -> None:
     assert not grace.take(OF_THE_HOOK)
     grace.begin(None)
     assert not grace.take(OF_THE_SEED)
-
-
-def test_turn_that_is_taken_up_again_has_its_grace() -> None:
-    clock = Clock()
-    grace = StopGrace(10, clock=clock)
-    grace.begin(TURN, has_stopped=True)
-    assert not grace.is_over()
-    clock.now_s += 10
-    assert grace.is_over()
 
 
 def test_no_grace_is_for_ever() -> None:
@@ -289,13 +247,6 @@ def test_anything_else_is_an_error_at_once(
     assert taken.empty()
 
 
-def test_end_before_the_object_is_whole(server: StopServer, taken: Taken) -> None:
-    for sent in (b"", STOP[:-1]):
-        answer = send(server, sent, ends=True)
-        assert answer["message"] == "not a stop notice: it ends before its object is whole"
-    assert taken.empty()
-
-
 def test_huge_sender_gets_an_answer_and_no_reset(server: StopServer) -> None:
     """What nobody reads would make the system send a reset in place of the answer."""
     assert send(server, STOP + b" " * 1_000_000, ends=True) == OK
@@ -375,12 +326,6 @@ def test_taken_port(taken: Taken) -> None:
     assert refused.value.message.startswith(
         f"no stop notices can be received at 127.0.0.1 port {first.port}: "
     )
-
-
-@pytest.mark.parametrize("port", [-1, 1 << 16, 1 << 17])
-def test_port_that_is_none(taken: Taken, port: int) -> None:
-    with pytest.raises(CannotListen):
-        StopServer(taken.put, port)
 
 
 @pytest.mark.parametrize(

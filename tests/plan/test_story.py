@@ -6,9 +6,8 @@ import pytest
 from plan.played import start_task
 
 from uwf_git import TaskHandle
-from uwf_git.plan.phases import fold_story, read_story, write_session_log
-from uwf_git.store.oid import Oid
-from uwf_git.store.store import Store, open_store
+from uwf_git.plan.phases import fold_story, read_story
+from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import resolve_head
 
 
@@ -63,24 +62,3 @@ def test_story_of_a_thread(task: TaskHandle, tmp_path: Path) -> None:
     assert story[5].reason == "use pip"
     assert read_story(store, tip, after=story[4].commit) == story[5:]
     assert read_story(store, tip, after=story[-1].commit) == []
-
-
-def test_log_of_a_thread_is_written_once(task: TaskHandle, tmp_path: Path) -> None:
-    """Killed at any transition, the next one adds what is missing."""
-    store = open_store(str(tmp_path / "store.git"))
-    task.run()
-    (log,) = write_session_log(str(tmp_path), read_story(store, task_tip(task, store)))
-    task.cancel("enough")
-    story = read_story(store, task_tip(task, store))
-    write_session_log(str(tmp_path), story)
-    write_session_log(str(tmp_path), story)
-
-    text = Path(log).read_text(encoding="utf-8")
-    assert [text.count(f"commit {each.commit[:10]}\n") for each in story] == [1] * len(story)
-    assert fold_story(story).phase == "failed"
-    assert fold_story(story).error == "enough"
-
-
-def task_tip(task: TaskHandle, store: Store) -> Oid:
-    """Return the newest commit."""
-    return resolve_head(store, task.task_id).commit

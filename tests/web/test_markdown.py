@@ -29,13 +29,6 @@ def test_markdown_is_rendered() -> None:
     assert "<ol>\n<li>The old filter is gone.</li>" in made
 
 
-def test_headings_begin_where_they_stand_and_skip_no_level() -> None:
-    made = markdown.render_markdown("## a\n\n#### b\n\n## c\n\nd\n=\n", top=3)
-    assert made == "<h4>a</h4>\n<h5>b</h5>\n<h4>c</h4>\n<h3>d</h3>\n"
-    deep = "".join(f"{'#' * level} {level}\n" for level in range(1, 7))
-    assert markdown.render_markdown(deep, top=4).count("<h6>") == 4
-
-
 def test_an_attack_stays_text() -> None:
     seen = Parsed(render_markdown(MARKDOWN_ATTACK))
     assert seen.foreign == []
@@ -50,12 +43,6 @@ def test_no_text_leaves_its_place(text: str) -> None:
     seen = Parsed(render_markdown(text))
     assert seen.foreign == []
     assert HOSTILE_SIGNS.search(seen.text) is None
-
-
-def test_what_stands_behind_a_fence_is_shown_above_the_block() -> None:
-    made = render_markdown("```sh & <b>\necho 1\n```")
-
-    assert made == "<p><code>sh &amp; &lt;b&gt;</code></p>\n<pre><code>echo 1\n</code></pre>\n"
 
 
 @given(MARKS)

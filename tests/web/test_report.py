@@ -4,7 +4,6 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
 from commands.flow_runs import drive, script
 from commands.step.test_record_turn import CHECKS
 from commands.world import World
@@ -18,12 +17,8 @@ from uwf_git.store.store import open_store
 from uwf_git.web.elements import REPORT_SHEET
 from uwf_git.web.entries import (
     render_command,
-    render_cost,
-    render_entries,
-    render_size,
-    render_tokens,
 )
-from uwf_git.web.report import render_check, render_report, tell_account
+from uwf_git.web.report import render_report
 
 
 def report(world: World, thread: ThreadId) -> str:
@@ -110,20 +105,6 @@ def test_a_question_is_told(world: World) -> None:
     assert "answered by" in seen.text
 
 
-def test_a_damaged_thread_gives_a_report_that_says_so(world: World) -> None:
-    thread = tell_work(world)
-    commit = view_report(world.store, thread, {}).document["entries"][3]["commit"]
-    lose(world.store, commit)
-
-    seen = Parsed(report(world, thread))
-
-    assert seen.foreign == []
-    assert "This thread is damaged." in seen.text
-    assert "what happened before cannot be read" in seen.text
-    assert commit in seen.text
-    assert "5. reviewer" in seen.text
-
-
 def test_a_thread_whose_tip_is_lost_gives_a_report_too(world: World) -> None:
     thread = tell_work(world)
     lose(world.store, world.snapshot(thread).commit.oid)
@@ -145,36 +126,8 @@ def test_the_policy_names_the_style_alone(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("cost", "shown"), [(None, ""), (0, "0.00"), (0.0421, "0.0421"), (1234.5, "1,234.50")]
-)
-def test_costs_are_readable(cost: float | None, shown: str) -> None:
-    assert render_cost(cost) == shown
-
-
 def test_a_long_command_is_folded() -> None:
     assert render_command("uwf-claude -m opus") == "<code>uwf-claude -m opus</code>"
     told = render_command("/bin/sh -c 'echo 1\necho <b>'")
     assert told.startswith("<details><summary><code>sh</code></summary>\n<pre>/bin/sh")
     assert "echo &lt;b&gt;" in told
-
-
-def test_amounts_are_readable() -> None:
-    assert (render_tokens(0), render_tokens(12_345)) == ("", "12,345")
-    assert (render_size(12), render_size(60_000)) == ("12 bytes", "59 KB")
-    totals = {"steps": 1, "takenBack": 0, "failedAttempts": 2, "durationMs": 1500}
-    account = tell_account({**totals, "tokens": 0, "costUsd": None})
-    assert account == ["1 step, 2 failed attempts", "1.5 s", "", ""]
-
-
-def test_signatures_that_were_not_checked_are_told(world: World) -> None:
-    document = view_report(world.store, world.begun(), {}).document
-    told = render_check({**document, "signatureProblem": "no <gpg>"})
-    assert "Signatures were not checked: <bdi>no &lt;gpg&gt;</bdi>" in told
-
-
-def test_an_event_that_cannot_be_read_is_told_in_its_place() -> None:
-    assert (
-        "node 1 is <b>"
-        in Parsed(render_entries([{"event": None, "problem": "node 1 is <b>"}])).text
-    )

@@ -26,9 +26,3 @@ def test_agents_that_are_not_here_are_listed_with_how_to_get_them(uwf: Uwf) -> N
 
     assert not rows["uwf-codex"]["installed"]
     assert rows["uwf-codex"]["about"] == "OpenAI Codex: npm install -g @openai/codex"
-
-
-def test_default_of_the_environment_comes_first(uwf: Uwf) -> None:
-    rows = uwf.json("agent", "list", agent="uwf-human")
-
-    assert [row["agent"] for row in rows if row["default"]] == ["uwf-human"]

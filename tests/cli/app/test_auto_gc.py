@@ -56,14 +56,6 @@ def test_each_command_that_writes_packs_what_is_due(uwf: Uwf) -> None:
     assert unpacked(uwf) == 0
 
 
-def test_commands_that_only_read_do_not(uwf: Uwf) -> None:
-    with hold_gc_lock(store_of(uwf)):
-        thread = uwf.begun()
-    uwf.json("thread", "show", thread)
-    uwf.json("thread", "list")
-    assert unpacked(uwf) > 0
-
-
 def test_a_long_run_packs_between_its_steps(uwf: Uwf) -> None:
     agent = uwf.agent(f"""
 rm -f {uwf.session.repo}/uwf/gc.log

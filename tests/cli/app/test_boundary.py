@@ -38,13 +38,6 @@ def test_exit_status_says_whose_move_it_is(demo: Demo) -> None:
         assert demo("fail", kind).status == status
 
 
-def test_usage_error_is_json_with_format_json(demo: Demo) -> None:
-    ran = demo("say", "--format=json", "--loud")
-
-    assert ran.status == 2
-    assert json.loads(ran.err)["error"]["message"].startswith("no such option")
-
-
 def test_command_that_cannot_be_imported_is_a_bug(demo: Demo) -> None:
     assert demo("missing").status == 70
     assert demo("wrong").status == 70

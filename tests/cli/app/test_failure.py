@@ -12,19 +12,10 @@ from cli.program import Uwf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.app.failure import _MEANT, describe_failure, find_meant, tell
+from uwf_git.cli.app.failure import _MEANT, describe_failure, tell
 from uwf_git.cli.app.lazy_group import LazyGroup
 from uwf_git.cli.uwf import UWF
-from uwf_git.errors import Conflict
 from uwf_git.model.problem import Failure, Problem
-
-
-def test_our_own_errors_say_it_all_themselves() -> None:
-    error = Conflict("thread 01J moved", hint="try again", thread="01J")
-
-    assert describe_failure(error, {}) == Failure(
-        "conflict", "thread 01J moved", 4, "try again", {"thread": "01J"}
-    )
 
 
 @pytest.mark.parametrize(
@@ -57,14 +48,6 @@ def test_other_errors_of_click_are_refusals() -> None:
     assert describe_failure(click.ClickException("It is closed."), {}) == Failure(
         "refused", "it is closed", 1
     )
-
-
-def test_usage_error_names_the_help_of_its_command() -> None:
-    context = click.Context(click.Command("uwf"), info_name="uwf")
-
-    failure = describe_failure(click.UsageError("Too many.", context), {})
-
-    assert failure.hint == "`uwf --help` shows how it is typed"
 
 
 @pytest.mark.parametrize(
@@ -101,11 +84,6 @@ def test_errors_of_the_system_have_words_whatever_they_lack(error: OSError, mess
     assert describe_failure(error, {}).message == message
 
 
-def test_interrupt_has_its_status() -> None:
-    assert describe_failure(KeyboardInterrupt(), {}) == describe_failure(click.Abort(), {})
-    assert describe_failure(KeyboardInterrupt(), {}).exit_status == 130
-
-
 def test_lack_of_memory_is_no_bug() -> None:
     failure = describe_failure(MemoryError(), {})
 
@@ -138,16 +116,6 @@ def told(
     out, err = capsys.readouterr()
     assert out == ""
     return err
-
-
-def test_error_and_hint_are_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, {"thread": "01J", "depth": 1}) == "error: it is bad\nhint: do this\n"
-
-
-def test_error_without_a_hint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(Failure("bad", "two\n lines\x1b", 1), as_json=False)
-
-    assert capsys.readouterr().err == "error: two lines\\x1b\n"
 
 
 def test_problems_are_listed_between_the_two(capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,9 +237,3 @@ def test_old_spelling_names_the_right_command(uwf: Uwf) -> None:
         ran = uwf(*typed.split())
         assert ran.status == 2
         assert f"did you mean {meant}?" in ran.err
-
-
-@pytest.mark.parametrize("typed", ["0", "1J7K9M2", "01J7K9M2-", "nonsense", f"{THREAD}0"])
-def test_what_is_no_thread_id_is_none(typed: str) -> None:
-    assert find_meant("uwf thread", typed) == ()
-    assert find_meant("uwf", THREAD) == ()

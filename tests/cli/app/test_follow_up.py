@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 from cli.program import Uwf
 
-from uwf_git.cli.app.follow_up import follow_up_noted
-from uwf_git.store.store import open_store
-
 
 @pytest.fixture
 def uwf(uwf: Uwf) -> Uwf:
@@ -48,14 +45,6 @@ def test_every_command_tells_what_it_did_and_no_more(uwf: Uwf) -> None:
     assert types(uwf) == ["workflow:start", "workflow:error"]
 
 
-def test_step_that_fails_is_reported_and_keeps_its_status(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent("exit 7", name="broken"))
-    heard(uwf)
-
-    assert uwf("thread", "step", thread).status == 3
-    assert types(uwf) == ["node:enter", "node:exit", "workflow:error"]
-
-
 def test_drive_tells_after_each_step(uwf: Uwf) -> None:
     # Each agent sees the events before it.
     seen = f'wc -l <"{uwf.place}/listener.heard" >>"$0.seen"'
@@ -78,25 +67,6 @@ def test_listener_that_fails_is_a_note_and_nothing_else(uwf: Uwf) -> None:
     assert json.loads(ran.out)["status"] == "ready"
     (note,) = [line for line in ran.err.splitlines() if "onEvent" in line]
     assert note.startswith("note: uwf.onEvent: ")
-
-
-def test_command_that_is_no_command_cannot_be_set(uwf: Uwf) -> None:
-    ran = uwf("config", "set", "uwf.onEvent", "'unclosed")
-
-    assert ran.status == 1
-    assert "is no agent command" in ran.err
-
-
-def test_store_that_was_only_read_is_followed_by_nothing(
-    uwf: Uwf, capsys: pytest.CaptureFixture[str]
-) -> None:
-    uwf.begun()
-    heard(uwf)
-
-    follow_up_noted(open_store(str(uwf.session.repo)), uwf.session.environ)
-
-    assert heard(uwf) == []
-    assert capsys.readouterr().err == ""
 
 
 def test_a_committer_that_git_guessed_is_told_once(uwf: Uwf) -> None:

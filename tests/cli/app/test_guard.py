@@ -18,10 +18,6 @@ def raising(error: BaseException) -> Callable[[], int]:
     return work
 
 
-def test_status_of_the_work_is_the_status() -> None:
-    assert guarded(lambda: 7) == 7
-
-
 @pytest.mark.parametrize(
     ("error", "status", "told"),
     [
@@ -35,9 +31,3 @@ def test_whatever_is_raised_ends_in_words_and_a_status(
 ) -> None:
     assert guarded(raising(error)) == status
     assert capsys.readouterr() == ("", told)
-
-
-def test_report_for_programs_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    guarded(raising(Refused("no")), as_json=True)
-
-    assert capsys.readouterr().err.startswith('{"error":{"code":')

@@ -1,13 +1,11 @@
 import click
 
-from uwf_git.cli import run
 from uwf_git.cli.app.lazy_group import (
     EXIT_STATUS,
     shared_options,
     write_brief_ending,
     write_examples,
 )
-from uwf_git.cli.thread import amend, start
 from uwf_git.errors import (
     AgentFailed,
     BadUsage,
@@ -44,28 +42,9 @@ def test_own_words_come_first_and_all_else_is_one_line_each() -> None:
     assert written({}).startswith("EXIT STATUS:\n  0 done · 1 refused · ")
 
 
-def test_examples_are_never_wrapped() -> None:
-    formatter = click.HelpFormatter(width=20)
-    example = "uwf thread start solve-issue -p 'a long prompt that does not fit'"
-
-    write_examples(formatter, [example, "b"])
-
-    assert formatter.getvalue() == f"EXAMPLES:\n  {example}\n  b\n"
-
-
 def test_page_without_examples_has_no_heading_for_them() -> None:
     formatter = click.HelpFormatter()
 
     write_examples(formatter, [])
 
     assert formatter.getvalue() == ""
-
-
-def test_limits_are_a_group_of_their_own() -> None:
-    for verb in (run.command, start.start_command, amend.command):
-        with click.Context(verb, info_name="uwf") as context:
-            page = verb.get_help(context)
-        others, limits = page.split("\nLimits:\n")
-        assert "--max-cost" in limits.partition("\n\n")[0]
-        assert "--agent" in others
-        assert "--max-" not in others.partition("\nOptions:\n")[2]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusing import refuses
 
-from uwf_git.cli.app.json_argument import parse_json_text, read_json_argument, read_json_input
+from uwf_git.cli.app.json_argument import parse_json_text, read_json_input
 from uwf_git.cli.app.parameters import Input
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
@@ -63,8 +63,3 @@ def test_dash_is_standard_input(ran: Callable[..., Ran]) -> None:
     assert ran("cli.demo", "show", "-", fed=b"{").err.startswith(
         "error: standard input is not JSON: line 1"
     )
-
-
-def test_bytes_that_are_no_text_are_refused() -> None:
-    with refuses("not-text", match=r"the value is not UTF-8 text \(byte 2\)"):
-        read_json_argument('"é\udcff"'.replace("é", "a"), "the value")

@@ -5,9 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
-from cli.demo import DEEP, DEMO
 from cli.ran import Ran
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,43 +15,6 @@ from uwf_git.cli.session.settings import Session
 from uwf_git.debug_log import is_on
 
 Demo = Callable[..., Ran]
-
-
-def test_help_shows_the_table_and_imports_nothing(
-    demo: Demo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "cli.demo_verbs", raising=False)
-
-    page = demo("--help").out
-
-    assert "cli.demo_verbs" not in sys.modules
-    assert [line.split()[0] for line in page.partition("Commands:\n")[2].splitlines()[:9]] == list(
-        DEMO.table
-    )
-    assert "Hold what is deeper\n" in page
-    assert page.startswith("Usage: demo [OPTIONS] COMMAND [ARGS]...\n")
-
-
-def test_page_of_the_program_explains_options_and_statuses(demo: Demo) -> None:
-    page = demo("-h").out
-
-    assert page.index("Commands:") < page.index("--repo PATH") < page.index("EXIT STATUS:\n  0    ")
-
-
-def test_commands_are_shown_by_what_they_are_for_and_new_ones_too() -> None:
-    entry = LazyCommand("cli.demo_verbs:say", "Say a thing")
-    group = LazyGroup(
-        "demo",
-        {"a": entry, "bb": entry, "new": entry},
-        help_text="Try.",
-        examples=[],
-        sections={"Look": ("bb", "planned"), "Act": ("a",)},
-    )
-    with click.Context(group, info_name="demo") as context:
-        page = group.get_help(context)
-
-    told = "Look:\n  bb   Say a thing\n\nAct:\n  a    Say a thing\n\nMore:\n  new  Say a thing\n"
-    assert told in page
 
 
 def test_person_who_types_a_group_alone_gets_its_page(
@@ -88,24 +49,6 @@ def test_unknown_name_is_refused_with_the_nearest(
     assert meant in ran.err
 
 
-def test_unknown_name_is_a_fact_for_programs(demo: Demo) -> None:
-    error = json.loads(demo("--format", "json", "shwo").err)["error"]
-
-    assert (error["code"], error["given"], error["nearest"]) == (
-        "no-such-command",
-        "shwo",
-        ["demo show"],
-    )
-
-
-@pytest.mark.parametrize("words", [[], ["--format", "text"], ["--"]])
-def test_group_alone_is_refused_with_its_commands(words: list[str], demo: Demo) -> None:
-    ran = demo(*words)
-
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith("error: demo needs a command\nhint: one of say, show, fail, ")
-
-
 def test_nested_group_alone_is_refused(demo: Demo) -> None:
     assert demo("deep").err.startswith("error: demo deep needs a command\nhint: one of settings; ")
 
@@ -130,19 +73,6 @@ def test_names_are_completed_without_importing_commands(
 
     assert ran == Ran(0, completed, "")
     assert "cli.demo_verbs" not in sys.modules
-
-
-def test_summary_of_a_group_is_its_first_line() -> None:
-    assert DEEP.summary == "Hold what is deeper"
-
-
-def test_entry_that_is_no_command_is_refused() -> None:
-    with pytest.raises(TypeError, match="demo_verbs:NO_COMMAND is not a command"):
-        LazyCommand("cli.demo_verbs:NO_COMMAND", "").load()
-
-
-def test_entry_names_its_module() -> None:
-    assert LazyCommand("a.b:c", "").module == "a.b"
 
 
 HIDING = LazyGroup(
@@ -179,11 +109,6 @@ def test_hidden_command_is_not_completed(
     assert capsys.readouterr().out == "plain,say\n"
 
 
-def test_hidden_command_runs(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(HIDING, ["plumbing"], prog="hiding", environ={}, session=session) == 0
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(
     ("words", "repo"),
     [
@@ -201,18 +126,6 @@ def test_repo_may_stand_anywhere_and_the_last_one_counts(
     assert json.loads(demo(*words).out)["repo"] == repo
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--format", "text", "say", "x"],
-        ["say", "x", "--format", "text"],
-        ["--format", "yaml", "say", "--format=text", "x"],
-    ],
-)
-def test_format_may_stand_anywhere_and_the_last_one_counts(words: list[str], demo: Demo) -> None:
-    assert demo(*words).out == "said: x\n"
-
-
 def test_one_command_does_not_change_the_settings_of_the_next(demo: Demo) -> None:
     demo("say", "x", "--format", "text", "--repo", "a")
 
@@ -225,13 +138,6 @@ def test_empty_repo_is_refused(words: list[str], demo: Demo) -> None:
 
     assert ran.status == 2
     assert ran.err.startswith("error: invalid value for '--repo': it needs a path\n")
-
-
-def test_unknown_format_is_refused_with_the_choices(demo: Demo) -> None:
-    assert demo("say", "x", "--format", "xml").err == (
-        "error: invalid value for '--format': 'xml' is not one of 'json', 'yaml', 'text'\n"
-        "hint: `demo say --help` shows how it is typed\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -259,13 +165,6 @@ def test_any_words_have_a_format_or_none(words: list[str]) -> None:
     assert explicit_format(words) in {None, "json", "text", "yaml"}
 
 
-def test_version_stops_before_anything_else(demo: Demo) -> None:
-    ran = demo("--version", "xyzzy")
-
-    assert ran.status == 0
-    assert ran.out.split()[0] == "demo"
-
-
 def tags(text: str) -> list[str]:
     return [json.loads(line)["tag"] for line in text.splitlines() if line.startswith("{")]
 
@@ -278,13 +177,6 @@ def test_debug_may_stand_anywhere_and_leaves_the_result_alone(words: list[str], 
 
     assert (ran.status, ran.out) == (0, demo("say", "x").out)
     assert set(tags(ran.err)) == {"W8FET4CS"}
-
-
-def test_one_command_does_not_log_for_the_next(demo: Demo) -> None:
-    demo("--debug", "say", "x")
-
-    assert not is_on()
-    assert tags(demo("say", "x").err) == []
 
 
 def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:

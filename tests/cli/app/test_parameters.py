@@ -43,10 +43,6 @@ def written(tmp_path: Path) -> Callable[[bytes], Input]:
     return write
 
 
-def test_file_is_read_byte_for_byte(written: Callable[[bytes], Input]) -> None:
-    assert written(b"a\r\n\xff\x00").read_bytes() == b"a\r\n\xff\x00"
-
-
 def test_text_is_read_without_the_mark_in_front(written: Callable[[bytes], Input]) -> None:
     assert written(b"\xef\xbb\xbfa\r\n\xc3\xa9").read_text() == "a\r\né"
 
@@ -124,13 +120,6 @@ def test_file_is_not_read_while_words_are_parsed() -> None:
     assert INPUT.convert(Input("a"), None, None) == Input("a")
 
 
-def test_empty_name_is_wrong_usage(demo: Demo) -> None:
-    ran = demo("read", "")
-
-    assert (ran.status, ran.out) == (2, "")
-    assert "it needs a path, or `-`" in ran.err
-
-
 def test_shell_is_asked_to_complete_file_names() -> None:
     command = click.Command("x", params=[click.Argument(["file"], type=INPUT)])
 
@@ -176,17 +165,6 @@ def test_invalid_prompt_is_wrong_usage(text: str | None, file: Input | None, pro
 
     assert refused.value.exit_status == 2
     assert "--prompt-file FILE" in str(refused.value.hint)
-
-
-def test_prompt_may_be_left_out() -> None:
-    assert read_prompt(None, None) is None
-
-
-def test_prompt_options_are_in_the_help(demo: Demo) -> None:
-    page = demo("ask", "--help").out
-
-    assert "-p, --prompt TEXT" in page
-    assert "--prompt-file FILE" in page
 
 
 def test_word_that_is_no_text_is_refused_with_the_place() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import seal
 from cas_nodes import (
     NOWHERE,
     PERSON,
@@ -16,15 +15,10 @@ from cas_nodes import (
 )
 from cli.ran import Ran
 
-from uwf_git.commands.cas import BUILTIN_TYPES, put_payload, put_schema
-from uwf_git.model.builtin import BUILTIN_NODES, META, TEXT
-from uwf_git.model.node import build_node, self_typed_hash, typed_hash
-from uwf_git.store.lookup.lookup import list_nodes
-from uwf_git.store.store import Store, open_store
-
-
-def test_builtin_schemas_are_named(cas: Callable[..., Ran]) -> None:
-    assert json.loads(cas("bootstrap").out) == {"meta": META, "schemas": BUILTIN_TYPES}
+from uwf_git.commands.cas import put_schema
+from uwf_git.model.builtin import META, TEXT
+from uwf_git.model.node import build_node, typed_hash
+from uwf_git.store.store import Store
 
 
 def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
@@ -38,23 +32,6 @@ def test_text_is_a_table(cas: Callable[..., Ran]) -> None:
 
 
 Cas = Callable[..., Ran]
-
-
-def test_node_is_printed_whole(cas: Cas, store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-
-    assert json.loads(cas("get", note[:7].lower()).out) == {
-        "hash": note,
-        "type": TEXT,
-        "payload": "hello",
-        "timestamp": seal.START_MS,
-    }
-
-
-def test_text_of_a_text_node_is_its_text_with_controls_spelled_out(cas: Cas, store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "one\n\x1b[2Jtwo\n").hash
-
-    assert cas("get", note, "--format", "text").out.endswith(" UTC\n\none\n\\x1b[2Jtwo\n")
 
 
 def test_builtin_node_was_written_at_no_time(cas: Cas) -> None:
@@ -117,30 +94,10 @@ def test_beginning_of_a_hash_needs_a_store(cas: Cas, tmp_path: Path) -> None:
     assert json.loads(cas("hash", TEXT[:5], "-", fed=b'"a"').out)["hash"] == typed_hash(TEXT, "a")
 
 
-def test_store_is_made_and_then_opened(cas: Cas, tmp_path: Path) -> None:
-    path = str(tmp_path / "new.git")
-
-    assert json.loads(cas("init", path, repo=None).out) == {"repo": path, "created": True}
-    assert json.loads(cas("init", path, repo=None).out) == {"repo": path, "created": False}
-    assert TEXT in set(list_nodes(open_store(path)))
-
-
 def test_store_that_repo_names_is_used_without_a_path(cas: Cas, tmp_path: Path) -> None:
     path = str(tmp_path / "named.git")
 
     assert cas("init", "--format", "text", repo=path).out == f"repo: {path}\ncreated: yes\n"
-
-
-def test_text_is_the_hash_alone(cas: Cas) -> None:
-    ran = cas("put", "Text", "--text", "-", "--format", "text", fed=b"hello\n")
-
-    assert ran == Ran(0, typed_hash(TEXT, "hello\n") + "\n", "")
-
-
-def test_meta_schema_needs_no_type(cas: Cas) -> None:
-    ran = cas("put", "--self", "-", fed=b'{"type": "object"}')
-
-    assert json.loads(ran.out) == {"hash": self_typed_hash({"type": "object"}), "new": True}
 
 
 def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
@@ -172,28 +129,6 @@ def test_bad_input_is_refused_in_one_line(cas: Cas) -> None:
         assert len(ran.err.splitlines()) == 2
 
 
-def test_rows_tell_what_is_referred_to(cas: Cas, store: Store) -> None:
-    note = put_payload(store, new_caller(), "Text", "hello").hash
-    ada = put_person(store, name="Ada", note={"$ref": note})
-
-    ran = cas("refs", ada)
-
-    schema, text = json.loads(ran.out)
-    assert ran.status == 0
-    assert (schema["as"], schema["typeName"], schema["summary"]) == (
-        "type",
-        "JSON Schema",
-        "Person",
-    )
-    assert text == {
-        "as": "payload",
-        "hash": note,
-        "type": TEXT,
-        "typeName": "Text",
-        "summary": "hello",
-    }
-
-
 def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     ada = add_unchecked(store, schema, {"name": "Ada", "friend": NOWHERE})
@@ -205,11 +140,6 @@ def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store)
     assert ran.out.splitlines()[1] == told
 
 
-def test_meta_schema_refers_to_nothing(cas: Cas) -> None:
-    assert cas("refs", META) == Ran(0, "[]\n", "")
-    assert cas("refs", META, "--format", "text") == Ran(0, "", "")
-
-
 def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:
     name = put_schema(store, new_caller(), PERSON).hash
 
@@ -218,16 +148,6 @@ def test_schema_is_printed_alone(cas: Cas, store: Store) -> None:
     assert cas("schema", "get", "Text", "--format", "text").out == (
         '{\n  "title": "Text",\n  "type": "string"\n}\n'
     )
-
-
-def test_rows_are_the_builtin_schemas_and_then_the_others(cas: Cas, store: Store) -> None:
-    person = put_schema(store, new_caller(), PERSON).hash
-
-    rows = json.loads(cas("schema", "list").out)
-
-    assert rows[0] == {"hash": META, "title": "JSON Schema", "builtin": True}
-    assert rows[-1] == {"hash": person, "title": "Person", "builtin": False}
-    assert len(rows) == len(BUILTIN_NODES) + 1
 
 
 def test_limit_is_kept(cas: Cas) -> None:
@@ -264,20 +184,6 @@ def test_node_that_is_valid(cas: Cas, store: Store) -> None:
     assert ran.status == 0
     assert json.loads(ran.out) == {"schema": schema, "valid": True, "problems": []}
     assert cas("schema", "validate", ada, "--format", "text") == Ran(0, "valid\n", "")
-
-
-def test_node_that_is_not(cas: Cas, store: Store) -> None:
-    schema = put_schema(store, new_caller(), PERSON).hash
-    ada = add_unchecked(store, schema, {"name": 5})
-
-    ran = cas("schema", "validate", ada)
-
-    assert ran.status == 1
-    assert json.loads(ran.out) == {
-        "schema": schema,
-        "valid": False,
-        "problems": [{"path": "name", "message": "5 is not of type 'string'"}],
-    }
 
 
 def test_value_from_a_file(cas: Cas, store: Store, tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -70,20 +69,6 @@ def test_terminal_is_shown_controls_spelled_out(
     assert capsys.readouterr().out == "é\\x1b[2J\n\\xff\\x1b"
 
 
-def test_rows_have_depth_and_parent(cas: Cas, store: Store) -> None:
-    ada = put_person(store, name="Ada")
-    bob = put_person(store, name="Bob", friend=ada)
-
-    rows = json.loads(cas("walk", bob[:6]).out)
-
-    assert [(row["depth"], row["parent"], row["summary"]) for row in rows] == [
-        (0, None, "Bob"),
-        (1, bob, "Person"),
-        (1, bob, "Ada"),
-        (2, rows[1]["hash"], "JSON Schema"),
-    ]
-
-
 def test_tree_of_a_long_chain_stays_on_the_screen(cas: Cas, store: Store) -> None:
     schema = put_schema(store, new_caller(), PERSON).hash
     people = [build_node(schema, {"name": "p0"}, timestamp=0)]
@@ -96,21 +81,6 @@ def test_tree_of_a_long_chain_stays_on_the_screen(cas: Cas, store: Store) -> Non
 
     assert lines[-1] == f"{'  ' * 20}[39] {people[0].hash}  Person  p0"
     assert max(map(len, lines)) < 80
-
-
-def test_lines_are_cut_to_the_terminal(
-    store: Store, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    note = put_payload(store, new_caller(), "Text", "x" * 300).hash
-    environ = {**session.environ, "COLUMNS": "40"}
-    at_terminal = session._replace(
-        repo=store.path, output_format="text", stdout_is_tty=True, environ=environ
-    )
-
-    run(JSON_CAS, ["walk", note], prog="json-cas", environ=environ, session=at_terminal)
-
-    first = capsys.readouterr().out.splitlines()[0]
-    assert (len(first), first[-1]) == (40, "…")
 
 
 def test_missing_part_is_reported_and_the_status_says_so(cas: Cas, store: Store) -> None:

@@ -51,12 +51,6 @@ def test_reply_that_is_an_object_is_printed_as_its_text(capsys: Captured) -> Non
         assert capsys.readouterr().err == text
 
 
-def test_each_piece_is_passed_on_at_once(capsys: Captured) -> None:
-    with forwarded_log() as forward:
-        forward(b"thinking")
-        assert capsys.readouterr().err == "thinking"
-
-
 def test_lines_of_two_outputs_do_not_run_into_each_other(capsys: Captured) -> None:
     with forwarded_output() as forwarded:
         forwarded.stderr(b"think")

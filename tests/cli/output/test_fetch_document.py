@@ -30,18 +30,3 @@ def test_everything_has_a_line() -> None:
         "ignored   refs/threads/main",
         "7 unchanged",
     ]
-
-
-def test_a_document_says_what_to_do() -> None:
-    document = fetch_document(FETCHED)
-    assert document["diverged"][0]["hint"].startswith("take theirs with `git update-ref")
-    assert document["refused"] == [
-        {
-            "ref": "refs/threads/2",
-            "commit": B,
-            "problem": "it is no thread",
-            "hint": "your store is unchanged; repair it at the remote",
-        }
-    ]
-    assert document["busy"] == [{"thread": "3", "problem": "thread 3 is busy", "hint": "try again"}]
-    assert "secret" not in str(document)

@@ -99,28 +99,9 @@ def shown(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> Shown:
     return Shown(capsys, monkeypatch)
 
 
-def test_lines_are_written_anew_where_they_were(shown: Shown) -> None:
-    shown.tell("done")
-    shown.show("one", "two", "three")
-    shown.show("one", "2")
-
-    assert shown.terminal.screen == ["done", "one", "2"]
-    shown.tell("more")
-    assert shown.terminal.screen == ["done", "more"]
-
-
 def test_lines_that_have_not_changed_are_not_written_again(shown: Shown) -> None:
     assert shown.show("same")
     assert shown.show("same") == ""
-
-
-def test_nothing_is_cleared_if_nothing_is_shown(shown: Shown) -> None:
-    shown.show("x")
-    shown.show()
-
-    shown.live.clear()
-    assert shown.show() == ""
-    assert shown.terminal.screen == [""]
 
 
 def test_what_is_typed_meanwhile_does_not_wrap(shown: Shown) -> None:

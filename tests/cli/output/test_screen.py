@@ -12,13 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import uwf_git
 from uwf_git.cli.output.screen import (
     MOMENT,
     Moment,
-    Painted,
     Screen,
-    Styled,
     describe_usage,
     emit,
     note,
@@ -33,7 +30,6 @@ from uwf_git.cli.output.step_lines import EventLines
 from uwf_git.cli.session.settings import Format, Session
 from uwf_git.model.thread import STATUSES
 from uwf_git.store.store import create_store
-from uwf_git.web.entries import badge
 
 
 def test_each_status_has_a_mark_of_its_own_in_ascii_too() -> None:
@@ -41,21 +37,6 @@ def test_each_status_has_a_mark_of_its_own_in_ascii_too() -> None:
         marks = [screen.mark(status).text for status in (*STATUSES, "running", "damaged", "new")]
         assert len(set(marks)) == len(marks)
     assert all(Screen(is_utf8=False).mark(status).text.isascii() for status in STATUSES)
-
-
-def test_a_split_has_one_mark_on_terminal_report_and_page() -> None:
-    sign = Screen().mark("split").text
-    page = Path(uwf_git.__file__).parent / "web/ui/assets/modules/format.js"
-    assert sign in badge("split")
-    assert f'split: ["now", "{sign}"]' in page.read_text(encoding="utf-8")
-
-
-def test_colour_is_only_where_it_is_wanted() -> None:
-    assert Screen(has_colour=True).paint("a", "red") == "\x1b[31ma\x1b[0m"
-    assert Screen(has_colour=True).paint("", "red") == ""
-    assert Screen().paint("a", "red") == "a"
-    assert Screen().name_status("failed", ", diverged") == Styled("✗ failed, diverged", "red")
-    assert isinstance(Painted("a"), str)
 
 
 def test_times_are_utc_unless_a_person_is_at_the_terminal(session: Session) -> None:
@@ -155,10 +136,6 @@ def test_text_is_written_as_it_is_in_utf8_and_as_escapes_elsewhere() -> None:
     assert render_json("é", ascii_only=True) == '"\\u00e9"\n'
 
 
-def test_pretty_is_two_spaces() -> None:
-    assert render_json({"a": [1]}, pretty=True) == '{\n  "a": [\n    1\n  ]\n}\n'
-
-
 def test_controls_that_json_allows_are_escaped_all_the_same() -> None:
     assert render_json("\x1b\x7f\x9b\ud800") == '"\\u001b\\u007f\\u009b\\ud800"\n'
 
@@ -166,18 +143,6 @@ def test_controls_that_json_allows_are_escaped_all_the_same() -> None:
 @pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069")
 def test_marks_of_direction_are_escaped(mark: str) -> None:
     assert render_json({mark: mark}) == f'{{"\\u{ord(mark):04x}":"\\u{ord(mark):04x}"}}\n'
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_number_that_json_lacks_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        render_json([number])
-
-
-def test_type_that_json_lacks_goes_through_default() -> None:
-    assert render_json({"a": b"x"}, default=repr) == '{"a":"b\'x\'"}\n'
-    with pytest.raises(TypeError):
-        render_json(b"x")
 
 
 NOW = 1_763_822_000_000  # 2025-11-22 14:33:20 UTC
@@ -254,40 +219,6 @@ def test_json_is_pretty_on_a_terminal(session: Session, capsys: pytest.CaptureFi
     emit(session._replace(stdout_is_tty=True), DOCUMENT)
 
     assert capsys.readouterr().out == json.dumps(DOCUMENT, indent=2, ensure_ascii=False) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("own", "printed"), [("a\x1b\nb", "a\\x1b\nb\n"), ("a\n", "a\n"), ("", "")]
-)
-def test_own_words_are_used_for_text_and_made_visible(
-    own: str, printed: str, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    emit(session._replace(output_format="text"), DOCUMENT, text=lambda _: own)
-
-    assert capsys.readouterr().out == printed
-
-
-def test_own_words_are_for_text_only(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    emit(session, 1, text=lambda _: "own")
-
-    assert capsys.readouterr().out == "1\n"
-
-
-def test_table_is_as_wide_as_the_terminal(
-    session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wide = session._replace(output_format="text", stdout_is_tty=True, environ={"COLUMNS": "20"})
-
-    emit(wide, [{"a": "x" * 99}])
-    emit(wide._replace(stdout_is_tty=False), [{"a": "x" * 99}])
-
-    assert [len(line) for line in capsys.readouterr().out.splitlines()] == [1, 20, 1, 99]
-
-
-def test_nothing_is_nothing_as_text(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    emit(session._replace(output_format="text"), None)
-
-    assert capsys.readouterr().out == ""
 
 
 def test_people_are_told_that_there_is_nothing(

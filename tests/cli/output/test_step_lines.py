@@ -12,25 +12,6 @@ def lines_of(columns: int | None, **screen: bool) -> StepLines:
     return StepLines(Screen(**screen), lambda: columns)
 
 
-def test_lines_line_up_and_end_in_how_long_it_took() -> None:
-    lines = lines_of(50)
-    lines.make_room(["developer"])
-    done = lines.mark("completed")
-
-    line = lines.format(done, "planner", "Three steps", number=1, tail="0.1 s")
-    assert line.split("  ", 4)[:4] == ["✓", "1 planner", "", "Three steps"]
-    assert line.endswith("   0.1 s")
-    assert display_width(line) == 49
-    assert lines.format(lines.again, "developer", "try 1: a\nb\x1b") == (
-        "↻    developer  try 1: a b\\x1b"
-    )
-    assert (
-        lines_of(None)
-        .format(done, "a", "word " * 40, number=12, tail="2.0 s")
-        .endswith("word  2.0 s")
-    )
-
-
 def test_colour_is_that_of_the_mark_and_ascii_where_nothing_else_is_written() -> None:
     coloured, plain = lines_of(60, has_colour=True), lines_of(60, is_utf8=False)
 

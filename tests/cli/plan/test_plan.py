@@ -1,6 +1,5 @@
 """The verbs of `uwf plan`, on one project."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -91,15 +90,6 @@ def test_settings_of_the_user_are_refused_whole(uwf: Uwf, project: Path) -> None
 def test_wrong_usage_of_plugin(uwf: Uwf, words: tuple[str, ...]) -> None:
     assert uwf("plan", "plugin", *words).status == 2
     assert not (uwf.place / ".plugins").exists()
-
-
-def test_state_is_that_of_the_file(uwf: Uwf, project: Path) -> None:
-    start_task(uwf.session.repo or "", project)
-
-    told = uwf.json("plan", "status", "-d", "shop")
-
-    file = json.loads((project / ".state/workflow.state.json").read_text())
-    assert file | {"driver": None} == told
 
 
 def test_each_verb_takes_a_directory() -> None:

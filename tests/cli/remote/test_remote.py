@@ -1,14 +1,6 @@
-from pathlib import Path
-
 from cli.program import Uwf
 
 from uwf_git.store.git.config import set_config
-
-
-def test_a_remote_is_added_and_named(uwf: Uwf) -> None:
-    hub = str(uwf.place.parent / "hub.git")
-    assert uwf.json("remote", "add", "origin", "../hub.git") == {"name": "origin", "url": hub}
-    assert f'url = "{hub}"' in Path(str(uwf.session.repo), "config").read_text()
 
 
 def test_a_password_is_not_shown(uwf: Uwf) -> None:
@@ -29,20 +21,6 @@ def test_invalid_remote_is_refused(uwf: Uwf) -> None:
         ran = uwf("remote", "add", *words)
         assert (ran.status, ran.out) == (status, ""), words
         assert ran.err.startswith("error: ")
-
-
-def test_remotes_are_listed(uwf: Uwf) -> None:
-    assert uwf.json("remote", "list") == []
-    uwf.json("remote", "add", "origin", "https://me:secret@host/x")
-    row = {"name": "origin", "url": "https://host/x", "threads": 0, "archived": 0, "workflows": 0}
-    assert uwf.json("remote", "list") == [row]
-    assert uwf("remote", "list", "--format", "text").out.splitlines()[1].split() == [
-        "origin",
-        "https://host/x",
-        "0",
-        "0",
-        "0",
-    ]
 
 
 def test_wide_table_is_not_cut(uwf: Uwf) -> None:

@@ -26,12 +26,6 @@ def test_format_that_a_person_prefers_is_none_of_the_agents(session: Session) ->
     assert dict(caller_of(there).environ) == {"UWF_REPO": "a"}
 
 
-def test_caller_is_the_session_s(session: Session) -> None:
-    caller = caller_of(session)
-
-    assert caller == (session.now_ms, session.environ, session.cwd)
-
-
 TELL = (
     "import os, sys; from uwf_git.cli.session.settings import read_session;"
     "from uwf_git.cli.session.caller import terminal_caller;"

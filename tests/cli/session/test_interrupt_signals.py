@@ -3,8 +3,7 @@ import pty
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from cli.program import Uwf
@@ -90,14 +89,6 @@ def test_end_of_the_terminal_ends_a_run_in_the_foreground(uwf: Uwf) -> None:
 
 
 @pytest.mark.parametrize("number", ASKED)
-def test_signal_is_an_interrupt_for_so_long(number: signal.Signals) -> None:
-    with pytest.raises(KeyboardInterrupt), sigterm_as_interrupt():
-        os.kill(os.getpid(), number)
-
-    assert signal.getsignal(number) is signal.SIG_DFL
-
-
-@pytest.mark.parametrize("number", ASKED)
 def test_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> None:
     before = signal.signal(number, signal.SIG_IGN)
     try:
@@ -106,17 +97,3 @@ def test_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> None:
         assert signal.getsignal(number) is signal.SIG_IGN
     finally:
         signal.signal(number, before)
-
-
-def test_only_the_main_thread_handles_signals() -> None:
-    seen: list[Callable[..., object] | int | None] = []
-
-    def look() -> None:
-        with sigterm_as_interrupt():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-
-    assert seen == [signal.SIG_DFL]

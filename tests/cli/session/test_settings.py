@@ -25,7 +25,7 @@ from uwf_git.cli.session.settings import (
     write_stderr,
     write_stdout,
 )
-from uwf_git.model.names import ThreadId, is_thread_id
+from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
 
@@ -104,21 +104,6 @@ def test_empty_variables_count_as_unset() -> None:
     assert session.now_ms() > 1_700_000_000_000
 
 
-def test_clock_and_ids_agree_about_the_time() -> None:
-    session = read_session({})
-
-    before, first, second, after = (
-        session.now_ms(),
-        session.new_thread_id(),
-        session.new_thread_id(),
-        session.now_ms(),
-    )
-
-    assert is_thread_id(first)
-    assert first != second
-    assert before <= born_ms(first) <= after
-
-
 def born_ms(thread: ThreadId) -> int:
     symbols = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     time_ms = 0
@@ -157,10 +142,6 @@ def test_directory_that_is_gone_is_refused(tmp_path: Path) -> None:
         read_session({})
 
 
-def test_terminals_are_distinguished_from_files() -> None:
-    assert not read_session({}).stdout_is_tty
-
-
 @pytest.mark.parametrize(
     ("columns", "width"), [("132", 132), ("0", 80), ("", 80), ("x", 80), ("9" * 5000, 80)]
 )
@@ -175,11 +156,6 @@ def test_text_is_as_wide_as_the_terminal_says(
 
     assert wide.text_width() == width
     assert wide._replace(stdout_is_tty=False).text_width() is None
-
-
-def test_store_is_looked_for_where_the_session_says(session: Session, tmp_path: Path) -> None:
-    with pytest.raises(NotAStore, match="nowhere"):
-        session._replace(repo=str(tmp_path / "nowhere")).open_store()
 
 
 def test_default_store_is_made_only_when_asked_for(session: Session, tmp_path: Path) -> None:
@@ -337,18 +313,6 @@ def test_terminal_that_does_not_know_its_size_has_the_usual_one(
     monkeypatch.setattr(os, "get_terminal_size", lambda _file: os.terminal_size((0, 0)))
 
     assert stdout_size() == stderr_size() == (80, 24)
-
-
-@pytest.mark.parametrize("error", [OSError, ValueError])
-def test_stream_that_is_no_terminal_has_the_usual_size(
-    error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_file: int) -> os.terminal_size:
-        raise error
-
-    monkeypatch.setattr(os, "get_terminal_size", fail)
-
-    assert stderr_size() == (80, 24)
 
 
 def test_reader_that_leaves_while_it_is_waited_for_is_noticed(

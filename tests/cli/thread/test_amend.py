@@ -4,16 +4,6 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 
-def test_limits_of_a_start_are_changed_and_taken_away(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file(DEMO + "config: {maxTokens: 50}\n"))
-    words = ("--max-rounds", "3", "--max-execution-time", "10m", "--agent", "x")
-    thread = uwf.json("thread", "start", "demo", "-p", "x", *words)["thread"]
-
-    ran = uwf.json("thread", "amend", thread, "--no-max-steps", "--max-cost", "1.5")
-
-    assert ran["limits"] == {"maxExecutionTime": 600_000, "maxTokens": 50, "maxCost": 1.5}
-
-
 def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
     thread = uwf.begun(uwf.agent("exit 1"))
     assert uwf("thread", "step", thread).status == 3

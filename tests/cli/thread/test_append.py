@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from cli.program import Uwf
 
@@ -7,22 +5,6 @@ ENDLESS = """\
 - {type: agent, agentId: writer}
 - {type: loop, nodes: [{type: agent, agentId: coder}]}
 """
-MISSPELT = """\
-roles: {write: {}}
-nodes:
-- {type: agent, agentId: coder}
-- {type: agent, agentId: wrte}
-"""
-
-
-def test_roles_without_an_agent_command_are_reported(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    text = "roles: {x: }\ngraph: [{from: checker, to: x, when: a}, {from: x, to: $END}]\n"
-
-    ran = uwf("thread", "append", thread, uwf.file(text, name="d.yaml"))
-
-    assert ran.status == 0
-    assert ran.err.startswith("note: no agent is bound to x; give one with `uwf thread amend")
 
 
 FLOW = """\
@@ -69,22 +51,3 @@ def test_wrong_usage_is_reported_and_change_nothing(
     assert (ran.status, ran.out) == (status, "")
     assert said in ran.err
     assert uwf.json("thread", "show", thread)["commit"] == before
-
-
-def test_what_may_be_a_mistake_in_added_nodes_is_told(uwf: Uwf) -> None:
-    put = uwf("workflow", "put", uwf.file("type: agent\nagentId: coder\n", name="line.yaml"))
-    assert put.status == 0
-    thread = uwf.json("thread", "start", "line", "--agent", "uwf-mock x")["thread"]
-
-    ran = uwf("thread", "append", thread, uwf.file(ENDLESS, name="d.yaml"))
-
-    (warning,) = json.loads(ran.out)["warnings"]
-    assert (warning["path"], warning["line"]) == ("[1]", 2)
-    assert warning["message"].startswith("no maxIterations is set")
-    assert f"warning: {warning['file']}:2: [1]: no maxIterations" in ran.err
-
-    ran = uwf("thread", "append", thread, uwf.file(MISSPELT, name="d.yaml"))
-
-    (warning,) = json.loads(ran.out)["warnings"]
-    assert (warning["path"], warning["line"]) == ("nodes[1].agentId", 4)
-    assert warning["message"].startswith("no role is called 'wrte'")

@@ -3,7 +3,6 @@
 import os
 from contextlib import ExitStack
 from functools import partial
-from itertools import count
 
 import pytest
 from cli.terminal import Terminal
@@ -59,25 +58,6 @@ def test_nothing_is_drawn_while_an_agent_uses_the_terminal(
             pass
         terminal.write(capsys.readouterr().err)
         assert terminal.screen == ["Well?", "1 s"]
-
-
-def test_ticks_of_many_draw_some_times_a_second(terminal: Terminal, capsys: Captured) -> None:
-    at_work = AtWork(is_live=True)
-    looks = count()
-    with at_work.shown(ThreadId("x"), "", lambda: str(next(looks))):
-        for _tick in range(1000):
-            at_work.tick()
-
-    assert next(looks) < 500
-    terminal.write(capsys.readouterr().err)
-    assert terminal.screen == [""]
-
-
-def test_nothing_is_drawn_where_nobody_looks(capsys: Captured) -> None:
-    with AtWork(is_live=False).shown(ThreadId("x"), "", lambda: "x"):
-        pass
-
-    assert capsys.readouterr().err == ""
 
 
 def test_elapsed_has_no_tenths() -> None:

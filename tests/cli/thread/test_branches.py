@@ -34,19 +34,6 @@ def split(uwf: Uwf, script: str) -> str:
     return thread
 
 
-def test_a_step_tells_what_each_branch_did(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
-
-    stepped = uwf.json("thread", "step", thread)
-
-    assert stepped["status"] == "split"
-    assert [each["role"] for each in stepped["branches"]] == ["reviewer", "tester"]
-    ended = uwf.json("thread", "step", thread)
-    assert [each["status"] for each in ended["branches"]] == ["completed"] * 2
-    assert ended["status"] == "ready"
-    assert uwf.json("thread", "step", thread)["status"] == "completed"
-
-
 def test_a_terminal_has_short_ids_of_branches_and_lines_broken_between_words(uwf: Uwf) -> None:
     thread = split(uwf, "echo done")
     environ = {**uwf.session.environ, "TERM": "xterm", "COLUMNS": "60"}
@@ -86,19 +73,6 @@ def test_a_step_of_a_busy_branch_is_exit_4_and_the_others_go_on(uwf: Uwf) -> Non
     assert other["role"] == "tester"
     assert f"error: thread {first} is busy" in ran.err
     assert uwf("thread", "step", thread).status == 0
-
-
-def test_a_failed_branch_comes_before_a_busy_one(uwf: Uwf) -> None:
-    thread = split(uwf, "exit 7")
-    store, (first, _) = begun_branches(uwf, thread)
-
-    with lock_thread(store, first, since_ms=0):
-        ran = uwf("thread", "step", thread)
-
-    assert ran.status == 3
-    document = json.loads(ran.out)
-    assert [sorted(each) for each in document["branches"]] == [["error", "thread"]] * 2
-    assert "tester failed" in ran.err
 
 
 def test_a_branch_whose_expression_has_no_answer_is_exit_1(uwf: Uwf) -> None:
@@ -196,18 +170,6 @@ def test_show_full_tells_the_steps_of_branches(uwf: Uwf) -> None:
     assert now == inside
     assert steps("--full") == [*inside, "1. quality"]
     assert steps() == ["1. quality"]
-
-
-def test_nodes_are_appended_to_a_container(uwf: Uwf) -> None:
-    thread = split(uwf, "echo done")
-    more = uwf.file("- {type: agent, agentId: doc-writer}\n", name="more.yaml")
-
-    uwf.json("thread", "append", thread, more)
-    refused = uwf("thread", "append", thread, more, "--to", "nowhere")
-
-    assert (refused.status, "its containers are quality" in refused.err) == (1, True)
-    ran = uwf("thread", "run", thread, "--agent", str(uwf.place / "agent"))
-    assert (ran.status, "doc-writer: done" in ran.err) == (0, True)
 
 
 def test_at_names_the_thread_and_not_its_branches(uwf: Uwf) -> None:

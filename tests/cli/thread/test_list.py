@@ -1,13 +1,7 @@
-import re
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 from cli.program import Uwf
 from cli.ran import Ran
-
-from uwf_git.cli.session.new_thread_id import thread_id_at
-from uwf_git.model.names import ThreadId
 
 
 def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
@@ -23,19 +17,6 @@ def test_rows_are_the_newest_first_and_ended_ones_on_demand(uwf: Uwf) -> None:
     assert listed("--all", "--status", "killed") == [threads[1]]
     assert listed("--workflow", "demo", "--limit", "2") == [threads[2], threads[0]]
     assert "no workflow other" in uwf("thread", "list", "--workflow", "other").err
-
-
-def test_damaged_thread_is_a_row_of_the_table_too(uwf: Uwf) -> None:
-    whole, spoiled = uwf.begun(), uwf.begun()
-    Path(f"{uwf.session.repo}/refs/threads/{spoiled}").write_text("garbage\n")
-
-    ran = uwf("thread", "list", "--format", "text")
-
-    assert ran.status == 0
-    rows = {line.split()[0]: line for line in ran.out.splitlines()}
-    assert "ready" in rows[whole]
-    assert "damaged" in rows[spoiled]
-    assert "does not hold an object id" in rows[spoiled]
 
 
 def test_several_statuses_and_an_offset_are_taken(uwf: Uwf) -> None:
@@ -67,17 +48,6 @@ def test_invalid_times_are_wrong_usage(uwf: Uwf) -> None:
         assert uwf("thread", "list", *words).status == 2
 
 
-def test_largest_numbers_ask_for_all_or_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    many = "9" * 30
-
-    assert [row["thread"] for row in uwf.json("thread", "list", "--limit", many)] == [thread]
-    assert uwf.json("thread", "list", "--limit", many, "--offset", many) == []
-    assert uwf("search", "Do", "--limit", many).status == 0
-    assert uwf("events", "--limit", many).status == 0
-    assert uwf("thread", "read", thread, "--last", many).status == 0
-
-
 SCREEN = {"stdout_is_tty": True, "output_format": "text"}
 
 
@@ -85,27 +55,6 @@ def screen(uwf: Uwf, *words: str, columns: int = 80, **replaced: Any) -> Ran:
     """Show what a person sees at a terminal."""
     environ = {**uwf.session.environ, "COLUMNS": str(columns)}
     return uwf(*words, **{**SCREEN, "environ": environ, **replaced})
-
-
-def test_screen_shows_short_ids_and_times_and_those_that_ended_lately(uwf: Uwf) -> None:
-    active = uwf.begun()
-    numbers = count(1)
-
-    def new_id() -> ThreadId:
-        return thread_id_at(uwf.session.now_ms(), next(numbers).to_bytes(10, "big"))
-
-    ended = Uwf(uwf.place, uwf.session._replace(new_thread_id=new_id), uwf.capsys).begun()
-    day_ms = 24 * 3600 * 1000
-    uwf.json("thread", "run", ended, "--max-steps", "1")
-    uwf.json("thread", "kill", ended)
-
-    told = screen(uwf, "thread", "list").out
-    later = screen(uwf, "thread", "list", now_ms=lambda: uwf.session.now_ms() + 2 * day_ms).out
-
-    assert [line.split()[0] for line in told.splitlines()] == ["THREAD", ended[:10], active[:10]]
-    assert "killed" in told
-    assert [line.split()[0] for line in later.splitlines()] == ["THREAD", active[:10]]
-    assert re.search(r" 9 Oct \d\d:\d\d$", later)
 
 
 def test_nothing_to_list_is_said(uwf: Uwf) -> None:

@@ -35,15 +35,6 @@ def test_line_of_a_terminal_tells_what_is_going_on(terminal: Uwf) -> None:
     assert re.search(r"\r\x1b\[2K✓  1 writer    What was said\. +\d+\.\d s\n", told)
 
 
-def test_last_line_that_says_anything_is_shown_without_its_colours(terminal: Uwf) -> None:
-    script = f"printf '\\033[31mone\\033[0m\\ntw' >&2; printf 'o\\r\\n\\n' >&2; sleep 0.2; {ANSWER}"
-
-    told = run(terminal, script, "--until", "writer")
-
-    assert re.search(r"attempt 1: two(\r|$)", told)
-    assert "\x1b[31m" not in told
-
-
 def test_question_at_the_terminal_is_not_overwritten(terminal: Uwf) -> None:
     asks = terminal.agent(f"echo '> ' >&2; sleep 0.2; {ANSWER}", name="uwf-human")
 
@@ -96,13 +87,6 @@ def test_step_that_takes_long_gives_signs_of_life_where_it_is_no_terminal(
         assert re.fullmatch(time + r"writer, 0 s, attempt 1: read\\x1b\[2Jing", sign)
 
 
-def test_dumb_terminal_gets_plain_lines(terminal: Uwf) -> None:
-    environ = {**terminal.session.environ, "TERM": "dumb"}
-    uwf = Uwf(terminal.place, terminal.session._replace(environ=environ), terminal.capsys)
-
-    assert "\r" not in run(uwf, ANSWER)
-
-
 @pytest.mark.parametrize(("columns", "shown"), [(120, "2k tokens in, 0.05 USD"), (80, "0.05 USD")])
 def test_live_line_has_tokens_and_cost_as_far_as_agents_reported_them(
     columns: int, shown: str, terminal: Uwf, monkeypatch: pytest.MonkeyPatch
@@ -117,16 +101,6 @@ def test_live_line_has_tokens_and_cost_as_far_as_agents_reported_them(
     assert re.search(rf"●  1 writer    \d+ s, attempt 1, so far {shown}\r", told)
     # In its second turn: what the first one told at its end, and its own.
     assert re.search(rf"●  2 checker   \d+ s, attempt 1, so far {shown}\r", told)
-
-
-def test_agent_that_floods_its_log_is_stopped_and_leaves_its_last_words(terminal: Uwf) -> None:
-    agent = terminal.agent("yes 'a line of words' | head -c 100000000 >&2; exit 1")
-
-    ran = terminal("run", terminal.file(), "-p", "x", "--agent", agent)
-
-    assert ran.status == 3
-    assert "printed more than 16 MiB" in ran.err
-    assert len(ran.err) < 100_000
 
 
 def test_stream_shows_what_agents_print_as_it_comes(terminal: Uwf) -> None:
@@ -179,34 +153,11 @@ def test_a_place_that_is_given_up_is_not_said_to_be_tried_again(
     assert re.search(r"exit status 7;? +given up", told)
 
 
-def test_a_step_of_a_place_that_is_given_up_says_that_the_thread_goes_on(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file(GIVES_UP))
-    thread = uwf.json("thread", "start", "demo", "--agent", uwf.agent("exit 7"))["thread"]
-
-    ran = uwf("thread", "step", thread)
-
-    assert ran.status == 3
-    assert f"was given up (onError: continue): `uwf thread step {thread}` goes on" in ran.err
-    assert uwf.json("thread", "show", thread)["currentNode"] == "closer"
-
-
-def test_lines_begin_with_the_time_if_asked(uwf: Uwf) -> None:
-    told = run(uwf, ANSWER, "--timestamps", "--until", "writer").splitlines()
-
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ step 1 writer", told[1])
-
-
 def test_failure_has_a_time_too_if_asked(uwf: Uwf) -> None:
     ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent("exit 9"), "--timestamps")
 
     assert re.search(r"^\S+Z writer failed \(agent\): exit status 9$", ran.err, re.MULTILINE)
     assert ran.err.splitlines()[-2] == "error: writer failed (agent): exit status 9"
-
-
-def test_turn_of_a_person_is_reported(uwf: Uwf) -> None:
-    told = run(uwf, ANSWER, "--agent", "checker=human")
-
-    assert "checker waits for a person\n" in told
 
 
 def test_limit_that_is_slept_through_is_reported(uwf: Uwf) -> None:
@@ -216,18 +167,6 @@ def test_limit_that_is_slept_through_is_reported(uwf: Uwf) -> None:
     told = run(uwf, failing_once().replace("exit 7", f"{write}; exit 7"), "--wait")
 
     assert "writer waits until 1970-01-01 00:00:00 UTC: its agent hit a limit\n" in told
-
-
-def test_limit_that_ends_the_run_is_reported(uwf: Uwf) -> None:
-    left = '{"kind": "usage-limit", "message": "later", "resetAt": 9999999999999}'
-    write = f"echo 'no more today' >&2; printf '{left}' >$UWF_STEP_DIR/failure.json; exit 7"
-
-    ran = uwf("run", uwf.file(), "-p", "x", "--agent", uwf.agent(write))
-
-    document = json.loads(ran.out)
-    assert (ran.status, document["stopped"]) == (0, "waiting")
-    assert document["waiting"] == {"role": "writer", "until": 9999999999999}
-    assert "writer failed (agent): exit status 7: no more today\n" in ran.err
 
 
 def test_lines_of_a_terminal_line_up_and_fit(terminal: Uwf) -> None:

@@ -4,11 +4,6 @@ from typing import Any
 import pytest
 from cli.program import Uwf
 
-
-def test_number_of_events_is_natural(uwf: Uwf) -> None:
-    assert uwf("thread", "read", uwf.begun(), "--last", "0").status == 2
-
-
 AGENT = """\
 said=$(cat says)
 content="first\\\\n$said\\\\nlast\\\\n"
@@ -57,19 +52,6 @@ def test_controls_of_a_terminal_are_spelled_out(uwf: Uwf, both: tuple[str, str])
 
     assert "\x1b" not in told
     assert "+\\x1b[31m" in told
-
-
-def test_fork_that_did_not_go_on_differs_in_nothing(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    forked = uwf.json("thread", "fork", thread)["thread"]
-
-    told = uwf("thread", "diff", thread, forked, "--format", "text").out.splitlines()
-
-    assert told[2].startswith("one history up to their start (commit ")
-    assert told[2].endswith("; no step differs")
-    assert uwf("thread", "diff", thread, thread, "--format", "text").out.endswith(
-        "\nnothing differs\n"
-    )
 
 
 def test_strangers_and_twins_are_distinguished(uwf: Uwf) -> None:

@@ -44,13 +44,3 @@ def test_a_damaged_thread_is_reported_and_an_error(uwf: Uwf) -> None:
 def test_the_parser_of_markdown_is_imported_for_a_report_alone(module: str) -> None:
     script = f"import sys, {module}; sys.exit('markdown_it' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-def test_it_is_written_to_a_file(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    ran = uwf("thread", "graph", thread, "--as", "svg", "-o", "thread.svg")
-    assert (ran.status, ran.out) == (0, "")
-    drawn = (uwf.place / "thread.svg").read_text()
-    assert "<title>demo: thread" in drawn
-    assert 'class="role is-now"' in drawn
-    assert "writer: is next." in drawn

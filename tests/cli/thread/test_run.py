@@ -6,22 +6,7 @@ import pytest
 from cli.program import ANSWER, Uwf
 from click.testing import CliRunner
 
-from uwf_git.cli.thread.run import DriveOptions, drive_options, waiting_document
-from uwf_git.model.thread import Waiting
-
-
-def test_thread_is_driven_from_where_it_is(uwf: Uwf) -> None:
-    thread = uwf.begun()
-    uwf.json("thread", "step", thread)
-
-    ran = uwf("thread", "run", thread[:22])
-
-    document = json.loads(ran.out)
-    assert list(document) == [
-        *("workflow", "thread", "head", "status", "role", "next", "steps", "stopped")
-    ]
-    assert (document["thread"], document["steps"], document["stopped"]) == (thread, 1, "end")
-    assert ran.err.startswith("step 2 checker: What was said. (")
+from uwf_git.cli.thread.run import DriveOptions, drive_options
 
 
 def test_pause_ends_the_run_in_order(uwf: Uwf) -> None:
@@ -98,17 +83,6 @@ def test_wrong_usage_is_reported_and_run_nothing(
     assert uwf.json("thread", "show", thread)["depth"] == 0
 
 
-@pytest.mark.parametrize("more", [(), ("--background",)])
-def test_agent_of_a_missing_role_is_refused_before_the_run(more: tuple[str, ...], uwf: Uwf) -> None:
-    thread = uwf.begun()
-
-    ran = uwf("thread", "run", thread, "--agent", "writer=x", "--agent", "editor=x", *more)
-
-    assert (ran.status, ran.out) == (1, "")
-    assert "workflow demo has no role editor" in ran.err
-    assert uwf.json("thread", "show", thread)["depth"] == 0
-
-
 @click.command
 @drive_options
 def parse(how: DriveOptions) -> DriveOptions:
@@ -133,21 +107,6 @@ TYPED = [
 def test_driver_in_the_background_reads_the_same_options() -> None:
     for typed in TYPED:
         assert read(typed.words()) == typed._replace(background=False)
-
-
-def test_all_is_off_unless_typed() -> None:
-    assert read([]) == DriveOptions(None, *[False] * 5)
-
-
-def test_options_say_what_they_are_called() -> None:
-    flags = ["--trust", "--wait", "--stream", "--background", "--timestamps"]
-
-    assert read([*flags, "--until", "writer"]) == DriveOptions("writer", *[True] * 5)
-
-
-def test_end_of_a_wait_is_reported_where_there_is_one() -> None:
-    assert waiting_document(Waiting("writer", 77)) == {"role": "writer", "until": 77}
-    assert waiting_document(Waiting("checker")) == {"role": "checker"}
 
 
 def test_waiting_thread_names_its_role(uwf: Uwf) -> None:

@@ -82,19 +82,6 @@ def test_text_has_where_the_work_of_branches_is() -> None:
     ]
 
 
-def test_meta_and_times_are_reported_without_the_words_of_python(uwf: Uwf) -> None:
-    agent = uwf.agent("""echo '{"meta": {"text": "x", "ok": true, "more": {"a": null}}}'""")
-    thread = uwf.begun(agent)
-    uwf.json("thread", "amend", thread, "--max-execution-time", "90m")
-    uwf.json("thread", "step", thread)
-
-    told = uwf("thread", "show", thread, "--format", "text").out
-
-    assert "   ok: true\n" in told
-    assert '   more: {"a":null}\n' in told
-    assert " s of 1 h 30 min\n" in told
-
-
 def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
     usage = '"usage": {"inputTokens": 146451, "outputTokens": 5872, "costUsd": 0.5861}'
     findings = '"found": [{"file": "a.py", "line": 3}, {"file": "b.py"}], "none": []'

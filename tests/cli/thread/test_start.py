@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from cli.program import Uwf
 
@@ -9,25 +7,11 @@ def demo(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
 
 
-def test_start_prints_workflow_and_thread(uwf: Uwf) -> None:
-    ran = uwf("thread", "start", "demo", "-p", "Do it.", "--agent", uwf.agent())
-
-    assert list(json.loads(ran.out)) == ["workflow", "thread"]
-    assert (ran.status, ran.err) == (0, "")
-
-
 def test_roles_without_an_agent_are_reported_and_are_no_error(uwf: Uwf) -> None:
     ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "writer=w")
 
     assert ran.status == 0
     assert ran.err.startswith("note: no agent is bound to checker; `uwf config set agent CMD` sets")
-
-
-def test_prompt_comes_from_a_file(uwf: Uwf) -> None:
-    file = uwf.file("\ufeff# Task\r\n\r\nDo it.\n\n", name="task.md")
-    thread = uwf.json("thread", "start", "demo", "--prompt-file", file)["thread"]
-
-    assert uwf.json("thread", "show", thread)["prompt"] == "# Task\r\n\r\nDo it."
 
 
 def test_state_is_given_as_json(uwf: Uwf) -> None:
@@ -40,15 +24,6 @@ def test_state_is_given_as_json(uwf: Uwf) -> None:
         ran = uwf(*words, "--state", wrong)
         assert (ran.status, ran.out) == (2, "")
         assert ran.err.startswith("error: the state is not JSON: ")
-
-
-def test_work_directory_is_where_the_caller_stands_unless_named(uwf: Uwf) -> None:
-    (uwf.place / "sub").mkdir()
-    here = uwf.json("thread", "start", "demo", "-p", "x")["thread"]
-    there = uwf.json("thread", "start", "demo", "-p", "x", "--workdir", "sub")["thread"]
-
-    assert uwf.json("thread", "show", here)["workdir"] == str(uwf.place)
-    assert uwf.json("thread", "show", there)["workdir"] == str(uwf.place / "sub")
 
 
 def test_wrong_usage_is_reported_and_begin_nothing(uwf: Uwf) -> None:
@@ -70,27 +45,3 @@ def test_wrong_usage_is_reported_and_begin_nothing(uwf: Uwf) -> None:
         assert said in ran.err.splitlines()[0]
         assert ran.err.startswith("error: ")
         assert uwf.json("thread", "list") == []
-
-
-def test_settings_of_an_agent_are_bound(uwf: Uwf) -> None:
-    agent = uwf.agent()
-    settings = {"command": agent, "protocol": "flags", "timeout": 60, "env": {"LANG": "C"}}
-    file = uwf.file(f"command: {agent}\ntimeout: 5\n", name="writer.yaml")
-
-    thread = uwf.json(
-        "thread", "start", "demo", "-p", "x",
-        "--agent", f"checker={json.dumps(settings)}", "--agent", f"writer=@{file}",
-    )["thread"]  # fmt: skip
-
-    shown = uwf.json("thread", "show", thread)
-    assert shown["agents"] == {"writer": agent, "checker": agent}
-    del settings["command"]
-    assert shown["agentSettings"] == {"writer": {"timeout": 5}, "checker": settings}
-
-
-def test_agent_that_is_not_found_here_is_noted(uwf: Uwf) -> None:
-    ran = uwf("thread", "start", "demo", "-p", "x", "--agent", "checker=no-such-program")
-
-    assert ran.status == 0
-    assert "'no-such-program' is not on the PATH, and is to play checker; " in ran.err
-    assert uwf.json("thread", "list")[0]["status"] == "ready"

@@ -1,12 +1,6 @@
 """`uwf thread step`, as in seed 000 section 1.3."""
 
-import json
-
-import click
 from cli.program import Uwf
-from click.testing import CliRunner
-
-from uwf_git.cli.thread.step import Stepping, step_options
 
 
 def test_unknown_thread_is_refused(uwf: Uwf) -> None:
@@ -26,26 +20,6 @@ def test_unknown_thread_is_refused(uwf: Uwf) -> None:
 
         assert (ran.status, ran.out) == (status, "")
         assert ran.err.startswith("error: ")
-
-
-def test_failure_is_one_object_with_format_json(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent("echo nothing"))
-
-    ran = uwf("--format", "json", "thread", "step", thread)
-
-    told = json.loads(ran.err)["error"]
-    assert (told["code"], told["kind"], told["role"]) == ("turn-failed", "no-json", "writer")
-    assert (told["thread"], told["attempt"], told["agent"]) == (thread, 1, "agent")
-
-
-def test_work_directory_can_be_changed(uwf: Uwf) -> None:
-    (uwf.place / "sub").mkdir()
-    thread = uwf.begun(uwf.agent("""pwd >where; echo '{"meta": {"text": "x"}}'"""))
-
-    uwf.json("thread", "step", thread, "--workdir", "sub")
-
-    assert (uwf.place / "sub" / "where").read_text() == f"{uwf.place}/sub\n"
-    assert uwf.json("thread", "show", thread)["workdir"] == f"{uwf.place}/sub"
 
 
 def test_command_that_came_from_elsewhere_is_shown_and_not_run(uwf: Uwf) -> None:
@@ -75,20 +49,6 @@ def test_a_clock_that_jumped_ahead_pays_no_agent(uwf: Uwf) -> None:
     assert "after the year 2514" in ran.err
     assert not (uwf.place / "paid").exists()
     assert uwf.json("thread", "show", thread)["status"] == "ready"
-
-
-def test_options_become_one_value() -> None:
-    @click.command()
-    @step_options
-    def command(stepping: Stepping) -> None:
-        click.echo(repr(tuple(stepping)))
-
-    def given(*words: str) -> str:
-        return CliRunner().invoke(command, words).output.strip()
-
-    assert given() == "((), None, False, 4)"
-    words = ("--agent", "a b", "--agent", "r=c", "--workdir", "/", "--trust")
-    assert given(*words) == "(('a b', 'r=c'), '/', True, 4)"
 
 
 def test_log_of_the_agent_comes_before_the_document(uwf: Uwf) -> None:

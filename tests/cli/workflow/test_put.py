@@ -1,14 +1,11 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
-from cli.app.test_picture import OUTLINE
 from cli.program import Uwf
 from commands.draft.test_judge import GOOD, spoiled
 from commands.world import DEMO
 
-from uwf_git.cli.workflow.put import judge_command
 from uwf_git.engine.picture.draw import FORMS
 
 WRONG = """\
@@ -32,14 +29,6 @@ def test_put_prints_what_is_registered_now(uwf: Uwf) -> None:
     assert (changed["changed"], changed["workflow"]) == (True, first["workflow"])
 
 
-def test_problems_are_objects_with_format_json(uwf: Uwf) -> None:
-    ran = uwf("workflow", "put", uwf.file(WRONG), "--format", "json")
-
-    problems = json.loads(ran.err)["error"]["problems"]
-    assert [each["line"] for each in problems] == [3, 5, 6]
-    assert all(each["path"] and each["message"] for each in problems)
-
-
 LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"
 
 
@@ -54,20 +43,6 @@ def test_warnings_are_in_the_document_and_on_standard_error(uwf: Uwf) -> None:
         assert document["warnings"] == [{"path": "", "message": message, "line": 1, "file": path}]
         assert ran.err == f"warning: {path}:1: {message}\n"
     assert "warnings" not in uwf("workflow", "put", path, "--format", "text").out
-
-
-def test_a_used_workflow_is_bound_when_the_file_is_put(uwf: Uwf) -> None:
-    first = uwf.json("workflow", "put", uwf.file(LOOP, name="inner.yaml"))
-    outer = uwf.file("type: workflow\nuse: inner\n", name="outer.yaml")
-    bound = uwf.json("workflow", "put", outer)
-    uwf.json("workflow", "put", uwf.file(LOOP + "maxIterations: 3\n", name="inner.yaml"))
-
-    shown = uwf.json("workflow", "show", bound["workflow"])
-    again = uwf.json("workflow", "put", outer)
-
-    assert shown["flow"]["nodes"]["0"]["workflow"] == {"$ref": first["workflow"]}
-    assert again["changed"]
-    assert uwf("verify").status == 0
 
 
 def test_a_workflow_that_is_not_known_is_a_problem(uwf: Uwf) -> None:
@@ -85,18 +60,6 @@ def test_files_of_the_project_that_use_each_other_are_a_problem(uwf: Uwf) -> Non
 
     assert ran.status == 1
     assert "workflow one cannot contain itself" in ran.err
-
-
-def test_a_thread_of_containers_needs_no_prompt(uwf: Uwf) -> None:
-    path = uwf.file(LOOP, name="work.yaml")
-    uwf.json("workflow", "put", path)
-
-    thread = uwf.json("thread", "start", "work", "--state", '{"n": 1}')["thread"]
-
-    shown = uwf.json("thread", "show", thread)
-    assert (shown["prompt"], shown["status"]) == ("work", "ready")
-    assert shown["state"]["n"] == 1
-    assert [row["name"] for row in uwf.json("workflow", "list")] == ["work"]
 
 
 def test_a_thread_of_a_graph_may_go_on_with_containers_before_its_first_step(uwf: Uwf) -> None:
@@ -137,10 +100,6 @@ def test_a_name_a_hash_and_a_file_give_the_same_picture(uwf: Uwf, form: str) -> 
     assert before.status == 0
     assert before.out.startswith(BEGINNINGS[form])
     assert [each.out for each in drawn] == [before.out] * 2
-
-
-def test_text_is_what_it_prints(uwf: Uwf) -> None:
-    assert uwf("workflow", "graph", uwf.file()).out == OUTLINE
 
 
 def test_all_problems_of_a_file_are_told(uwf: Uwf) -> None:
@@ -189,11 +148,6 @@ def test_thread_without_a_draft_is_refused(uwf: Uwf) -> None:
     assert "runs demo, and drafts no workflow" in ran.err
 
 
-def test_verb_is_for_agents_and_not_in_the_help(uwf: Uwf) -> None:
-    assert judge_command.examples == ("uwf workflow judge 01J7K9M2XNPQR5VWBCDF8G3H4T",)
-    assert "judge" not in uwf("workflow", "--help").out
-
-
 def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> None:
     path = uwf.file(WRONG)
 
@@ -207,30 +161,6 @@ def test_all_problems_are_on_standard_output_with_file_and_line(uwf: Uwf) -> Non
     assert [line.partition(": ")[0] for line in lines] == [f"{path}:{n}" for n in (3, 5, 6)]
 
 
-def test_included_files_are_checked_and_named(uwf: Uwf) -> None:
-    (uwf.place / "parts").mkdir()
-    (uwf.place / "parts" / "schema.json").write_text('{\n  "type": "objec"\n}')
-    (uwf.place / "a.md").write_text("Check.")
-    text = DEMO.replace(
-        "outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}",
-        "outputSchema: !include parts/schema.json",
-    ).replace("Prompt: Check.", "Prompt: !include a.md")
-    path = uwf.file(text)
-
-    ran = uwf("workflow", "validate", path, "--format", "text")
-    assert (ran.status, len(ran.out.splitlines())) == (1, 1)
-    assert ran.out.startswith(f"{uwf.place}/parts/schema.json:2: roles.checker.outputSchema.type")
-    put = uwf("workflow", "put", path)
-    assert "on line 2 of parts/schema.json" in put.err
-
-    (uwf.place / "parts" / "schema.json").write_text('{"type": "object"}')
-    ran = uwf("workflow", "validate", path, "--format", "text")
-    assert ran.out == f"{path}: ok: workflow demo, with 2 included files\n"
-    os.unlink(uwf.place / "a.md")
-    ran = uwf("workflow", "validate", path, "--format", "text")
-    assert ran.out == f"{path}:10: !include a.md: No such file or directory\n"
-
-
 def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
     environ = {**uwf.session.environ, "HOME": str(uwf.place / "home")}
 
@@ -238,18 +168,6 @@ def test_no_store_is_needed_and_none_is_made(uwf: Uwf) -> None:
         ran = uwf("workflow", "validate", uwf.file(), repo=repo, environ=environ)
         assert (ran.status, ran.err) == (0, "")
     assert not (uwf.place / "home").exists()
-
-
-def test_warnings_leave_a_file_valid(uwf: Uwf) -> None:
-    path = uwf.file("type: loop\nnodes: [{type: agent, agentId: a}]\n", name="work.yaml")
-    message = "no maxIterations is set, so the loop ends after 100 passes"
-
-    ran = uwf("workflow", "validate", path)
-
-    assert (ran.status, ran.err) == (0, f"warning: {path}:1: {message}\n")
-    document = json.loads(ran.out)
-    assert (document["valid"], document["problems"]) == (True, [])
-    assert document["warnings"] == [{"file": path, "line": 1, "path": "", "message": message}]
 
 
 def test_a_used_workflow_is_looked_up_if_there_is_a_store(uwf: Uwf) -> None:

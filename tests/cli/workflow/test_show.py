@@ -7,37 +7,8 @@ from cli.program import Uwf
 from cli.sharing import clone, make_hub
 from commands.world import DEMO
 
-from uwf_git.cli.workflow.show import name_workflow, note_local
+from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.store.store import open_store
-
-
-def test_show_gives_the_workflow_as_one_document(uwf: Uwf) -> None:
-    put = uwf.json("workflow", "put", uwf.file())
-
-    shown = uwf.json("workflow", "show", "demo")
-
-    assert shown["workflow"] == put["workflow"]
-    assert list(shown["roles"]) == ["writer", "checker"]
-    assert uwf.json("workflow", "show", put["workflow"][:10]) == shown
-
-
-@pytest.mark.parametrize("form", ["yaml", "text"])
-def test_people_get_it_as_they_like_it(form: str, uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-
-    ran = uwf("workflow", "show", "demo", "--format", form)
-
-    assert (ran.status, ran.err) == (0, "")
-    assert "Write until somebody is content." in ran.out
-
-
-def test_file_is_registered_and_its_hash_is_meant(uwf: Uwf) -> None:
-    file = uwf.file()
-
-    named = name_workflow(uwf.session, file)
-
-    assert uwf.json("workflow", "list")[0]["workflow"] == named
-    assert name_workflow(uwf.session, file) == named
 
 
 def test_name_and_hash_are_left_as_they_are(uwf: Uwf) -> None:
@@ -52,16 +23,6 @@ def versions(uwf: Uwf) -> list[str]:
     """Put three versions; return their workflows."""
     texts = [DEMO, DEMO.replace("Write.", "Write well."), "# why\n" + DEMO]
     return [uwf.json("workflow", "put", uwf.file(text))["workflow"] for text in texts]
-
-
-def test_history_is_one_document_with_the_newest_first(uwf: Uwf, versions: list[str]) -> None:
-    rows = uwf.json("workflow", "history", "demo")
-
-    assert [row["workflow"] for row in rows] == versions[::-1]
-    assert list(rows[0]) == [
-        *("version", "event", "workflow", "timestamp", "author", "before", "changes"),
-    ]
-    assert len(uwf.json("workflow", "history", "demo", "--limit", "2")) == 2
 
 
 def test_people_get_a_table_that_says_what_changed(uwf: Uwf, versions: list[str]) -> None:
@@ -91,14 +52,6 @@ def test_many_changes_are_counted(uwf: Uwf) -> None:
     assert line.endswith("+ initialState.s4, + initialState.s5, and 3 more")
 
 
-def test_only_a_comment_changed_is_reported_as_the_file(uwf: Uwf) -> None:
-    uwf.json("workflow", "put", uwf.file())
-    uwf.json("workflow", "put", uwf.file(DEMO + "# why\n"))
-
-    out = uwf("workflow", "history", "demo", "--format", "text").out
-    assert "~ file workflow.yaml" in out
-
-
 def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
     uwf.json("workflow", "put", uwf.file())
     Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
@@ -108,34 +61,6 @@ def test_damaged_workflow_is_a_row_of_the_table_too(uwf: Uwf) -> None:
     assert ran.status == 0
     assert "Write until somebody is content." in ran.out
     assert "does not hold an object id" in ran.out
-
-
-def test_empty_list_is_a_list(uwf: Uwf) -> None:
-    assert uwf.json("workflow", "list") == []
-    assert uwf("workflow", "list", "--limit", "0").status == 2
-
-
-def test_problem_replaces_the_description_which_is_one_line(uwf: Uwf) -> None:
-    text = "description: |\n  Write,\n  and write.\n"
-    uwf.json(
-        "workflow",
-        "put",
-        uwf.file(DEMO.replace("description: Write until somebody is content.\n", text)),
-    )
-    Path(f"{uwf.session.repo}/refs/workflows/bad").write_text("garbage\n")
-
-    told = uwf("workflow", "list", "--format", "text").out.splitlines()
-
-    assert [line.split("  ")[-1] for line in told if line.startswith("demo")] == [
-        "Write, and write."
-    ]
-    assert any("  error: " in line for line in told if line.startswith("bad"))
-
-
-def test_registered_workflow_is_not_worth_a_word(capsys: pytest.CaptureFixture[str]) -> None:
-    note_local("demo", None, None)
-
-    assert capsys.readouterr() == ("", "")
 
 
 def test_file_is_named_wherever_a_name_meant_it(uwf: Uwf) -> None:

@@ -58,14 +58,6 @@ def test_leftovers_of_killed_processes_are_removed_and_counted(world: World) -> 
     assert not stray.exists()
 
 
-def test_nothing_is_done_that_is_not_due(world: World) -> None:
-    world.begun()
-    assert not is_gc_due(world.store)
-    before = count_files(world.store)
-    assert not gc_if_due(world.store, world.caller.environ)
-    assert count_files(world.store) == before
-
-
 def test_due_store_is_packed(world: World) -> None:
     thread = world.begun()
     due(world)

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, says
+from commands.world import DEMO, World
 from refusing import refuses
 
 from uwf_git.agents.command_line import BadCommand
@@ -31,18 +31,6 @@ def test_agents_of_a_workflow_are_trusted_as_they_are(world: World) -> None:
     ]
     assert untrust(world.store, AgentSelection("strict", workflow="bound"))[0].agent == strict
     assert allowed(world) == [{"command": "everybody"}]
-
-
-def test_thread_that_lost_its_trust_is_not_stepped_until_it_is_trusted_again(world: World) -> None:
-    thread = world.begun()
-    play = says({"text": "x"})
-    untrust(world.store, AgentSelection("nobody"))
-    world.reopen()
-    with refuses("agent-not-trusted"):
-        world.step(thread, play)
-
-    assert trust(world.store, AgentSelection(thread=thread)) == [{"command": "nobody"}]
-    assert world.step(thread, play).role == "writer"
 
 
 def test_what_an_older_uwf_wrote_into_the_store_is_taken_over_by_one_command(world: World) -> None:

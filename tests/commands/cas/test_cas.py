@@ -14,7 +14,6 @@ from cas_nodes import (
     new_caller,
     put_person,
 )
-from commands.world import DEMO, World
 from fresh_store import fresh_store
 from refusing import refuses
 
@@ -22,20 +21,15 @@ from uwf_git.commands.cas import (
     BUILTIN_TYPES,
     cat_node,
     check_payload,
-    find_plain_type,
     find_problems,
-    find_title,
-    find_type_name,
     get_node,
     has_node,
-    hash_payload,
     is_schema,
     keep_node,
     list_references,
     list_schemas,
     put_payload,
     put_schema,
-    resolve_type,
     summarize,
     validate_node,
     walk_nodes,
@@ -48,10 +42,8 @@ from uwf_git.model.node import (
     NotCanonical,
     build_node,
     build_self_typed_node,
-    self_typed_hash,
     typed_hash,
 )
-from uwf_git.model.problem import Problem
 from uwf_git.store.lookup.lookup import NODES_REF, NodeLookup, NoSuchNode, list_nodes, open_root
 from uwf_git.store.store import Store
 
@@ -77,15 +69,6 @@ def schema_node(schema: Any) -> Node:
     return build_node(META, schema, timestamp=0)
 
 
-def test_all_problems_are_listed_with_their_places() -> None:
-    problems = find_problems(schema_node(PERSON), {"name": 5, "note": 6})
-
-    assert problems == [
-        Problem("name", "5 is not of type 'string'"),
-        Problem("note", "6 is not of type 'object'"),
-    ]
-
-
 @pytest.mark.parametrize(
     "schema",
     [{"type": "strin"}, {"$ref": "#/$defs/gone"}, {"pattern": "("}, [], "object", {"format": 1}],
@@ -94,13 +77,6 @@ def test_all_problems_are_listed_with_their_places() -> None:
 def test_payload_of_a_meta_schema_has_to_be_a_json_schema(meta: Node, schema: Any) -> None:
     with refuses("invalid-payload", match="this is not a JSON Schema: 1 problem at "):
         check_payload(meta, schema)
-
-
-def test_payload_of_a_foreign_meta_schema_has_to_keep_to_it_too() -> None:
-    meta = build_self_typed_node({"required": ["title"]}, timestamp=0)
-
-    assert find_problems(meta, {"title": "A"}) == []
-    assert [each.message for each in find_problems(meta, {})] == ["'title' is a required property"]
 
 
 def test_schema_deeper_than_the_quick_check_is_still_checked() -> None:
@@ -121,32 +97,12 @@ def test_check_that_would_take_for_ever_is_stopped() -> None:
     assert time.process_time() - began < 5
 
 
-def test_node_is_found_by_any_unique_beginning_in_any_case() -> None:
-    store = fresh_store()
-    ada = put_person(store, name="Ada")
-
-    for text in (ada, ada.lower(), ada[:5], ada[:5].lower()):
-        found = get_node(store, text)
-        assert (found.node.hash, found.node.payload, found.type_name) == (
-            ada,
-            {"name": "Ada"},
-            "Person",
-        )
-
-
 def test_node_that_is_another_than_its_name_says_is_never_given() -> None:
     store = fresh_store()
     add_misnamed(store, NOWHERE, TEXT, "wrong")
 
     with pytest.raises(StoreDamaged, match="holds other content"):
         get_node(store, NOWHERE)
-
-
-def test_node_of_an_old_version_of_a_workflow_is_found(world: World) -> None:
-    old = world.put().workflow
-    new = world.put(DEMO.replace("Writes.", "Writes well.")).workflow
-
-    assert [get_node(world.store, name).type_name for name in (old, new)] == ["Workflow"] * 2
 
 
 @pytest.mark.parametrize(
@@ -162,14 +118,6 @@ def test_word_that_means_several_is_refused() -> None:
 
     with refuses("ambiguous-node"):
         has_node(store, "0")
-
-
-def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-
-    name = hash_payload(schema[:5].lower(), {"name": "Ada"}, open_store=lambda: store)
-    assert name == typed_hash(schema, {"name": "Ada"})
 
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -224,21 +172,6 @@ def test_closure_that_is_not_whole_is_refused_and_nothing_is_kept() -> None:
     assert store.refs.find(NODES_REF) is None
 
 
-def test_many_missing_nodes_are_one_line() -> None:
-    store = fresh_store()
-    schema = put_schema(
-        store, new_caller(), {"items": {"type": "string", "format": "cas_ref"}}
-    ).hash
-    names = [f"8FWKR3TN5V1{number:02}" for number in range(12)]
-
-    with refuses("dangling-references") as caught:
-        keep(store, build_node(schema, names, timestamp=0))
-
-    told = f"12 nodes that are not in this store: {', '.join(names[:10])} and 2 more"
-    assert caught.value.message.endswith(told)
-    assert caught.value.facts["missing"] == names
-
-
 def get(store: Store, name: NodeHash) -> Node:
     return NodeLookup(store).get(name)
 
@@ -250,34 +183,6 @@ def test_node_that_a_thread_keeps_is_not_new_but_is_kept_from_now_on() -> None:
 
     assert put_payload(store, new_caller(), "Text", "hello") == (name, False)
     assert name in set(list_nodes(store))
-
-
-def test_meta_schema_is_its_own_type_and_can_have_schemas() -> None:
-    store = fresh_store()
-    caller = new_caller()
-    meta = put_payload(store, caller, None, {"title": "Meta", "type": "object"})
-    schema = put_payload(store, caller, meta.hash, {"type": "string"}).hash
-    word = put_payload(store, caller, schema, "hello").hash
-
-    assert meta == (self_typed_hash({"title": "Meta", "type": "object"}), True)
-    assert get(store, meta.hash).is_self_typed
-    assert get(store, word).type == schema
-
-
-@pytest.mark.parametrize(
-    ("payload", "told"),
-    [
-        ({"type": "strin"}, "not a JSON Schema"),
-        ("object", "not a JSON Schema"),
-        ({"type": "string"}, "at the top: {'type': 'string'} is not of type 'string'"),
-    ],
-)
-def test_invalid_meta_schema_is_refused(payload: Any, told: str) -> None:
-    store = fresh_store()
-
-    with refuses("invalid-payload", match=told):
-        put_payload(store, new_caller(), None, payload)
-    assert store.refs.find(NODES_REF) is None
 
 
 @pytest.mark.parametrize(
@@ -313,12 +218,6 @@ def test_reference_that_only_a_schema_below_a_choice_declares_counts() -> None:
     assert put_payload(store, new_caller(), schema, {"friend": None}).new
 
 
-def test_ref_inside_a_schema_is_no_reference() -> None:
-    schema = {"$defs": {"a": {"type": "string"}}, "$ref": "#/$defs/a"}
-
-    assert put_schema(fresh_store(), new_caller(), schema).new
-
-
 def test_other_content_with_the_same_name_is_refused_and_never_an_alias() -> None:
     store = fresh_store()
     name = put_payload(store, new_caller(), "Text", TWINS[0]).hash
@@ -341,52 +240,9 @@ def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out() -> None:
     assert get(store, name).payload == "hello"
 
 
-def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
-    store = fresh_store()
-    note = add_unchecked(store, TEXT, "hello")
-    ada = put_person(store, name="Ada")
-    bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
-
-    told = [
-        (each.as_type, each.target.type_name, each.target.summary)
-        for each in list_references(store, bob[:6].lower())
-    ]
-    assert told == [
-        (True, "JSON Schema", "Person"),
-        (False, "Text", "hello"),
-        (False, "Person", "Ada"),
-    ]
-
-
 def test_missing_node_is_refused() -> None:
     with pytest.raises(NoSuchNode):
         list_references(fresh_store(), NOWHERE)
-
-
-def test_type_that_is_missing_or_damaged_has_no_name() -> None:
-    store = fresh_store()
-    lone = add_unchecked(store, NOWHERE, 1)
-    lookup = NodeLookup(store)
-    node = lookup.get(lone)
-    assert find_type_name(lookup, node) is None
-
-    add_misnamed(store, NOWHERE, META, {"title": "Wrong"})
-    assert find_type_name(NodeLookup(store), node) is None
-
-
-@pytest.mark.parametrize(
-    ("payload", "title"),
-    [
-        ({"title": "A"}, "A"),
-        ({"title": " two\nlines "}, "two lines"),
-        ({"title": " "}, None),
-        ({"title": 5}, None),
-        ({}, None),
-        (True, None),
-    ],
-)
-def test_title_is_one_line_or_none(payload: Any, title: str | None) -> None:
-    assert find_title(payload) == title
 
 
 @pytest.mark.parametrize(
@@ -418,22 +274,6 @@ def test_summary_is_one_short_line(payload: Any, summary: str) -> None:
 BUILTIN_COUNT = len(BUILTIN_NODES)
 
 
-def test_others_follow_by_title_and_those_without_come_last() -> None:
-    store = fresh_store()
-    caller = new_caller()
-    person = put_schema(store, caller, PERSON).hash
-    unnamed = put_schema(store, caller, {"type": "null"}).hash
-    animal = put_schema(store, caller, {"title": "Animal"}).hash
-    meta = put_payload(store, caller, None, {"title": "Meta"}).hash
-
-    assert [row[:2] for row in list_schemas(store)[BUILTIN_COUNT:]] == [
-        (animal, "Animal"),
-        (meta, "Meta"),
-        (person, "Person"),
-        (unnamed, None),
-    ]
-
-
 def test_other_nodes_are_not_listed() -> None:
     store = fresh_store()
     put_payload(store, new_caller(), "Text", "hello")
@@ -452,38 +292,6 @@ def test_damaged_node_is_a_row_that_says_so() -> None:
     assert person.title == "Person"
     assert damaged[:3] == (NOWHERE, None, False)
     assert (damaged.problem or "").startswith(f"node {NOWHERE} holds other content")
-
-
-@pytest.mark.parametrize("schema", [True, False, {}])
-def test_smallest_schemas_are_schemas(schema: object) -> None:
-    assert put_schema(fresh_store(), new_caller(), schema).new
-
-
-def test_node_is_held_against_its_own_type() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-    ada = put_person(store, name="Ada")
-    wrong = add_unchecked(store, schema, {"name": 5})
-
-    assert validate_node(store, ada) == (schema, ())
-    validated = validate_node(store, wrong[:6])
-    assert [each.path for each in validated.problems] == ["name"]
-
-
-def test_invalid_schema_has_problems() -> None:
-    store = fresh_store()
-    name = add_unchecked(store, META, {"$ref": "#/$defs/gone"})
-
-    problems = validate_node(store, name).problems
-    assert [each.message for each in problems] == ["$ref '#/$defs/gone' leads nowhere"]
-
-
-def test_value_is_held_against_the_schema() -> None:
-    store = fresh_store()
-    schema = put_schema(store, new_caller(), PERSON).hash
-
-    assert validate_node(store, schema, lambda: {"name": "Ada"}) == (schema, ())
-    assert validate_node(store, "Text", lambda: 5).problems != ()
 
 
 def test_value_is_not_read_without_a_schema() -> None:
@@ -508,34 +316,6 @@ def test_node_whose_type_is_missing_cannot_be_checked() -> None:
 def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
     assert set(BUILTIN_TYPES.values()) == BUILTIN.keys() - {META}
     assert BUILTIN_TYPES["Text"] == TEXT
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("Text", TEXT),
-        (TEXT, TEXT),
-        (TEXT.lower(), TEXT),
-        ("8FWKR3TN5VIQA", NOWHERE),
-        ("text", None),
-        (TEXT[:5], None),
-        ("", None),
-    ],
-)
-def test_names_and_whole_hashes_need_no_store(text: str, meant: str | None) -> None:
-    assert find_plain_type(text) == meant
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [("person", NotANodeHash), ("", NotANodeHash), ("EEEE", NoSuchNode), ("0", Refused)],
-)
-def test_word_that_means_no_type_is_refused(text: str, error: type[Exception]) -> None:
-    store = fresh_store()
-    add_notes(store, 40)
-
-    with pytest.raises(error):
-        resolve_type(NodeLookup(store), text)
 
 
 def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:

@@ -65,17 +65,6 @@ def write(
     return prompts
 
 
-def test_good_draft_needs_one_try(world: World) -> None:
-    thread = begin(world)
-
-    assert len(write(world, thread, GOOD)) == 1
-
-    draft = read_draft(world.store, world.caller.cwd, thread)
-    assert (draft.wish, draft.why) == ("A letter to Ada", "as simple as can be")
-    assert (draft.judgement.source, draft.judgement.problems) == (GOOD, ())
-    assert draft.judgement.name == "letter"
-
-
 def test_errors_of_one_try_are_in_the_prompt_of_the_next_with_their_lines(world: World) -> None:
     thread = begin(world)
 
@@ -111,14 +100,6 @@ def test_validator_that_lies_changes_nothing(world: World) -> None:
     drive(world, thread, play)
 
     assert read_draft(world.store, world.caller.cwd, thread).judgement.problems
-
-
-def test_questions_end_the_drafting(world: World) -> None:
-    thread = begin(world)
-
-    assert len(write(world, thread, "", GOOD, questions=("Which language?",))) == 1
-
-    assert read_draft(world.store, world.caller.cwd, thread).questions == ("Which language?",)
 
 
 def test_name_of_another_workflow_is_taken(world: World) -> None:

@@ -49,14 +49,6 @@ def test_patterns_would_be_good_drafts(path: Path) -> None:
     assert judged(path.read_text()).problems == ()
 
 
-def test_draft_may_stand_in_a_fence() -> None:
-    fenced = f"Here it is:\n\n```yaml\n{GOOD}```\n\nDone."
-
-    assert find_source(fenced) == GOOD
-    assert find_source(GOOD) == GOOD
-    assert judged(fenced).name == "letter"
-
-
 BAD = {
     "": ["the file is empty"],
     "a: [": ["did not find expected node content"],

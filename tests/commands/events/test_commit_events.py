@@ -115,16 +115,6 @@ def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -
     assert answer[0]["payload"]["nodeId"] == "writer"
 
 
-def test_end_comes_not_before_the_last_step(world: World, thread: ThreadId) -> None:
-    times = []
-    while world.step(thread).status != "completed":
-        times.append(told(world, thread)[-1]["timestamp"])
-    (end,) = told(world, thread)
-
-    assert (end["type"], end["status"]) == ("workflow:complete", "completed")
-    assert sorted([*times, end["timestamp"]]) == [*times, end["timestamp"]]
-
-
 def test_fork_begins_and_says_from_where(world: World, thread: ThreadId) -> None:
     world.step(thread)
     request = ForkRequest(thread, reason="another way")
@@ -211,16 +201,6 @@ def test_key_is_masked(world: World, heard: Heard) -> None:
 
     assert announce_events(world.store, environ) is None
     assert heard()[-1]["reason"] == "[masked] [masked]"
-
-
-def test_listener_that_fails_is_one_line(world: World) -> None:
-    listen(world, world.program("echo nobody home >&2; exit 7"))
-    world.step(world.begun())
-
-    problem = announce(world) or ""
-
-    assert problem.endswith("/agent ended with status 7: nobody home (and 3 more like it)")
-    assert problem.startswith("uwf.onEvent: ")
 
 
 @pytest.mark.parametrize("command", ["/nowhere/listener", "'unclosed"])

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import CHECKS, LOOP, drive, script
+from commands.step.test_record_turn import CHECKS, drive, script
 from commands.turns import begin_turn
-from commands.world import World, fails
+from commands.world import World
 from store.loose import lose
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, retry_thread
+from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.events.commit_events import EventOptions
 from uwf_git.commands.events.journal import (
     EventsRequest,
@@ -23,7 +23,6 @@ from uwf_git.commands.events.journal import (
     list_new,
     merge_transitions,
 )
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
@@ -131,18 +130,6 @@ def test_each_event_has_the_state_where_the_workflow_asks_for_it(world: World) -
     assert ("parallel:complete", "both", 2, 4) in seen
 
 
-def test_turn_that_is_tried_again_begins_no_pass(world: World) -> None:
-    thread = world.begun(LOOP)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    world.step(thread, script())
-
-    events = list(follow(world, thread).read())
-
-    assert Counter(event["type"] for event in events)["loop:iteration"] == 1
-    assert [each["attempt"] for each in events if each["type"] == "node:exit"] == [1, 2]
-
-
 def test_pass_that_begins_with_a_split_is_told_with_it(world: World) -> None:
     source = NESTED.replace(
         "type: sequential\n  nodes:", "type: loop\n  maxIterations: 1\n  nodes:"
@@ -166,50 +153,6 @@ def test_a_flow_that_emits_no_progress_tells_all_else(world: World) -> None:
     loud, quiet = told
     assert loud.pop("workflow:progress") > 0
     assert quiet == loud
-
-
-def test_branches_begin_and_end_as_progress_of_their_parent(world: World) -> None:
-    thread = world.begun(CHECKS)
-    drive(world, thread, script())
-
-    events = list(follow(world, thread).read())
-
-    kinds = Counter(event["type"] for event in events)
-    assert (kinds["workflow:start"], kinds["workflow:complete"]) == (1, 1)
-    inside = [event for event in events if event["taskId"] != thread]
-    assert {event["parentTaskId"] for event in inside} == {thread}
-    assert {event["type"] for event in inside if event["event"] in {"start", "end"}} == {
-        "workflow:progress"
-    }
-    complete = next(event for event in events if event["type"] == "parallel:complete")
-    assert [
-        (each["nodeId"], each["status"], each["steps"]) for each in complete["payload"]["branches"]
-    ] == [("reviewer", "completed", 1), ("testing", "completed", 2)]
-
-
-def test_listener_of_the_parent_misses_and_doubles_nothing(world: World) -> None:
-    thread = world.begun(NESTED)
-    live = follow(world, thread)
-    seen = list(live.read())
-    other = world.begun(LOOP)
-
-    for _ in range(100):
-        world.step(other, script(reviewer={"ok": True}))
-        done = world.step(thread, script(one={"a": 1}, other={"b": 1})).status == "completed"
-        seen += live.read()
-        if done:
-            break
-        if world.snapshot(other).record.status == "completed":
-            other = world.begun(LOOP)
-
-    assert live.is_over
-    ids = [event["id"] for event in seen]
-    assert len(ids) == len(set(ids))
-    everything = EventStream(world.store, EventsRequest(), EventOptions(), list[Exception]().append)
-    inside = {event["taskId"] for event in seen}
-    assert other not in inside
-    assert len(inside) == 7
-    assert set(ids) == {event["id"] for event in everything.read() if event["taskId"] in inside}
 
 
 def test_since_each_event_yields_the_rest(world: World) -> None:
@@ -240,17 +183,6 @@ def test_since_a_pass_yields_the_turn_that_began_with_it(world: World) -> None:
     assert [event["id"] for event in rest] == begun[1:]
 
 
-def test_follower_from_now_gets_branches_that_begin_later(world: World) -> None:
-    thread = split_of(world)
-    world.step(thread, script())
-    live = follow(world, thread, from_now=True)
-    assert list(live.read()) == []
-
-    world.step(thread, script())
-
-    assert {event["taskId"] for event in live.read()} >= {branch_of(world, thread, 1)}
-
-
 def test_killed_parent_is_followed_until_its_branches_have_ended(world: World) -> None:
     thread = split_of(world)
     world.step(thread, fail_reviewer)
@@ -263,17 +195,6 @@ def test_killed_parent_is_followed_until_its_branches_have_ended(world: World) -
     assert next(told(each)[0] for each in events if each["taskId"] == thread) == "workflow:error"
     inside = [each for each in events if each["taskId"] != thread]
     assert {each["type"] for each in inside} <= {"workflow:progress"}
-
-
-def test_failed_branch_says_that_it_is_a_part(world: World) -> None:
-    thread = split_of(world)
-    world.step(thread, fail_reviewer)
-    retry_thread(world.store, world.caller, branch_of(world, thread, 0))
-
-    events = list(follow(world, thread).read())
-
-    (error,) = [event for event in events if event["type"] == "workflow:error"]
-    assert (error["parentTaskId"], error["payload"]["nodeId"]) == (thread, "reviewer")
 
 
 def test_listener_of_the_parent_hears_of_a_branch_that_cannot_be_read(world: World) -> None:

@@ -61,20 +61,6 @@ def test_each_transition_becomes_a_line_for_all_readers(
     assert reader.take() == []
 
 
-def test_turn_is_a_line_when_it_begins_and_only_once(
-    world: World, thread: ThreadId, reader: Reader
-) -> None:
-    reader.take()
-    base = begin_turn(world, thread)
-
-    (line,) = reader.journal.take()
-
-    assert (line.word, line.commit) == ("enter", base)
-    assert line.told["role"] == "writer"
-    assert reader.take() == []
-    assert Reader(world).take() == [("known", thread), ("enter", thread)]
-
-
 def test_turn_begins_after_the_transition_that_it_follows(
     world: World, thread: ThreadId, reader: Reader
 ) -> None:
@@ -218,16 +204,6 @@ def test_existing_events_come_first_then_new_ones(world: World, thread: ThreadId
     assert events.is_over
 
 
-def test_since_each_event_yields_the_rest(world: World, thread: ThreadId) -> None:
-    while world.step(thread).status != "completed":
-        pass
-    everything = ids(follow(world, thread))
-
-    for place, event in enumerate(everything):
-        since = parse_event_id(event)
-        assert ids(follow(world, thread, since=since)) == everything[place + 1 :]
-
-
 def test_open_turn_is_reported_once(world: World, thread: ThreadId) -> None:
     events = follow(world, thread)
     assert words(events) == ["start"]
@@ -240,17 +216,6 @@ def test_open_turn_is_reported_once(world: World, thread: ThreadId) -> None:
     resume_thread(world.store, world.caller, thread)
     world.step(thread)
     assert words(events) == ["progress", "exit", "progress"]
-
-
-def test_since_an_enter_event_nothing_is_missed(world: World, thread: ThreadId) -> None:
-    base = begin_turn(world, thread)
-    pause_thread(world.store, world.caller, thread)
-    resume_thread(world.store, world.caller, thread)
-    world.step(thread)
-
-    told = words(follow(world, thread, since=EventId(base, "enter")))
-
-    assert told == ["progress", "progress", "exit", "progress"]
 
 
 def test_from_now_begins_with_the_open_turns(world: World, thread: ThreadId) -> None:

@@ -173,22 +173,6 @@ def test_damage_in_one_thread_is_reported_and_the_others_are_read(
     assert troubles
 
 
-def test_long_order_does_not_depend_on_the_reader(
-    world: World, follow: Callable[..., EventStream]
-) -> None:
-    thread = world.begun()
-    first, second = follow(from_now=True), follow(from_now=True)
-    ids(first)
-    ids(second)
-    threads = [world.start() for _ in range(3)]
-    mine = ids(first)
-    world.step(thread)
-    theirs = ids(second)
-    world.step(threads[0])
-
-    assert mine + ids(first) == theirs + ids(second)
-
-
 class Load:
     """Threads that run to their end concurrently."""
 

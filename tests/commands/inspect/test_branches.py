@@ -6,16 +6,12 @@ from typing import Any
 import pytest
 from commands.inspect.test_context import NESTED, branch_of
 from commands.step.test_record_turn import CHECKS, drive, script
-from commands.world import DEMO, World, content_player, fails, replied, says
+from commands.world import DEMO, World, content_player, fails, replied
 from refusing import refuses
 from store.loose import lose
 
-from uwf_git.commands.agent_run.activity import RUNNING
 from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import (
-    DAMAGED,
-    MOST_THREADS,
-    UNREADABLE,
     Candidate,
     Group,
     ListRequest,
@@ -25,15 +21,12 @@ from uwf_git.commands.inspect.list import (
     list_thread_rows,
     offer_remotes,
     offer_roles,
-    offer_threads,
     offer_workflows,
     order_statuses,
-    sort_counts,
     summarize_thread,
     tell_standing,
 )
 from uwf_git.commands.inspect.show import read_stop, show_thread
-from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.next_move import NextMove, advise
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
@@ -57,17 +50,6 @@ def listed(world: World, **asked: Any) -> list[tuple[str, str]]:
     return [(row["thread"], row["status"]) for row in rows]
 
 
-def test_list_has_roots_with_their_branches_counted(world: World) -> None:
-    thread = split_of(world)
-    assert listed(world) == [(thread, "split")]
-    world.step(thread, fail_reviewer)
-
-    (row,) = list_thread_rows(world.store, ListRequest())
-
-    assert row["branches"] == {"failed": 1, "ready": 1}
-    assert "branchOf" not in row
-
-
 def test_list_has_branches_where_they_are_asked_for(world: World) -> None:
     thread = split_of(world)
     world.step(thread, fail_reviewer)
@@ -80,16 +62,6 @@ def test_list_has_branches_where_they_are_asked_for(world: World) -> None:
         (failed, "failed"),
         (thread, "split"),
     ]
-
-
-def test_list_has_a_branch_whose_parent_is_elsewhere(world: World) -> None:
-    thread = split_of(world)
-    world.step(thread, script())
-    branch = branch_of(world, thread, 1)
-    tip = world.snapshot(thread).commit.oid
-    assert world.store.refs.delete(f"refs/threads/{thread}", seen=tip)
-
-    assert (branch, "ready") in listed(world)
 
 
 def test_show_has_what_each_branch_does(world: World) -> None:
@@ -142,21 +114,6 @@ def test_show_of_a_branch_says_where_it_belongs(world: World) -> None:
     assert (document["currentNode"], document["lastNode"]) == ("tester", "builder")
 
 
-def test_branches_of_branches_are_shown_and_counted_in_their_place(world: World) -> None:
-    thread = split_of(world, NESTED)
-    world.step(thread, script())
-    world.step(thread, script())
-
-    outer = show_thread(world.store, thread)["branches"]
-    (row,) = list_thread_rows(world.store, ListRequest())
-
-    assert [[each["label"] for each in branch["branches"]] for branch in outer] == [
-        ["one", "other"],
-        ["one", "other"],
-    ]
-    assert row["branches"] == {"ready": 4}
-
-
 def test_what_holds_a_branch_of_branches_is_told_of_the_thread(world: World) -> None:
     thread = split_of(world, NESTED)
     play = script(one={"v": 1}, other={"v": 2})
@@ -206,33 +163,6 @@ def test_branches_of_a_branch_that_cannot_be_joined_hold_all_up(world: World) ->
     assert all(f"`uwf thread patch {each['thread']} " in each["hint"] for each in held)
 
 
-def test_threads_are_offered_by_id_or_else_by_status_workflow_and_task(world: World) -> None:
-    thread = world.begun()
-    ended = world.start()
-    kill_thread(world.store, world.caller, ended)
-
-    task = world.snapshot(thread).get_start().payload["prompt"]
-    offered = offer_threads(world.store, "", archived=True)
-
-    assert offered == [
-        Candidate(ended, f"killed, demo: {task}"),
-        Candidate(thread, f"ready, demo: {task}"),
-    ]
-    assert offer_threads(world.store, thread.lower()) == offered[1:]
-    assert offer_threads(world.store, "KILLED", archived=True) == offered[:1]
-    assert offer_threads(world.store, "", statuses=frozenset({"killed"})) == offered[:1]
-    assert offer_threads(world.store, "no such task") == []
-
-
-def test_no_more_threads_are_offered_than_a_person_reads(world: World) -> None:
-    world.put()
-    newest = [world.start() for _ in range(MOST_THREADS + 1)][-1]
-
-    offered = offer_threads(world.store, "")
-
-    assert (len(offered), offered[0].word) == (MOST_THREADS, newest)
-
-
 def test_workflows_and_their_roles_are_offered_with_what_they_are(world: World) -> None:
     world.put()
     world.put(DEMO.replace("name: demo", "name: other"))
@@ -252,11 +182,6 @@ def test_workflows_and_their_roles_are_offered_with_what_they_are(world: World) 
         offer_roles(world.store, "", cwd=cwd, workflow="third")
 
 
-def test_what_needs_somebody_comes_first_unless_another_group_is_asked_for() -> None:
-    assert order_statuses()[:4] == ("waiting", "failed", DAMAGED, UNREADABLE)
-    assert order_statuses("running")[:2] == (RUNNING, "waiting")
-
-
 @pytest.mark.parametrize(
     ("statuses", "group"),
     [
@@ -270,12 +195,6 @@ def test_a_thread_is_in_the_first_group_of_its_branches(
     statuses: tuple[str, ...], group: Group
 ) -> None:
     assert group_active(statuses) == group
-
-
-def test_counts_begin_with_what_needs_somebody() -> None:
-    counts = sort_counts({"completed": 9, "later": 1, "ready": 2, "failed": 1})
-
-    assert list(counts.items()) == [("failed", 1), ("ready", 2), ("completed", 9), ("later", 1)]
 
 
 def test_a_thread_that_has_split_stands_as_its_branches() -> None:
@@ -292,16 +211,6 @@ def summary(world: World, thread: str) -> Summary:
     rows = list_thread_rows(world.store, ListRequest(archived=True))
     (row,) = [row for row in rows if row["thread"] == thread]
     return summarize_thread(world.store, row)
-
-
-def test_last_is_the_newest_event_and_of_a_try_why_it_failed(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}))
-    assert summary(world, thread).last == "writer: What was said."
-
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert summary(world, thread).last == "checker: exit status 7"
 
 
 def test_end_says_the_step_before_it_and_a_kill_its_reason(world: World) -> None:

@@ -122,13 +122,6 @@ def test_all_that_is_added_is_given_once(tmp_path: Path, pieces: list[bytes]) ->
     assert given == b"".join(pieces)
 
 
-def test_large_file_comes_in_pieces(path: Path, file: GrowingFile) -> None:
-    path.write_bytes(b"x" * 300_000)
-    pieces = list(file.read_new())
-    assert sum(map(len, pieces)) == 300_000
-    assert max(map(len, pieces)) <= 64 * 1024
-
-
 def test_file_that_was_truncated_is_read_from_its_beginning(path: Path, file: GrowingFile) -> None:
     path.write_bytes(b"a long line\n")
     assert new(file) == b"a long line\n"

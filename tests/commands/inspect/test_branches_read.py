@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import NESTED
 from commands.step.test_played_roles import begun as begin_nested
-from commands.step.test_record_turn import CHECKS, ITEMS, drive, script
+from commands.step.test_record_turn import CHECKS, drive, script
 from commands.world import World
 
 from uwf_git.commands.inspect.read import SearchRequest, render_thread, search_threads
@@ -56,37 +55,6 @@ def branch_of_ended(world: World, thread: ThreadId, number: int) -> ThreadId:
     return found
 
 
-def test_read_tells_branches_of_branches_and_what_failed(world: World) -> None:
-    thread = split_of(world, NESTED)
-    drive(world, thread, script(reader="read", one={"a": 1}, other={"b": 1}))
-    told = headings(world, thread)
-    assert "Branch 1 each: b, 1. reader: read" in told
-    assert [each.partition(",")[0] for each in told if each.startswith("Branch 1")] == [
-        "Branch 1 each: b",
-        "Branch 1 each: b",
-        "Branch 1.0 one",
-        "Branch 1.1 other",
-        "Branch 1 each: b",
-    ]
-
-    other = split_of(world)
-    world.step(other, fail_reviewer)
-    assert headings(world, other)[2] == "Branch 0 reviewer, reviewer: attempt 1 failed"
-
-
-def test_show_full_has_the_steps_of_branches_that_go_on(world: World) -> None:
-    thread = split_of(world, NESTED)
-    world.step(thread, script())
-    world.step(thread, script())
-    world.step(thread, script())
-
-    document = show_thread(world.store, thread, full=True)
-
-    first = document["branches"][0]
-    assert [step["role"] for step in first["steps"]][:1] == ["reader"]
-    assert "steps" not in show_thread(world.store, thread)["branches"][0]
-
-
 def found(world: World, pattern: str) -> list[tuple[Any, Any]]:
     rows = search_threads(world.store, SearchRequest(re.compile(pattern)))
     return sorted((row["role"] or "", row["field"]) for row in rows)
@@ -111,15 +79,6 @@ def test_search_tells_the_prompt_of_a_workflow_in_a_workflow_if_it_is_its_own(
     assert found(world, "dig deep") == [("", "prompt")]
     rows = search_threads(world.store, SearchRequest(re.compile("Do it"), workflow="middle"))
     assert [row["field"] for row in rows] == ["prompt"]
-
-
-def test_search_tells_a_step_of_a_fork_once_too(world: World) -> None:
-    thread = world.begun(ITEMS)
-    drive(world, thread, script(reader="one item", writer="all"))
-    fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
-
-    assert found(world, "one item") == [("reader", "content")] * 3
-    assert found(world, "Do it") == [("", "prompt")]
 
 
 def test_a_fork_tells_the_branches_of_a_thread_that_was_removed(world: World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from commands.step.test_record_turn import CHECKS, ITEMS, LOOP, drive, script
 from commands.verified import BAD, PLANS, take
-from commands.world import DEMO, World, content_player, fails, read_thread, replied, says
+from commands.world import DEMO, World, content_player, fails, read_thread, replied
 from refusing import refuses
 
 from uwf_git.cli.output.screen import Screen
@@ -59,46 +59,6 @@ def test_first_turn_has_the_task_and_the_role(world: World) -> None:
     assert (context["visit"], context["attempt"], context["lastError"]) == (1, 1, None)
     assert (context["state"], context["hint"]) == ({}, None)
     assert context["workdir"] == str(world.place)
-
-
-def test_later_turn_has_the_steps_before_it(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, "the text", state={"round": 1}))
-
-    context = get_context(world.store, thread)
-
-    step = context["steps"][0]
-    assert context["role"]["extractPrompt"] == "Is it good?"
-    assert {name: step[name] for name in ("role", "meta", "content", "agent")} == {
-        "role": "writer",
-        "meta": {"text": "x"},
-        "content": "the text",
-        "agent": "nobody",
-    }
-    assert step["hash"] == context["head"]
-    assert context["state"] == {"round": 1}
-
-
-def test_thread_at_its_end_has_no_turn(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
-
-    with refuses("not-its-turn", match="has no turn left"):
-        get_context(world.store, thread)
-
-
-def test_thread_that_takes_no_step_now_has_a_context_all_the_same(world: World) -> None:
-    thread = world.start("human", workflow=world.put().workflow)
-    ready = get_context(world.store, thread)
-
-    world.step(thread)
-    assert world.snapshot(thread).record.status == "waiting"
-    assert get_context(world.store, thread) == ready
-
-    pause_thread(world.store, world.caller, thread)
-    patch_thread(world.store, world.caller, thread, {"draft": 2})
-    assert get_context(world.store, thread) == {**ready, "state": {"draft": 2}}
 
 
 def test_context_of_a_past_step_is_what_its_agent_was_given(world: World) -> None:
@@ -190,21 +150,6 @@ def test_turn_knows_its_node_and_its_pass(world: World) -> None:
     assert first["input"] is None
 
 
-def test_past_turn_has_the_place_that_it_had(world: World) -> None:
-    thread = world.begun(LOOP)
-    seen = Seen(reviewer=[{"ok": False}, {"ok": True}])
-    drive(world, thread, seen)
-    head = get_head(world.store, thread)
-
-    given = [
-        get_past_context(world.store, find_fork_point(world.store, head, str(step)))
-        for step in (2, 4)
-    ]
-
-    # An ended thread has no work directory any more.
-    assert given == [{**each, "workdir": None} for each in seen.contexts["reviewer"]]
-
-
 def test_item_has_its_input_and_the_item(world: World) -> None:
     thread = world.begun(ITEMS)
     seen = Seen()
@@ -235,39 +180,10 @@ def test_branch_has_the_steps_before_its_split(world: World) -> None:
     assert "This is step 3 of a thread" in render_prompt(tester)
 
 
-def test_branch_of_a_branch_has_the_steps_of_all_around_it(world: World) -> None:
-    thread = world.begun(NESTED)
-    seen = Seen(reader="read")
-
-    drive(world, thread, seen)
-
-    steps = seen.contexts["other"][0]["steps"]
-    assert [step["role"] for step in steps] == ["planner", "coder", "reader"]
-    assert [steps[-1]["role"], steps[0]["role"]] == ["reader", "planner"]
-    assert sorted(each["input"] for each in seen.contexts["one"]) == [
-        "a after read",
-        "b after read",
-    ]
-
-
 def branch_of(world: World, thread: ThreadId, number: int) -> ThreadId:
     split = world.snapshot(thread).get_present().split
     assert split is not None
     return split.children[number].thread
-
-
-def test_branch_is_read_the_same_when_it_was_joined(world: World) -> None:
-    thread = world.begun(CHECKS)
-    seen = Seen()
-    for _ in range(3):
-        world.step(thread, seen)
-    branch = branch_of(world, thread, 1)
-
-    drive(world, thread, seen)
-
-    point = find_fork_point(world.store, get_head(world.store, branch), "2")
-    tester = seen.contexts["tester"][0]
-    assert get_past_context(world.store, point) == {**tester, "workdir": None}
 
 
 def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
@@ -279,21 +195,6 @@ def test_split_thread_has_no_turn_of_its_own(world: World) -> None:
     with refuses("not-its-turn", match="goes on in branches: checks") as caught:
         get_context(world.store, thread)
     assert caught.value.hint == f"`uwf thread show {thread}` lists them"
-
-
-def test_errors_are_those_of_the_same_place(world: World) -> None:
-    thread = world.begun(CHECKS)
-    world.step(thread, script())
-    world.step(thread, script())
-
-    def play(turn: Turn) -> Played:
-        return fails("no luck")(turn) if turn.role == "reviewer" else replied({})
-
-    world.step(thread, play)
-
-    context = get_context(world.store, branch_of(world, thread, 0))
-    assert (context["attempt"], context["lastError"]["message"]) == (2, "no luck")
-    assert [step["role"] for step in context["steps"]] == ["coder"]
 
 
 FORKING = """\
@@ -360,17 +261,6 @@ def test_file_of_a_turn_that_has_begun_stays_where_it_was(world: World) -> None:
 
     assert (file_of("writer"), file_of("closer")) == ("a.json", "b.json")
     assert find_begun(world.store, world.snapshot(thread), "closer") is None
-
-
-def test_prompt_is_for_the_next_role(world: World) -> None:
-    thread = world.begun()
-    assert render_prompt(get_context(world.store, thread)).startswith("# You are writer\n")
-
-    world.step(thread, says({"text": "x"}, "What was said."))
-
-    prompt = render_prompt(get_context(world.store, thread))
-    assert prompt.startswith("# You are checker\n")
-    assert "What was said." in prompt
 
 
 UNTIL_MS = 4_000_000_000_000
@@ -499,9 +389,3 @@ def test_a_verifier_is_told_what_it_judges(world: World) -> None:
     prompt = render_prompt(context)
     assert "You judge the work of executor, which is the newest step above (try 1 of 3)" in prompt
     assert "<work>\nCarry out 000.md." in prompt
-
-
-def test_a_verdict_without_issues_is_told_whole(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, {"verified": False, "why": "it burns"})
-    assert '"why": "it burns"' in render_prompt(get_context(world.store, thread))

@@ -16,12 +16,10 @@ from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.graph import (
     ThreadReport,
     picture_thread,
-    report_of_damage,
     view_report,
 )
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.inspect.story import find_problems
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.engine.picture.draw import make_plan
 from uwf_git.engine.picture.plan import FlowPlan
@@ -51,13 +49,6 @@ def badges(world: World, thread: str) -> dict[str, str]:
     subject = picture_thread(world.store, thread)
     assert subject.thread is not None
     return {place: mark.badge for place, mark in subject.thread.marks.items()}
-
-
-def test_what_failed_is_told(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert badges(world, thread)["writer"] in {"▶ try 2", "✗ 1 try"}
 
 
 def test_paused_killed_and_completed_threads_say_so(world: World) -> None:
@@ -190,20 +181,6 @@ def test_branches_at_work_are_told_as_far_as_they_are(world: World) -> None:
     assert [each["status"] for each in entries[-1]["branches"]] == ["ready", "ready"]
 
 
-def test_a_fork_begins_with_what_it_was_forked_from(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    fork = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
-
-    entries = view(world, fork.thread).document["entries"]
-
-    assert [(each["event"], each["thread"] == thread) for each in entries] == [
-        ("start", True),
-        ("step", True),
-        ("fork", False),
-    ]
-
-
 def test_a_lost_text_is_told_in_its_place(world: World) -> None:
     thread = world.begun()
     world.step(thread, says({"text": "kept"}, "gone"))
@@ -233,11 +210,6 @@ def test_a_lost_commit_leaves_what_came_after_it(world: World, number: int) -> N
     assert events[0] is None
     assert len(events) == 14 - number
     assert any(commit in each for each in document["problems"])
-
-
-def test_the_error_names_the_first_problem() -> None:
-    error = report_of_damage("01J", ["one", "two"])
-    assert error.message == "the report of thread 01J is not whole: one (and 1 more)"
 
 
 @needs_ssh

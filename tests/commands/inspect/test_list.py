@@ -8,15 +8,13 @@ import pytest
 from commands.counting import count_reads
 from commands.forging import tip_of
 from commands.sharing import Site
-from commands.world import DEMO, World, fails
+from commands.world import DEMO, World
 from refusing import refuses
 from store.loose import loose_file, loosen
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import open_store
 from uwf_git.store.threads.heads import ACTIVE, get_head
@@ -198,13 +196,6 @@ def test_ref_that_is_no_thread_is_not_listed(world: World) -> None:
     assert listed(world, archived=True) == [thread]
 
 
-def test_offset_leaves_the_first_ones_out(world: World, three: list[ThreadId]) -> None:
-    assert listed(world, archived=True, offset=1) == [three[1], three[0]]
-    assert listed(world, archived=True, offset=1, limit=1) == [three[1]]
-    assert listed(world, offset=1, limit=5, workflow="demo") == [three[0]]
-    assert listed(world, archived=True, offset=3) == []
-
-
 def test_time_of_the_last_event_is_asked_for(world: World, three: list[ThreadId]) -> None:
     world.step(three[0])
     updated = {row["thread"]: row["lastUpdateTime"] for row in list_thread_rows(
@@ -230,36 +221,19 @@ def test_damaged_thread_is_of_no_time(world: World) -> None:
     assert listed(world, before_ms=10**15) == []
 
 
-def test_row_of_a_thread_that_waits_for_a_limit_says_until_when(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("limit", left=StepFiles(reset_at=4_000_000_000_000)))
-
-    row = list_thread_rows(world.store, ListRequest())[0]
-
-    assert row["waiting"] == {"role": "writer", "until": 4_000_000_000_000}
-    assert "question" not in row
-
-
 def test_thread_at_work_is_running_and_no_longer_ready(world: World) -> None:
-    resting, driven, stepped = (world.begun() for _ in range(3))
+    resting, driven, stepped, waiting = (world.begun() for _ in range(4))
+    world.step(waiting, command="human")
     with (
         lock_drive(world.store, driven, since_ms=1),
         lock_thread(world.store, stepped, since_ms=1),
+        lock_drive(world.store, waiting, since_ms=1),
     ):
         assert listed(world, statuses=frozenset({"running"})) == [stepped, driven]
         assert listed(world, statuses=frozenset({"ready"})) == [resting]
         rows = list_thread_rows(world.store, ListRequest())
-    assert [row["status"] for row in rows] == ["running", "running", "ready"]
+    assert [row["status"] for row in rows] == ["waiting", "running", "running", "ready"]
     assert listed(world, statuses=frozenset({"running"})) == []
-
-
-def test_thread_that_waits_is_waiting_though_its_driver_sleeps(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, command="human")
-
-    with lock_drive(world.store, thread, since_ms=1):
-        assert listed(world, statuses=frozenset({"waiting"})) == [thread]
 
 
 def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadId]) -> None:
@@ -278,17 +252,3 @@ def test_diverged_thread_is_listed_and_shown_so(sites: tuple[Site, Site, ThreadI
     assert "diverged" not in rows[fresh]
     assert show_thread(store, thread)["diverged"] == rows[thread]["diverged"]
     assert "diverged" not in show_thread(store, fresh)
-
-
-@pytest.mark.parametrize(
-    ("word", "status"), [("pending", "ready"), ("cancelled", "killed"), ("failed", "failed")]
-)
-def test_words_of_tasks_are_taken_and_shown(word: str, status: str, world: World) -> None:
-    threads = {each: world.begun() for each in ("ready", "killed", "failed")}
-    kill_thread(world.store, world.caller, threads["killed"])
-    with pytest.raises(TurnFailed):
-        world.step(threads["failed"], fails())
-
-    [row] = list_thread_rows(world.store, ListRequest(statuses=frozenset({word})))
-
-    assert (row["thread"], row["status"], row["taskStatus"]) == (threads[status], status, word)

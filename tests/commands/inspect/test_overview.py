@@ -9,7 +9,7 @@ from commands.inspect.test_branches import fail_reviewer, split_of
 from commands.inspect.test_context import branch_of
 from commands.step.test_record_turn import script
 from commands.turns import begin_turn
-from commands.world import World, content_player, fails, replied
+from commands.world import World, fails, replied
 from refusing import refuses
 from web.stories import tell_waiting
 
@@ -19,7 +19,6 @@ from uwf_git.commands.inspect.list import view_thread_row
 from uwf_git.commands.inspect.overview import Overview, ThreadWatch, Wanted, WatchRequest
 from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId, read_time_ms
 from uwf_git.store.objects.objects import DurableObjects
 from uwf_git.store.oid import Oid
@@ -119,22 +118,6 @@ def test_damaged_refs_need_a_person(world: World, overview: Overview) -> None:
 
     assert [(row["status"], row["group"]) for row in rows] == [("damaged", "needs")]
     assert listed(world, overview, search="commit") == ["01J99999999999999999999999"]
-
-
-def test_children_are_found_ended_or_not(world: World, overview: Overview) -> None:
-    parent = world.begun()
-    environ = {**world.caller.environ, "UWF_THREAD_ID": parent}
-    world.caller = world.caller._replace(environ=environ)
-    one, two = world.start(), world.start()
-    kill_thread(world.store, world.caller, one, reason="")
-
-    children = overview.list_children(world.store, parent, until_ms=2**47)
-
-    assert [row["thread"] for row in children] == [one, two]
-    # What ended and began later than its parent last changed is no child of it.
-    assert [row["thread"] for row in overview.list_children(world.store, parent, until_ms=0)] == [
-        two
-    ]
 
 
 def test_rows_are_chosen_by_status_age_and_cost(world: World, overview: Overview) -> None:
@@ -284,20 +267,6 @@ def test_work_is_role_attempt_log_and_usage(world: World) -> None:
         assert watch.look() == []
 
 
-def test_run_that_begins_after_its_turn_is_found(world: World) -> None:
-    thread = world.begun()
-    watch = watching(world)
-    with lock_thread(world.store, thread, since_ms=7) as lock:
-        lock.say("writer")
-        watch.look()
-        work = watch.find_work(thread)
-        assert work is not None
-        assert work.read_log() == ""
-        base = begin_turn(world, thread)
-        Path(world.store.local_path("run", thread, base), "stderr").write_text("found\n")
-        assert work.read_log() == "found"
-
-
 def test_a_look_where_nothing_has_happened_reads_no_object(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,18 +309,3 @@ def test_damaged_thread_is_a_row_that_says_so(world: World) -> None:
     world.step(thread)
     watch.look()
     assert watch.count() == {"damaged": 2, "ready": 1}
-
-
-def test_player_sees_its_own_thread_at_work(world: World) -> None:
-    thread = world.begun()
-    watch = watching(world)
-    watch.look()
-    seen: list[tuple[str, str]] = []
-
-    def look(turn: Turn) -> Played:
-        seen.extend(changed(watch))
-        return content_player(turn)
-
-    world.step(thread, look)
-
-    assert seen == [(thread, "running")]

@@ -7,7 +7,6 @@ import pytest
 from commands.world import World, fails, read_thread, says
 from store.loose import loosen
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import (
     kill_thread,
     patch_thread,
@@ -23,7 +22,6 @@ from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import NodeHash, ThreadId
 from uwf_git.store.objects.objects import get_tree
-from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.history import walk_history
 
 HOSTILE = "# Broken out\n\n## 9. forged: x\n\n```\n<!--\n\nTitle\n===\n"
@@ -164,29 +162,6 @@ def headings(world: World, thread: str, **asked: int) -> list[str]:
     return [line for line in told.splitlines() if line.startswith("## ")]
 
 
-def test_step_that_was_poked_away_is_marked(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "a"}, "First."))
-    poke_thread(world.store, world.caller, thread, hint="shorter")
-    world.step(thread, says({"text": "b"}, "Second."))
-    world.step(thread, says({"ok": True}, "Checked."))
-    poke_thread(world.store, world.caller, thread)
-    world.step(thread, says({"ok": True}, "Checked again."))
-
-    assert headings(world, thread) == [
-        "## 1. writer: First. (taken back)",
-        "## Newest step taken back",
-        "## 1. writer: Second.",
-        "## 2. checker: Checked. (taken back)",
-        "## Newest step taken back",
-        "## 2. checker: Checked again.",
-    ]
-    assert headings(world, thread, last=3)[0] == "## 2. checker: Checked. (taken back)"
-    told = read_thread(world.store, thread)
-    assert "C O Mitter\n\nshorter\n" in told
-    assert "\n\nFirst.\n" in told
-
-
 def fork(world: World, thread: str, at: str) -> ThreadId:
     request = ForkRequest(thread, at)
     return fork_thread(world.store, world.caller, request, thread=world.new_id()).thread
@@ -208,47 +183,11 @@ def both(world: World) -> tuple[ThreadId, ThreadId]:
     return thread, forked
 
 
-def test_steps_of_one_role_stand_side_by_side(
-    world: World, both: tuple[ThreadId, ThreadId]
-) -> None:
-    steps = diffed(world, *both)["steps"]
-
-    assert [(step["in"], step["role"]) for step in steps] == [("both", "checker"), ("a", "writer")]
-    assert steps[0]["meta"] == [
-        {"kind": "changed", "path": "ok", "before": False, "after": True},
-        {"kind": "removed", "path": "why[0]", "before": "x"},
-    ]
-    assert steps[0]["content"] == "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-No.\n+Yes.\n Too long.\n"
-    assert [steps[0][side]["number"] for side in "ab"] == [2, 2]
-    assert steps[1]["a"]["meta"] == {"text": "b"}
-    assert (steps[1]["a"]["number"], steps[1]["a"]["content"]) == (3, "Shorter.")
-
-
 def test_the_other_way_round_is_the_opposite(world: World, both: tuple[ThreadId, ThreadId]) -> None:
     steps = diffed(world, both[1], both[0])["steps"]
 
     assert [step["in"] for step in steps] == ["both", "b"]
     assert steps[0]["meta"][1] == {"kind": "added", "path": "why[0]", "after": "x"}
-
-
-def test_archived_threads_are_compared_as_well(
-    world: World, both: tuple[ThreadId, ThreadId]
-) -> None:
-    before = diffed(world, *both)
-    for thread in both:
-        kill_thread(world.store, world.caller, thread)
-
-    after = diffed(world, *both)
-
-    assert after["a"]["status"] == "killed"
-    assert after["steps"] == before["steps"]
-    assert after["common"] == before["common"]
-
-
-def test_missing_thread_is_refused(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(NoSuchThread):
-        diffed(world, thread, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
 def step_after(world: World, thread: ThreadId, failures: int) -> NodeHash:

@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, says
+from commands.world import World, says
 from store.loose import lose
 
 from uwf_git.commands.control.change_rules import poke_thread
-from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.read import SearchRequest, search_threads
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.remove import plan_removals, remove_thread
 from uwf_git.model.names import ThreadId
 
 
@@ -48,27 +46,6 @@ def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread
     ]
 
 
-def test_newest_thread_comes_first_and_ended_ones_are_among_them(
-    world: World, thread: ThreadId
-) -> None:
-    newer = world.start(prompt="Another needle.")
-    kill_thread(world.store, world.caller, newer)
-
-    assert places(world, "needle|Another")[0] == (newer, 0, "prompt")
-    assert newer not in {row["thread"] for row in rows(world, "needle", archived=False)}
-
-
-def test_role_and_workflow_are_asked_for(world: World, thread: ThreadId) -> None:
-    world.put(DEMO.replace("name: demo", "name: other"))
-    other = world.start(workflow="other", prompt="needle")
-    name = world.snapshot(other).record.workflow
-
-    assert places(world, "needle", role="writer") == [(thread, 1, "meta.text")]
-    assert places(world, "needle", workflow="other") == [(other, 0, "prompt")]
-    assert places(world, "needle", workflow=name) == [(other, 0, "prompt")]
-    assert places(world, "needle", workflow="none") == []
-
-
 def test_step_that_forks_share_is_one_row_of_its_own_thread(world: World, thread: ThreadId) -> None:
     before = places(world, "needle")
     forked = fork(world, thread, "1")
@@ -76,18 +53,6 @@ def test_step_that_forks_share_is_one_row_of_its_own_thread(world: World, thread
     world.step(forked, says({"ok": True}, "needle"))
 
     assert places(world, "needle") == [(forked, 2, "content"), *before]
-
-
-def test_step_is_a_row_of_a_fork_if_its_own_thread_is_not_searched(
-    world: World, thread: ThreadId
-) -> None:
-    forks = [fork(world, thread, "1"), fork(world, thread, "1")]
-    kill_thread(world.store, world.caller, thread)
-
-    told = [(forks[1], 1, "meta.text"), (forks[1], 0, "prompt")]
-    assert places(world, "needle", archived=False) == told
-    remove_thread(world.store, world.caller, plan_removals(world.store, [thread])[0])
-    assert places(world, "needle") == told
 
 
 def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
@@ -122,19 +87,3 @@ def test_damaged_thread_is_one_row_and_the_others_are_searched(
     assert [row.get("status") for row in told[:3]] == ["damaged", None, "damaged"]
     assert "is missing" in told[2]["error"]
     assert {row["thread"] for row in told[3:]} == {thread}
-
-
-def test_secrets_are_not_shown(world: World, thread: ThreadId) -> None:
-    secret = "sk-Secret-1234"
-    world.step(thread, says({"text": "x"}, f"the key is {secret}"))
-
-    assert [row["excerpt"] for row in rows(world, "the key", secrets=(secret,))] == [
-        "the key is [masked]"
-    ]
-
-
-def test_rows_come_as_they_are_found(world: World, thread: ThreadId) -> None:
-    found = search_threads(world.store, SearchRequest(re.compile("needle")))
-    assert next(found)["step"] == 2
-    kill_thread(world.store, world.caller, thread)
-    assert [row["step"] for row in found] == [2, 1, 0]

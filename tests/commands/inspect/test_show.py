@@ -10,7 +10,6 @@ from uwf_git.commands.control.steer import patch_thread, pause_thread
 from uwf_git.commands.inspect.show import read_stop, show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.turn.turn import Played, Turn
-from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
 def test_new_thread_stands_at_its_start(world: World) -> None:
@@ -32,34 +31,6 @@ def test_new_thread_stands_at_its_start(world: World) -> None:
     assert shown["agents"] == {"writer": "nobody", "checker": "nobody"}
     assert shown["workdir"] == str(world.place)
     assert "steps" not in shown
-
-
-def test_newest_step_is_shown_and_with_full_all_of_them(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, says({"text": "x"}, usage={"tokens": 2}, state={"a": 1}))
-    world.step(thread, says({"ok": True}, usage={"tokens": 3}))
-
-    shown = show_thread(world.store, thread, full=True)
-
-    assert [step["role"] for step in shown["steps"]] == ["writer", "checker"]
-    assert (shown["usage"], shown["state"]) == ({"tokens": 5}, {"a": 1})
-    assert (shown["lastNode"], shown["visits"]) == ("checker", {"writer": 1, "checker": 1})
-    # No role is left: the next step ends the thread.
-    assert (shown["currentNode"], shown["currentIteration"], shown["next"]) == (None, None, "$END")
-    assert show_thread(world.store, thread)["step"]["role"] == "checker"
-
-
-def test_thread_that_waits_for_a_person_shows_the_question(world: World) -> None:
-    thread = world.begun()
-    world.step(thread, command="human")
-
-    shown = show_thread(world.store, thread)
-
-    asked = world.snapshot(thread).commit.time_s * 1000
-    assert (shown["status"], shown["waiting"]) == ("waiting", {"role": "writer", "since": asked})
-    assert shown["question"]["command"] == f"uwf thread answer {thread}"
-    # The body of a wait is the question.
-    assert "reason" not in shown
 
 
 def test_thread_that_is_at_work_is_running(world: World) -> None:
@@ -92,17 +63,6 @@ def test_paused_thread_says_why_whatever_came_since(world: World) -> None:
     assert shown["reason"] == "Wait for Ann."
 
 
-def test_next_role_is_told_until_the_end(world: World) -> None:
-    thread = world.begun()
-    seen = []
-    for _ in range(3):
-        seen.append(read_stop(world.store, thread).next)
-        world.step(thread)
-
-    assert seen == ["writer", "checker", "$END"]
-    assert read_stop(world.store, thread).next is None
-
-
 def test_thread_at_work_elsewhere_is_waited_for(world: World) -> None:
     thread = world.begun()
     process = world.process("thread", "run", thread, "--agent", world.program("exec sleep 60"))
@@ -112,13 +72,6 @@ def test_thread_at_work_elsewhere_is_waited_for(world: World) -> None:
     finally:
         world.process("thread", "kill", thread).communicate()
         process.communicate()
-
-
-def test_own_drive_is_not_waited_for(world: World) -> None:
-    thread = world.begun()
-
-    with lock_drive(world.store, thread, since_ms=0), lock_thread(world.store, thread, since_ms=0):
-        assert "thread run" in read_stop(world.store, thread).advice.text
 
 
 def test_default_agents_play_roles_without_one(world: World) -> None:

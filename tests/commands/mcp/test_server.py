@@ -77,17 +77,6 @@ def test_newer_era_needs_no_handshake() -> None:
     assert {"ttlMs", "cacheScope", "instructions"} <= told.keys()
 
 
-def test_results_of_the_newer_era_say_that_they_are_complete() -> None:
-    listed = result("tools/list", MODERN)
-    assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
-    assert result("tools/call", {"name": "greet", "arguments": {"name": "A"}, **MODERN}) == {
-        "resultType": "complete",
-        "content": [{"type": "text", "text": "Hello, A!"}],
-        "isError": False,
-    }
-    assert result("ping", MODERN) == {"resultType": "complete"}
-
-
 def test_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
     error = ask("tools/list", {"_meta": {VERSION: "2027-01-01"}})["error"]
 
@@ -97,24 +86,6 @@ def test_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
 
 def test_older_version_in_a_request_is_the_handshake_s() -> None:
     assert result("ping", {"_meta": {VERSION: "2025-06-18"}}) == {}
-
-
-def test_tools_are_listed_with_what_they_may_do() -> None:
-    greeting, writing = result("tools/list")["tools"]
-
-    assert greeting == {
-        "name": "greet",
-        "description": "Greets.",
-        "inputSchema": {"type": "object"},
-        "annotations": {
-            "readOnlyHint": True,
-            "destructiveHint": False,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        },
-    }
-    assert writing["annotations"]["readOnlyHint"] is False
-    assert result("tools/list").keys() == {"tools"}
 
 
 def test_refusal_of_a_tool_is_a_result_that_the_model_reads() -> None:

@@ -3,7 +3,6 @@ from typing import Any
 from commands.world import World
 
 from uwf_git.commands.mcp.server import McpPlace, build_server
-from uwf_git.store.store import Store
 
 
 def ask(place: McpPlace, method: str, **params: Any) -> Any:
@@ -11,24 +10,6 @@ def ask(place: McpPlace, method: str, **params: Any) -> Any:
     told = build_server(place).answer(message)
     assert told is not None
     return told["result"]
-
-
-def no_store() -> Store:
-    raise AssertionError("the store was opened")
-
-
-def test_nothing_is_opened_before_a_call() -> None:
-    tools = ask(McpPlace(no_store), "tools/list")["tools"]
-
-    assert [tool["name"] for tool in tools] == [
-        "read_thread",
-        "read_step",
-        "read_role",
-        "submit_result",
-    ]
-    assert [tool["annotations"]["readOnlyHint"] for tool in tools] == [True, True, True, False]
-    assert all(tool["inputSchema"]["type"] == "object" for tool in tools)
-    assert all(tool["description"] for tool in tools)
 
 
 def test_each_tool_does_what_it_says(world: World) -> None:

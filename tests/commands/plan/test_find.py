@@ -5,7 +5,7 @@ import pytest
 from plan.played import start_task
 
 from uwf_git import TaskHandle
-from uwf_git.commands.plan import find_plan_dir, find_plan_thread
+from uwf_git.commands.plan import find_plan_thread
 from uwf_git.store.store import Store
 
 
@@ -59,12 +59,3 @@ def test_state_file_cannot_name_the_thread_of_another_directory(
     for named in (other.task_id, "01J00000000000000000000001", "x", 1, None):
         name_in_state_file(project, named)
         assert found(store, project) is None
-
-
-def test_plan_directory_is_in_the_state(store: Store, project: Path) -> None:
-    assert find_plan_dir(None) == "docs/plans"
-    task = begin(store, project)
-    assert find_plan_dir(find_plan_thread(store, str(project))) == "docs/plans"
-    for named, expected in (("计划", "计划"), (1, "docs/plans"), (" ", "docs/plans")):
-        task.update_state({"planDir": named})
-        assert find_plan_dir(find_plan_thread(store, str(project))) == expected

@@ -276,29 +276,3 @@ def test_state_that_cannot_be_written_is_told(store: Store, tmp_path: Path) -> N
     (tmp_path / ".state").write_text("in the way")
 
     assert read_plan_status(store, str(tmp_path))["phase"] == "planning"
-
-
-def test_plans_without_a_thread(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "docs/plans").mkdir(parents=True)
-    (tmp_path / "docs/plans/000-准备.md").touch()
-    row = {"file": "docs/plans/000-准备.md", "number": 0, "name": "准备"}
-
-    for known in (None, store):
-        assert read_plan_rows(known, str(tmp_path)) == [
-            row | {"status": "pending", "tracked": False}
-        ]
-    assert read_plan_status(None, str(tmp_path))["phase"] == "idle"
-    assert not (tmp_path / STATE).exists()
-
-
-def test_plans_of_a_thread(store: Store, tmp_path: Path) -> None:
-    start_task(store.path, tmp_path).run()
-    (tmp_path / "docs/plans").mkdir(parents=True)
-    (tmp_path / "docs/plans/000-准备.md").touch()
-
-    rows = read_plan_rows(store, str(tmp_path))
-
-    assert [(row["number"], row["status"], row.get("missing")) for row in rows] == [
-        (0, "failed", None),
-        (1, "pending", True),
-    ]

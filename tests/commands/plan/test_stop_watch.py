@@ -12,7 +12,6 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.plan import StopWatch
 from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.plan.hooks import HOOK_VARIABLE
 from uwf_git.plan.phases import STOP_NOTICE, read_story
 from uwf_git.plan.settings import DEFAULTS
 
@@ -195,18 +194,3 @@ def test_notice_that_comes_between_turns_is_forgotten(world: World, watch: StopW
     assert [turn.answered is None for turn in turns] == [True, False]
     assert not turns[0].may_end()
     assert left_by(world, thread) == ({"text": "left"}, [])
-
-
-def test_agent_is_told_of_the_hook_of_its_own_thread(world: World, watch: StopWatch) -> None:
-    thread = begin(world, f"""echo "$UWF_STOP_HOOK" >given; {LEAVES}""")
-
-    world.step(thread, play(world, watch, lambda _: None, hook="/x/stop_hook"))
-
-    assert HOOK_VARIABLE == "UWF_STOP_HOOK"
-    assert (world.place / "given").read_text() == f"{thread}:/x/stop_hook\n"
-
-
-def test_usual_port_that_is_taken_is_replaced(watch: StopWatch) -> None:
-    with StopWatch(DEFAULTS._replace(port=watch.where["port"])) as other:
-        assert other.where["port"] != watch.where["port"]
-        assert other.is_local

@@ -1,7 +1,6 @@
 """Files of a project. Other tools searched above the repository, or listed what cannot start."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -219,46 +218,6 @@ def test_row_describes_a_workflow(world: World) -> None:
     }
 
 
-def test_damaged_workflow_is_one_row_that_says_so(world: World, git: Callable[..., str]) -> None:
-    world.put()
-    world.put(DEMO.replace("name: demo", "name: other"))
-    store = Path(world.store.path)
-    tree = git("rev-parse", "refs/workflows/demo^{tree}", cwd=store)
-    for name, made in {
-        "bare": git("commit-tree", tree.strip(), cwd=store, stdin="no trailers\n"),
-        "nothing": "0" * 39 + "1\n",
-        "garbage": "garbage\n",
-    }.items():
-        (store / "refs" / "workflows" / name).write_text(made)
-    world.reopen()
-
-    rows = {row["name"]: row for row in list_workflows(world.store)}
-
-    assert set(rows) == {"demo", "other", "bare", "nothing", "garbage"}
-    assert all(rows[name]["error"] for name in ("bare", "nothing", "garbage"))
-    assert all("error" not in rows[name] for name in ("demo", "other"))
-
-
-def test_files_of_the_project_come_first_and_name_what_they_hide(
-    world: World, tmp_path: Path
-) -> None:
-    put = world.put()
-    world.put(DEMO.replace("name: demo", "name: other"))
-    (tmp_path / ".workflows").mkdir()
-    for name, text in {"demo": DEMO + "# here\n", "broken": "name: broken\n"}.items():
-        (tmp_path / ".workflows" / f"{name}.yaml").write_text(text)
-
-    broken, demo, other = list_workflows(world.store, cwd=str(tmp_path))
-
-    assert (demo["name"], demo["workflow"]) == ("demo", put.workflow)
-    assert demo["file"] == str(tmp_path / ".workflows" / "demo.yaml")
-    assert demo["shadows"] == put.workflow
-    assert "2 problems" in broken["error"]
-    assert "shadows" not in broken
-    assert (other["name"], "file" in other) == ("other", False)
-    assert list_workflows(world.store, cwd=str(tmp_path), limit=2) == [broken, demo]
-
-
 def test_shipped_workflows_come_last_unless_another_hides_them(
     world: World, tmp_path: Path
 ) -> None:
@@ -346,28 +305,6 @@ def test_list_and_find_agree_on_every_file(world: World, project: Path) -> None:
     assert [name for name, row in rows.items() if "error" not in row] == ["demo", "short"]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("name: demo\n", "the workflow has 2 problems"),
-        ("name: x: y", "line 1"),
-        (DEMO.replace("name: demo", "name: other"), "its `name` is other"),
-        (DEMO.replace("Check.", "!include ../../up.md"), "outside the folder"),
-    ],
-)
-def test_invalid_file_is_reported_with_its_path(text: str, said: str, project: Path) -> None:
-    path = write(project, "demo", text)
-    found = find_local(str(project), "demo")
-    assert found is not None
-
-    with pytest.raises(BadLocalWorkflow, match=said) as caught:
-        build_local(found)
-
-    assert caught.value.message.startswith(f"{path}: ")
-    assert all(each["file"] == str(path) for each in caught.value.facts["problems"])
-    assert caught.value.hint
-
-
 def test_no_link_leads_out_of_the_project(project: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text(DEMO.replace("name: demo", "name: secret"))
     (project / ".workflows" / "secret.yaml").symlink_to(tmp_path / "secret.yaml")
@@ -378,26 +315,6 @@ def test_no_link_leads_out_of_the_project(project: Path, tmp_path: Path) -> None
         assert found is not None
         with pytest.raises(BadLocalWorkflow, match="leads out of"):
             build_local(found)
-
-
-def test_link_within_the_project_is_followed(project: Path) -> None:
-    kept = project / "kept.yaml"
-    kept.write_text(DEMO.replace("name: demo", "name: kept"))
-    (project / ".workflows" / "kept.yaml").symlink_to("../kept.yaml")
-    found = find_local(str(project), "kept")
-
-    assert found is not None
-    assert build_local(found).name == "kept"
-
-
-def test_local_file_includes_files_below_its_folder(project: Path) -> None:
-    (project / ".workflows" / "prompts").mkdir()
-    (project / ".workflows" / "prompts" / "check.md").write_text("Check.")
-    write(project, "demo", DEMO.replace("Prompt: Check.", "Prompt: !include prompts/check.md"))
-    found = find_local(str(project), "demo")
-
-    assert found is not None
-    assert list(build_local(found).included) == ["prompts/check.md"]
 
 
 def test_thread_of_a_local_file_carries_it_and_the_registry_gets_nothing(
@@ -436,17 +353,6 @@ def test_threads_go_on(world: World) -> None:
     remove_workflow(world.store, world.caller, "demo")
 
     assert world.step(thread).role == "writer"
-
-
-def test_putting_it_again_works_though_nothing_changed(world: World) -> None:
-    first = world.put()
-    remove_workflow(world.store, world.caller, "demo")
-
-    again = world.put()
-
-    assert (again.changed, again.workflow) == (True, first.workflow)
-    assert len(list(list_versions(world.store))) == 3
-    assert [row["name"] for row in list_workflows(world.store)] == ["demo"]
 
 
 def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:

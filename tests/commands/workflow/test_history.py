@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from commands.forging import forge, holds, place
 from commands.world import DEMO, World
@@ -25,7 +23,6 @@ from uwf_git.commands.workflow.history import (
 from uwf_git.model.workflow import parse_workflow
 from uwf_git.model.yaml.include import Includes
 from uwf_git.store.nodes.tree import MissingNode
-from uwf_git.store.objects.commit import body_of
 from uwf_git.store.trust import list_trusted, untrust_agents
 from uwf_git.store.workflows import SourceFiles, Version, find_version, list_versions, read_sources
 
@@ -52,24 +49,6 @@ def test_rows_have_time_author_and_changes(world: World, puts: list[PutWorkflow]
     assert first["author"].endswith(">")
     assert {row["event"] for row in (newest, middle, first)} == {"put"}
     assert first["workflow"] == puts[0].workflow
-
-
-def test_removal_and_rollback_are_rows_with_their_reasons(
-    world: World, puts: list[PutWorkflow]
-) -> None:
-    remove_workflow(world.store, world.caller, "demo", reason="Not needed.")
-    rollback_workflow(world.store, world.caller, "demo", text=puts[1].workflow, reason="It is.")
-
-    back, removal, *_puts = list_history(world.store, "demo")
-
-    assert (removal["event"], removal["reason"], removal["changes"]) == (
-        "remove",
-        "Not needed.",
-        [],
-    )
-    assert (back["event"], back["reason"]) == ("rollback", "It is.")
-    assert back["restored"] == puts[1].version
-    assert {"kind": "changed", "path": "roles.writer.systemPrompt"} in back["changes"]
 
 
 def test_limit_shortens_the_list_and_not_the_rows(world: World, puts: list[PutWorkflow]) -> None:
@@ -143,18 +122,6 @@ def test_changes_have_the_names_of_the_file(
     assert told(after, before) == [(turned[kind], path) for kind, path in changes]
 
 
-def test_settings_are_compared_one_by_one() -> None:
-    before = contents(DEMO + "agentOverrides: {writer: a, checker: b}\ninitialState: {n: 1}\n")
-    after = contents(DEMO + "agentOverrides: {writer: c}\ninitialState: {n: 1, m: 2}\n")
-
-    assert told(before, after) == [
-        ("changed", "agentOverrides.writer"),
-        ("removed", "agentOverrides.checker"),
-        ("added", "initialState.m"),
-    ]
-    assert ("added", "defaultAgent") in told(contents(), contents(DEMO + "defaultAgent: x\n"))
-
-
 def test_included_files_are_named() -> None:
     one = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include a")
     other = DEMO.replace("systemPrompt: Check.", "systemPrompt: !include b")
@@ -195,7 +162,7 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     assert newest.commit.oid == done.version
     assert [each.commit.oid for each in before] == [second.version, first.version]
     assert read_sources(world.store.objects, newest.commit).workflow == DEMO.encode()
-    assert body_of(newest.commit.message) == "It was too good."
+    assert list_history(world.store, "demo")[0]["reason"] == "It was too good."
     assert find_workflow(world.store, "demo").workflow.hash == first.workflow
     assert verify(world.store, []).troubles == ()
 
@@ -269,26 +236,6 @@ def test_workflow_is_shown_as_its_file_says_it(world: World) -> None:
     assert shown["agentOverrides"] == {"checker": {"command": "cc", "timeout": 5}}
     assert shown["initialState"] == {"n": 1}
     assert shown["config"] == {"maxSteps": 4, "eventEmit": False}
-
-
-def test_older_version_is_shown_by_its_hash(world: World) -> None:
-    first = world.put()
-    world.put(FULL)
-
-    assert "initialState" not in show_workflow(world.store, first.workflow)
-
-
-def test_file_of_the_project_is_shown_with_its_path(world: World, tmp_path: Path) -> None:
-    put = world.put()
-    path = tmp_path / ".workflows" / "demo.yaml"
-    path.parent.mkdir()
-    path.write_text(DEMO.replace("Write.", "Write here."))
-
-    shown = show_workflow(world.store, "demo", cwd=str(tmp_path))
-
-    assert shown["roles"]["writer"]["systemPrompt"] == "Write here."
-    assert (shown["file"], shown["shadows"]) == (str(path), put.workflow)
-    assert "file" not in show_workflow(world.store, "demo")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from refusing import refuses
 from uwf_git.commands.workflow.build import PutWorkflow, put_workflow
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.yaml.include import BadIncludes
-from uwf_git.model.yaml.reader import BadYaml
 from uwf_git.store.trust import is_trusted
 from uwf_git.store.workflows import list_names, list_versions
 
@@ -35,56 +34,6 @@ def test_name_that_differs_only_by_case_is_refused(twin: str, world: World) -> N
         world.put(DEMO.replace("name: demo", f"name: {twin}"))
 
     assert list_names(world.store) == ["demo"]
-
-
-def test_all_problems_are_listed_with_path_and_line(world: World) -> None:
-    with pytest.raises(InvalidWorkflow) as caught:
-        world.put(WRONG)
-
-    found = [(each.line, each.path) for each in caught.value.problems]
-    assert found == [
-        (2, "descripton"),
-        (5, "roles.writer.outputSchema.type"),
-        (6, "roles['writer two']"),
-        (9, "moderator[0].to"),
-        (10, "moderator[1].when"),
-        (11, "moderator[2].when"),
-    ]
-    assert caught.value.exit_status == 1
-    assert list_names(world.store) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        b"", b"\n\n", b"# nothing\n", b"\0\x01\x02", b"\xff\xfen\0a\0", b"[" * 100_000,
-        b"caf\xe9: 1", b"a: &a [*a]", b"- 1\n- 2", b"just text", b"name: x\nname: y\n",
-        b"{a: 1", b"!!python/object:x",
-        b"x: " + b"y" * 2_000_000, b"a: &a [1,2]\nb: [" + b"*a," * 200_000 + b"]",
-    ],
-    ids=lambda source: repr(source[:12]),
-)  # fmt: skip
-def test_invalid_workflow_is_refused_and_stores_nothing(source: bytes, world: World) -> None:
-    with pytest.raises((BadYaml, InvalidWorkflow)) as caught:
-        put_workflow(world.store, world.caller, source)
-
-    assert caught.value.exit_status == 1
-    assert list_names(world.store) == []
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../up", "a/b", "a b", "'-x'", "'.x'", "x.", "a..b", "x.lock", "'a\\tb'", '"a\\nb"',
-        '"\\0"', "HEAD~1", "'@{0}'", "'*'", "4KNM2PXR3B1QW", "01J7K9M2XNPQR5VWBCDF8G3H4T", "''",
-        "[a]", "12", "x" * 101,
-    ],
-)  # fmt: skip
-def test_name_that_could_be_mistaken_is_refused(name: str, world: World) -> None:
-    with pytest.raises((InvalidWorkflow, BadYaml)):
-        world.put(DEMO.replace("name: demo", f"name: {name}"))
-
-    assert list_names(world.store) == []
 
 
 @pytest.mark.parametrize("condition", ["(" * 5000, "1" + "+1" * 9000, "a." * 9000 + "b"])

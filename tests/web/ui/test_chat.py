@@ -98,9 +98,3 @@ def test_newer_era_has_no_such_method(server: PageServer, method: str) -> None:
 def test_body_that_is_no_message_is_told_so(server: PageServer) -> None:
     reply = server.ask("POST", "/mcp", {"trust": True})
     assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
-
-
-def test_notification_has_no_answer(server: PageServer) -> None:
-    message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    reply = server.ask("POST", "/mcp", message)
-    assert (reply.status, reply.body) == (202, b"")

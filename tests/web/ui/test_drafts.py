@@ -1,13 +1,11 @@
 """New threads and drafts of workflows, over a store and without a server."""
 
-import pytest
 from commands.draft.test_judge import GOOD
 from commands.world import World, says
 from refusing import refuses
 from web.ui.asking import Ask
 
 from uwf_git.commands.draft import DraftRequest, start_draft
-from uwf_git.errors import UwfError
 from uwf_git.model.names import ThreadId
 
 
@@ -54,14 +52,3 @@ def test_draft_that_names_a_command_is_never_put(ask: Ask, world: World) -> None
         ask("POST", f"/api/drafts/{thread}/put", {"digest": seen["digest"]})
     with refuses("draft-not-fit"):
         ask("GET", f"/api/drafts/{thread}/picture")
-
-
-def test_draft_that_has_not_begun_is_empty(ask: Ask, world: World) -> None:
-    thread = world.new_id()
-    start_draft(world.store, world.caller, DraftRequest("A letter", "human"), thread=thread)
-
-    seen = ask("GET", f"/api/drafts/{thread}")
-
-    assert (seen["file"], seen["canPut"], seen["problems"]) == (None, False, [])
-    with pytest.raises(UwfError, match="drafts no workflow"):
-        ask("GET", f"/api/drafts/{world.begun()}")

@@ -50,19 +50,6 @@ def test_log_that_began_late_is_found(world: World, logs: LiveLogs, thread: Thre
     assert logs.read_on() == {thread: 2}
 
 
-def test_long_log_is_cut_and_sent_in_pieces(
-    world: World, logs: LiveLogs, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_logs_module, "_MOST_SENT", 2)
-    say(world, thread, "".join(f"{number}\n" for number in range(600)))
-
-    first = logs.read(thread, 0)
-
-    assert [line["text"] for line in first["lines"]] == ["100", "101"]
-    following = logs.read(thread, first["next"])
-    assert [line["text"] for line in following["lines"]] == ["102", "103"]
-
-
 def test_log_that_nobody_asks_for_is_let_go(
     world: World, logs: LiveLogs, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,16 +8,14 @@ from commands.flow_runs import branches
 from commands.flows import finish, plays, split_checks
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
-from store.loose import lose
 from web.allowed import HOSTILE_SIGNS, Parsed
-from web.stories import BIDI, KEY, tell_hostile, tell_long, tell_waiting, tell_work
+from web.stories import BIDI, KEY, tell_hostile, tell_waiting, tell_work
 from web.ui.asking import Ask
 
 from uwf_git.commands.control.answer import AnswerRefused
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
-from uwf_git.store.threads.history import walk_history
 from uwf_git.store.trust import list_trusted, trust_agents
 from uwf_git.web.ui.answers import Asked
 from uwf_git.web.ui.controls import CONTROLS
@@ -108,18 +106,6 @@ def _walk(value: Any, name: str = "") -> list[tuple[str, str]]:
     if isinstance(value, list):
         return [each for inner in value for each in _walk(inner, name)]
     return []
-
-
-def test_events_are_read_again_only_after_a_commit(
-    ask: Ask, world: World, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    thread = tell_long(world, 3)
-    first = ask("GET", f"/api/threads/{thread}")
-    with monkeypatch.context() as patched:
-        patched.setattr(type(site.stories), "_read_kept", None)
-        assert ask("GET", f"/api/threads/{thread}") == first
-    ask("POST", f"/api/threads/{thread}/fork", {"reason": "again"})
-    assert ask("GET", f"/api/threads/{thread}") == first
 
 
 ASKS = """\
@@ -400,16 +386,3 @@ def test_children_are_told(ask: Ask, world: World) -> None:
     assert [(each["thread"], each["isBranch"]) for each in seen] == [(child, False)]
     assert ask("GET", f"/api/threads/{child}")["parent"] == {"thread": parent, "isBranch": False}
     assert ask("GET", "/api/about")["directory"] == str(world.place)
-
-
-def test_damaged_thread_is_shown_as_far_as_it_can_be_read(ask: Ask, world: World) -> None:
-    thread = tell_work(world)
-    story = [*walk_history(world.store, world.snapshot(thread).commit.oid)]
-    lose(world.store, story[-3].commit.oid)
-
-    seen = ask("GET", f"/api/threads/{thread}")
-
-    assert seen["problems"]
-    assert seen["entries"][0]["event"] is None
-    assert 1 < len(seen["entries"]) < len(story)
-    assert seen["title"] in {"Escape user names in LDAP filters", f"Thread {thread}"}

@@ -1,7 +1,6 @@
 """Calls in threads."""
 
 import asyncio
-import os
 import threading
 
 import pytest
@@ -9,17 +8,6 @@ from refusing import refuses
 
 from uwf_git.errors import Conflict
 from uwf_git.web.ui.changes import Workers
-
-
-def test_calls_run_beside_the_loop_and_raise_in_it() -> None:
-    async def work() -> None:
-        workers = Workers(2)
-        here = threading.get_ident()
-        assert await workers.run(threading.get_ident) != here
-        with pytest.raises(KeyError):
-            await workers.run(lambda: os.environ["NO_SUCH_NAME"])
-
-    asyncio.run(work())
 
 
 def test_too_many_waiting_calls_are_refused() -> None:
