@@ -82,7 +82,7 @@ class Choice(NamedTuple):
     """Where the agent will run: the files that its command means are there; None: not known."""
 
     is_for_drive: bool = False
-    """Many turns follow, so a command for every role does not replace people and checks."""
+    """A drive plays every role: a command typed for all leaves out `human` and bound checks."""
 
     allowed: frozenset[str] = frozenset()
     """Commands that a driver trusts and has sent: payloads as `agent_text` writes them."""
