@@ -31,17 +31,6 @@ def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime
     }
 
 
-def test_default_agent_is_that_of_the_runtime_then_of_the_environment(store: str) -> None:
-    runtime = TaskRuntime(store, environ={"UWF_AGENT": "one"})
-    runtime.put(DEMO)
-
-    by_variable = runtime.start("demo", "Do it.")
-    named = TaskRuntime(store, environ={"UWF_AGENT": "one"}, agent="two").start("demo", "Do it.")
-
-    assert by_variable.query().document["agents"]["writer"] == "one"
-    assert named.query().document["agents"]["writer"] == "two"
-
-
 @pytest.mark.parametrize(
     ("workflow", "prompt", "told"),
     [

@@ -97,18 +97,6 @@ def test_hidden_command_is_not_listed(
     assert "plumbing" not in told
 
 
-def test_hidden_command_is_not_completed(
-    session: Session, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COMP_WORDS", "hiding ")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    asking = session._replace(environ={"_HIDING_COMPLETE": "bash_complete"})
-
-    run(HIDING, [], prog="hiding", environ={}, session=asking)
-
-    assert capsys.readouterr().out == "plain,say\n"
-
-
 @pytest.mark.parametrize(
     ("words", "repo"),
     [
@@ -182,18 +170,6 @@ def test_debug_may_stand_anywhere_and_leaves_the_result_alone(words: list[str], 
 def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:
     assert demo("--debug", "say").status == 2
     assert not is_on()
-
-
-def test_environment_asks_once_and_a_file_takes_the_log(
-    demo: Demo, session: Session, tmp_path: Path
-) -> None:
-    path = tmp_path / "log"
-    environ = {**session.environ, "UWF_DEBUG": str(path)}
-
-    ran = demo("deep", "settings", given=session._replace(environ=environ))
-
-    assert (ran.status, ran.err) == (0, "")
-    assert tags(path.read_text()) == ["W8FET4CS"]
 
 
 def test_processes_of_a_command_get_the_signal_too(ran: Callable[..., Ran], tmp_path: Path) -> None:

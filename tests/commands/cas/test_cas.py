@@ -24,7 +24,6 @@ from uwf_git.commands.cas import (
     find_problems,
     get_node,
     has_node,
-    is_schema,
     keep_node,
     list_references,
     list_schemas,
@@ -316,18 +315,6 @@ def test_node_whose_type_is_missing_cannot_be_checked() -> None:
 def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
     assert set(BUILTIN_TYPES.values()) == BUILTIN.keys() - {META}
     assert BUILTIN_TYPES["Text"] == TEXT
-
-
-def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:
-    store = fresh_store()
-    caller = new_caller()
-    meta = put_payload(store, caller, None, {"type": "object"}).hash
-    schema = put_payload(store, caller, meta, {"type": "string"}).hash
-    lone = add_unchecked(store, NOWHERE, {})
-    lookup = NodeLookup(store)
-
-    judged = [is_schema(lookup, lookup.get(name)) for name in (META, TEXT, meta, schema, lone)]
-    assert judged == [True, True, True, True, False]
 
 
 def test_walk_continues_past_missing_and_damaged_nodes() -> None:

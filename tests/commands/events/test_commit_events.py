@@ -9,7 +9,6 @@ from commands.world import World, fails, says
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader, announce_events
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.trust import describe_command, trust_agents
@@ -113,17 +112,6 @@ def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -
     assert [event["type"] for event in answer] == ["node:exit", "workflow:progress"]
     assert answer[0]["event"] == "answer"
     assert answer[0]["payload"]["nodeId"] == "writer"
-
-
-def test_fork_begins_and_says_from_where(world: World, thread: ThreadId) -> None:
-    world.step(thread)
-    request = ForkRequest(thread, reason="another way")
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
-
-    (event,) = told(world, fork.thread)
-
-    assert (event["type"], event["event"]) == ("workflow:start", "fork")
-    assert (event["forkedFrom"], event["reason"]) == (thread, "another way")
 
 
 def test_state_is_included_only_on_request(world: World, thread: ThreadId) -> None:

@@ -17,11 +17,9 @@ from uwf_git.commands.events.journal import (
     EventsRequest,
     EventStream,
     NoSuchEvent,
-    OrderedTransition,
     find_thread,
     find_turn_end,
     list_new,
-    merge_transitions,
 )
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
@@ -216,23 +214,6 @@ def tip(world: World, thread: ThreadId) -> Oid:
     return world.snapshot(thread).commit.oid
 
 
-def test_new_transitions_are_those_not_behind_the_known_one(world: World) -> None:
-    thread = world.begun()
-    commits = [tip(world, thread)]
-    for _ in range(2):
-        world.step(thread)
-        commits.append(tip(world, thread))
-
-    def new(known: Oid | None) -> list[Oid]:
-        return [each.commit for each in list_new(world.store, thread, commits[-1], known=known)]
-
-    assert new(None) == commits
-    assert new(commits[0]) == commits[1:]
-    assert new(commits[-1]) == []
-    # The thread was moved back.
-    assert list_new(world.store, thread, commits[0], known=commits[-1]) == []
-
-
 def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> None:
     thread = world.begun()
     start = tip(world, thread)
@@ -247,22 +228,6 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
     assert [each.commit for each in list_new(world.store, thread, there, known=lost)] == [
         start,
         there,
-    ]
-
-
-def test_threads_are_merged_by_time_and_each_keeps_its_own_order() -> None:
-    def seen(time_s: int, thread: ThreadId, oid: str) -> OrderedTransition:
-        return OrderedTransition(time_s, thread, Oid(oid))
-
-    first = [seen(1, B, "b1"), seen(5, B, "b2"), seen(5, B, "b0")]
-    second = [seen(5, A, "a1"), seen(9, A, "a0")]
-
-    assert [each.commit for each in merge_transitions([first, second])] == [
-        "b1",
-        "a1",
-        "b2",
-        "b0",
-        "a0",
     ]
 
 
