@@ -20,17 +20,6 @@ def place(now_ms: int) -> Place:
     return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore(), StepMemory())
 
 
-def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime) -> None:
-    task = runtime.start(DEMO, "Do it.", agents="nobody")
-    without = TaskRuntime(runtime.path).start("demo", "Do it.", agents="nobody")
-
-    assert without.query().document["agents"] == {"writer": "nobody", "checker": "nobody"}
-    assert task.query().document["agents"] == {
-        "writer": "python:writer",
-        "checker": "python:checker",
-    }
-
-
 @pytest.mark.parametrize(
     ("workflow", "prompt", "told"),
     [

@@ -1,7 +1,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,28 +50,6 @@ def test_unknown_name_is_refused_with_the_nearest(
 
 def test_nested_group_alone_is_refused(demo: Demo) -> None:
     assert demo("deep").err.startswith("error: demo deep needs a command\nhint: one of settings; ")
-
-
-@pytest.mark.parametrize(
-    ("typed", "completed"),
-    [
-        ("demo de", "plain,deep\n"),
-        ("demo deep ", "plain,settings\n"),
-        ("demo --r", "plain,--repo\n"),
-        ("demo --format ", "plain,json\nplain,yaml\nplain,text\n"),
-    ],
-)
-def test_names_are_completed_without_importing_commands(
-    typed: str, completed: str, demo: Demo, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "cli.demo_verbs", raising=False)
-    monkeypatch.setenv("COMP_WORDS", typed)
-    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
-
-    ran = demo(given=session._replace(environ={"_DEMO_COMPLETE": "bash_complete"}))
-
-    assert ran == Ran(0, completed, "")
-    assert "cli.demo_verbs" not in sys.modules
 
 
 HIDING = LazyGroup(

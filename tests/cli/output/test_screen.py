@@ -90,15 +90,6 @@ def test_other_events_have_the_mark_of_the_status(
     assert lines(change) == [f"08:53:20  {THREAD[:10]}  {told}"]
 
 
-def test_another_day_is_a_line(lines: Lines) -> None:
-    day_ms = 24 * 3600 * 1000
-    tomorrow = {"timestamp": EVENT["timestamp"] + day_ms}
-
-    assert [line.split()[0] for line in lines({}, tomorrow, tomorrow)] == [
-        "08:53:20", "2025-10-10", "08:53:20", "08:53:20",
-    ]  # fmt: skip
-
-
 TEXTS = st.text(st.characters())
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
 FINITE = SCALARS.filter(lambda value: value not in {float("inf"), float("-inf")})

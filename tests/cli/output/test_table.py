@@ -97,23 +97,6 @@ def test_document_for_people() -> None:
         assert render_text(document) == text
 
 
-def test_objects_are_an_aligned_table() -> None:
-    rows = [
-        {"id": "a", "startTime": 1, "title": "日本"},
-        {"id": "long", "title": "é", "done": True},
-        {"id": "c", "title": "x\ny\x1b", "done": [1, "two", None]},
-        {"id": "d", "title": {"k": ["v"]}},
-    ]
-
-    assert render_text(rows).splitlines() == [
-        "ID    START TIME  TITLE        DONE",
-        "a     1           日本         -",
-        "long  -           é            yes",
-        "c     -           x\\ny\\x1b     1, two, -",
-        'd     -           {"k":["v"]}  -',
-    ]
-
-
 def test_too_deep_value_is_one_line_of_json() -> None:
     deep: Any = "x"
     for _ in range(400):

@@ -58,16 +58,6 @@ def test_attempt_has_its_error(world: World, thread: ThreadId) -> None:
     assert last["payload"]["exitCode"] == 7
 
 
-def test_attempt_with_tries_left_is_progress(world: World, thread: ThreadId, git: Any) -> None:
-    git("config", "uwf.retries", "1", cwd=world.store.path)
-    world.reopen()
-    for kind in ("workflow:progress", "workflow:error"):
-        with pytest.raises(Exception, match="exit status 7"):
-            world.step(thread, fails())
-        assert told(world, thread)[-1]["type"] == kind
-    assert told(world, thread)[0]["attempt"] == 2
-
-
 def test_control_events_have_reason_and_action(world: World, thread: ThreadId) -> None:
     pause_thread(world.store, world.caller, thread, reason="lunch")
     (paused,) = told(world, thread)

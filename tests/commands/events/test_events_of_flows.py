@@ -104,30 +104,6 @@ def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> 
     assert all(event["payload"]["state"]["n"] == 0 for event in exits)
 
 
-def test_each_event_has_the_state_where_the_workflow_asks_for_it(world: World) -> None:
-    thread = world.begun(LOOPS)
-    key = "sk-" + "x1" * 10
-    drive(world, thread, script(coder=[{"n": n, "key": key} for n in (1, 2, 3, 4)]))
-
-    events = list(follow(world, thread).read())
-
-    states = [(told(event), event["payload"]["state"]) for event in events]
-    assert all(state["key"] == "[masked]" for _, state in states if state["n"])
-    seen = [(kind, *where, state["n"]) for (kind, *where), state in states]
-    assert seen[:5] == [
-        ("workflow:start", None, None, 0),
-        ("loop:iteration", "outer", 1, 0),
-        ("loop:iteration", "inner", 1, 0),
-        ("node:enter", "coder", 1, 0),
-        ("node:exit", "coder", 1, 1),
-    ]
-    begun = [each for each in seen if each[0] in {"loop:iteration", "parallel:start"}]
-    assert ("loop:iteration", "inner", 2, 1) in begun
-    assert ("loop:iteration", "outer", 2, 2) in begun
-    assert ("parallel:start", "both", 2, 4) in begun
-    assert ("parallel:complete", "both", 2, 4) in seen
-
-
 def test_pass_that_begins_with_a_split_is_told_with_it(world: World) -> None:
     source = NESTED.replace(
         "type: sequential\n  nodes:", "type: loop\n  maxIterations: 1\n  nodes:"

@@ -56,16 +56,6 @@ def test_ambiguous_version_is_refused(world: World) -> None:
     assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "../demo", "demo/", "refs/workflows/demo", "a\nb", "\udcff", "-x", "x" * 9999]
-)
-def test_what_is_no_name_is_no_workflow(text: str, world: World) -> None:
-    world.put()
-
-    with refuses("no-such-workflow"):
-        find_workflow(world.store, text)
-
-
 def test_workflow_that_only_a_thread_holds_is_found_by_its_hash(world: World) -> None:
     workflow = world.put().workflow
     world.start()
