@@ -24,6 +24,7 @@ from uwf_git.commands.cas import (
     find_problems,
     get_node,
     has_node,
+    hash_payload,
     keep_node,
     list_references,
     list_schemas,
@@ -117,6 +118,14 @@ def test_word_that_means_several_is_refused() -> None:
 
     with refuses("ambiguous-node"):
         has_node(store, "0")
+
+
+def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+
+    name = hash_payload(schema[:5].lower(), {"name": "Ada"}, open_store=lambda: store)
+    assert name == typed_hash(schema, {"name": "Ada"})
 
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -237,6 +246,23 @@ def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out() -> None:
 
     assert put_payload(store, new_caller(), "Text", "hello") == (name, True)
     assert get(store, name).payload == "hello"
+
+
+def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
+    store = fresh_store()
+    note = add_unchecked(store, TEXT, "hello")
+    ada = put_person(store, name="Ada")
+    bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
+
+    told = [
+        (each.as_type, each.target.type_name, each.target.summary)
+        for each in list_references(store, bob[:6].lower())
+    ]
+    assert told == [
+        (True, "JSON Schema", "Person"),
+        (False, "Text", "hello"),
+        (False, "Person", "Ada"),
+    ]
 
 
 def test_missing_node_is_refused() -> None:
