@@ -174,7 +174,6 @@ FILES = {
         "library/*",
         "plan/test_hooks.py",
         "plan/test_stop_hook.py",
-        "plan/test_story.py",
         "commands/plan/test_views.py",
         "plan/test_without_posix.py",
         "store/test_contract.py",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from chatting import ASKING, answer, ask, call, chat, stdio, wait
 from cli.program import Uwf, make_uwf
-from mcp import MCPError, StdioServerParameters
+from mcp import StdioServerParameters
 
 from uwf_git.cli.session.settings import Session
 
@@ -83,21 +83,6 @@ def test_task_asks_the_user_and_completes(uwf: Uwf, server: Server) -> None:
     assert json.loads(document)["depth"] == 4
     assert picture.startswith("<svg")
     assert uwf("verify").status == 0
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_client_without_tasks_gets_the_id_of_the_thread(server: Server, mode: str) -> None:
-    async def play() -> tuple[str, dict[str, Any]]:
-        async with chat(server(), tasks=False, mode=mode) as client:
-            told = await start(client)
-            with pytest.raises(MCPError) as caught:
-                await ask(client, "get", told.split()[1])
-            assert caught.value.code == -32021
-            return told, await wait(client, told.split()[1])
-
-    told, rests = asyncio.run(play())
-    assert told.startswith(f"thread {rests['thread']} was started")
-    assert f"Only your user may answer: `uwf thread answer {rests['thread']}`" in str(rests)
 
 
 def test_killed_server_and_client_lose_nothing(server: Server, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from commands.world import DEMO
@@ -21,17 +20,6 @@ def test_run_stops_at_until_and_max_steps(
     second.run_in_background(max_steps=1, wait=True)
 
     assert [task.wait(60).depth for task in (first, second)] == [1, 1]
-
-
-def test_run_works_on_as_many_branches_as_the_run_before(
-    runtime: TaskRuntime, program: Callable[..., str]
-) -> None:
-    task = begin(runtime, program(ANSWER.replace("true", "false")))
-    task.run(jobs=2, max_steps=1)
-    task.run_in_background(max_steps=1)
-
-    assert task.wait(60).depth == 2
-    assert Path(runtime.path, "uwf", "locks", f"{task.task_id}.jobs").read_text() == "2"
 
 
 def test_functions_of_this_process_play_in_no_other(task: TaskHandle) -> None:

@@ -10,16 +10,6 @@ def kinds(events: list[TaskEvent]) -> list[str]:
     return [event.type for event in events]
 
 
-def test_task_has_its_events(task: TaskHandle) -> None:
-    task.step()
-    start, enter, leave, progress = task.events()
-
-    assert (start.type, start.task_id, start.payload) == ("workflow:start", task.task_id, {})
-    assert enter.payload["nodeName"] == leave.payload["nodeName"] == "writer"
-    assert start.timestamp <= progress.timestamp
-    assert progress.document["depth"] == 1
-
-
 def test_missing_event_is_refused(runtime: TaskRuntime, task: TaskHandle) -> None:
     with pytest.raises(Refused):
         list(task.events(since="0" * 40))

@@ -133,16 +133,6 @@ def test_result_may_hold_more_than_the_meta(kind: Callable[..., Any], store: str
     assert status.document["step"]["content"] == "Said."
 
 
-def test_named_agent_comes_before_a_function_of_that_name(
-    runtime: TaskRuntime, program: Callable[..., str]
-) -> None:
-    agent = program("""echo '{"meta": {"text": "by a program"}}'""")
-    task = runtime.start(DEMO, "Do it.", agents={"writer": agent})
-    task.step()
-
-    assert task.query().document["step"]["meta"] == {"text": "by a program"}
-
-
 def test_task_whose_functions_are_not_here_is_refused_and_left_as_it_is(
     runtime: TaskRuntime, task: TaskHandle
 ) -> None:

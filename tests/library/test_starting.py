@@ -20,28 +20,6 @@ def place(now_ms: int) -> Place:
     return Place("", "/", {}, lambda: now_ms, None, {}, KeptStore(), StepMemory())
 
 
-def test_one_command_plays_all_roles_but_those_of_functions(runtime: TaskRuntime) -> None:
-    task = runtime.start(DEMO, "Do it.", agents="nobody")
-    without = TaskRuntime(runtime.path).start("demo", "Do it.", agents="nobody")
-
-    assert without.query().document["agents"] == {"writer": "nobody", "checker": "nobody"}
-    assert task.query().document["agents"] == {
-        "writer": "python:writer",
-        "checker": "python:checker",
-    }
-
-
-def test_default_agent_is_that_of_the_runtime_then_of_the_environment(store: str) -> None:
-    runtime = TaskRuntime(store, environ={"UWF_AGENT": "one"})
-    runtime.put(DEMO)
-
-    by_variable = runtime.start("demo", "Do it.")
-    named = TaskRuntime(store, environ={"UWF_AGENT": "one"}, agent="two").start("demo", "Do it.")
-
-    assert by_variable.query().document["agents"]["writer"] == "one"
-    assert named.query().document["agents"]["writer"] == "two"
-
-
 @pytest.mark.parametrize(
     ("workflow", "prompt", "told"),
     [

@@ -5,19 +5,8 @@ import pytest
 from commands.counting import count_reads
 from commands.world import DEMO
 
-from uwf_git import TaskHandle, TaskRuntime, TaskWaiting
+from uwf_git import TaskHandle, TaskRuntime
 from uwf_git.store.store import NotAStore
-
-
-def test_new_task_is_ready_without_steps(task: TaskHandle) -> None:
-    status = task.query()
-
-    assert (status.task_id, status.workflow_name, status.status) == (task.task_id, "demo", "ready")
-    assert (status.current_node, status.current_iteration, status.depth) == ("writer", 1, 0)
-    assert (status.last_node, status.next, status.task_status) == (None, "writer", "pending")
-    assert (status.end_time, status.error, status.waiting) == (None, None, None)
-    assert (status.prompt, status.state, status.usage) == ("Do it.", {}, {})
-    assert status.start_time <= status.last_update_time
 
 
 def test_status_of_a_moment_does_not_change(task: TaskHandle) -> None:
@@ -33,17 +22,6 @@ def test_status_of_a_moment_does_not_change(task: TaskHandle) -> None:
         before.depth = 1  # type: ignore[misc]  # that is what is tried
     with pytest.raises(TypeError):
         before.document["depth"] = 1  # type: ignore[index]  # that is what is tried
-
-
-def test_task_that_waits_says_for_whom(runtime: TaskRuntime) -> None:
-    task = runtime.start(DEMO, "Do it.", agents={"writer": "human"})
-    step = task.step()
-
-    status = task.query()
-    assert (step.status, status.status) == ("waiting", "waiting")
-    assert status.waiting == TaskWaiting(role="writer", until=None)
-    assert (status.current_node, status.last_node, step.next) == ("writer", None, "writer")
-    assert status.document["question"]["role"] == "writer"
 
 
 def test_query_reads_one_commit_and_its_state_without_a_lock(

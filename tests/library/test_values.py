@@ -15,20 +15,6 @@ from uwf_git.commands.admin.config import set_setting
 from uwf_git.store.store import open_store
 
 
-def test_step_has_its_role_and_the_status(task: TaskHandle) -> None:
-    step = task.step()
-
-    assert step == TaskStep(
-        task_id=task.task_id,
-        status="ready",
-        role="writer",
-        next="checker",
-        head=task.query().head,
-        depth=1,
-        said='{"text": "Do it. (1)"}',
-    )
-
-
 def test_run_has_the_reason_why_it_stopped(task: TaskHandle) -> None:
     steps: list[TaskStep] = []
     run = task.run(on_step=steps.append)

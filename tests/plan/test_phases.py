@@ -133,13 +133,6 @@ def test_each_failed_try_says_why() -> None:
     assert list_failures(state(Story().planned())) == []
 
 
-def test_person_decides_about_what_has_failed_unless_it_is_paused() -> None:
-    failed = Story().planned().crash("executor", "failed")
-    assert state(failed).is_stuck
-    assert not state(failed.add("pause", "paused", paused_from="failed")).is_stuck
-    assert not state(Story().add("wait", "waiting", role="planner")).is_stuck
-
-
 def test_story_may_be_read_in_parts() -> None:
     told = Story().planned().plan().crash("executor").add("poke").plan().told
 

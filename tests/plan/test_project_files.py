@@ -117,13 +117,6 @@ def test_plan_that_is_no_file(tmp_path: Path) -> None:
     ]
 
 
-def test_two_plans_with_one_number(tmp_path: Path) -> None:
-    folder = plans(tmp_path, p000_a="x", p001_b="x")
-    put(folder, "0000-c.md")
-
-    assert problems(tmp_path) == ["docs/plans/000-a.md, docs/plans/0000-c.md share the number 0"]
-
-
 def test_problems_are_shown_on_one_line(tmp_path: Path) -> None:
     folder = plans(tmp_path)
     put(folder, "000-a\n\x1b[2Jb.md", "")

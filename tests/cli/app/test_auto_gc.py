@@ -82,4 +82,6 @@ def test_nothing_that_goes_wrong_then_fails_the_command(uwf: Uwf) -> None:
 def test_a_gc_that_runs_already_is_enough(uwf: Uwf) -> None:
     with hold_gc_lock(store_of(uwf)):
         uwf.json("workflow", "put", uwf.file())
+    # Due, and a command that only reads does not pack.
+    uwf.json("thread", "list")
     assert unpacked(uwf) > 0

@@ -18,26 +18,6 @@ from uwf_git.cli.session.settings import Session
 Demo = Callable[..., Ran]
 
 
-def test_exit_status_says_whose_move_it_is(demo: Demo) -> None:
-    for kind, status in [
-        ("refused", 1),
-        ("usage", 2),
-        ("agent", 3),
-        ("conflict", 4),
-        ("damaged", 5),
-        ("exit", 5),
-        ("click", 1),
-        ("full", 1),
-        ("other-pipe", 1),
-        ("memory", 1),
-        ("bug", 70),
-        ("unprintable", 70),
-        ("interrupt", 130),
-        ("abort", 130),
-    ]:
-        assert demo("fail", kind).status == status
-
-
 def test_command_that_cannot_be_imported_is_a_bug(demo: Demo) -> None:
     assert demo("missing").status == 70
     assert demo("wrong").status == 70

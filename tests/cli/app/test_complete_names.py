@@ -1,7 +1,7 @@
 """What `uwf` answers to a shell, by the protocol of fish: `type,word<TAB>meaning`."""
 
 import pytest
-from cli.program import ANSWER, Uwf
+from cli.program import Uwf
 from commands.world import DEMO
 
 
@@ -55,19 +55,6 @@ def test_verb_is_offered_the_threads_that_it_can_change(uwf: Uwf, offered: Offer
     assert list(offered("uwf thread read ")) == [other, thread]
     for verb in ("answer", "retry"):
         assert offered(f"uwf thread {verb} ") == {}
-
-
-def test_task_is_one_short_line(uwf: Uwf, offered: Offered) -> None:
-    uwf.json("workflow", "put", uwf.file())
-    uwf.json(
-        "thread", "start", "demo", "-p", "one\ttwo\x1b[31m\n" * 40, "--agent", uwf.agent(ANSWER)
-    )
-
-    (meaning,) = offered("uwf thread show ").values()
-
-    assert meaning.startswith("ready, demo: one two [31m one")
-    assert meaning.isprintable()
-    assert len(meaning) == 72
 
 
 def test_workflow_is_offered_by_name_or_else_as_a_file(uwf: Uwf, offered: Offered) -> None:

@@ -1,4 +1,5 @@
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,14 @@ def log_of(error: Exception, environ: dict[str, str]) -> Path:
 
 
 def test_log_has_the_trace_and_the_versions(tmp_path: Path) -> None:
-    log = log_of(raised(KeyError("it")), {"XDG_STATE_HOME": str(tmp_path)}).read_text()
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    log = log_of(raised(KeyError("it")), environ)
 
     for words in ("KeyError: 'it'", "test_crash_log.py", "uwf ", "python 3.", "dulwich 1."):
-        assert words in log
+        assert words in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+    assert log_of(KeyError(), environ) != log
 
 
 @pytest.mark.parametrize("state", ["", "relative"])

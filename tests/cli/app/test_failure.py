@@ -136,11 +136,6 @@ def test_problems_are_listed_between_the_two(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_only_problem_is_not_reported_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, {"problems": [Problem("a", "is bad")]}).count("\n") == 2
-    assert "  a: worse\n" in told(capsys, {"problems": [Problem("a", "worse")]})
-
-
 def test_last_lines_of_long_texts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     stderr = "".join(f"line {number}\n" for number in range(100)) + "end\x1b[2J\n"
 

@@ -1,7 +1,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,28 +52,6 @@ def test_nested_group_alone_is_refused(demo: Demo) -> None:
     assert demo("deep").err.startswith("error: demo deep needs a command\nhint: one of settings; ")
 
 
-@pytest.mark.parametrize(
-    ("typed", "completed"),
-    [
-        ("demo de", "plain,deep\n"),
-        ("demo deep ", "plain,settings\n"),
-        ("demo --r", "plain,--repo\n"),
-        ("demo --format ", "plain,json\nplain,yaml\nplain,text\n"),
-    ],
-)
-def test_names_are_completed_without_importing_commands(
-    typed: str, completed: str, demo: Demo, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "cli.demo_verbs", raising=False)
-    monkeypatch.setenv("COMP_WORDS", typed)
-    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
-
-    ran = demo(given=session._replace(environ={"_DEMO_COMPLETE": "bash_complete"}))
-
-    assert ran == Ran(0, completed, "")
-    assert "cli.demo_verbs" not in sys.modules
-
-
 HIDING = LazyGroup(
     "hiding",
     {
@@ -95,18 +72,6 @@ def test_hidden_command_is_not_listed(
     told = "".join(capsys.readouterr())
     assert "say" in told or words == ["plumbin"]
     assert "plumbing" not in told
-
-
-def test_hidden_command_is_not_completed(
-    session: Session, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COMP_WORDS", "hiding ")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    asking = session._replace(environ={"_HIDING_COMPLETE": "bash_complete"})
-
-    run(HIDING, [], prog="hiding", environ={}, session=asking)
-
-    assert capsys.readouterr().out == "plain,say\n"
 
 
 @pytest.mark.parametrize(
@@ -182,18 +147,6 @@ def test_debug_may_stand_anywhere_and_leaves_the_result_alone(words: list[str], 
 def test_failed_command_does_not_log_for_the_next_either(demo: Demo) -> None:
     assert demo("--debug", "say").status == 2
     assert not is_on()
-
-
-def test_environment_asks_once_and_a_file_takes_the_log(
-    demo: Demo, session: Session, tmp_path: Path
-) -> None:
-    path = tmp_path / "log"
-    environ = {**session.environ, "UWF_DEBUG": str(path)}
-
-    ran = demo("deep", "settings", given=session._replace(environ=environ))
-
-    assert (ran.status, ran.err) == (0, "")
-    assert tags(path.read_text()) == ["W8FET4CS"]
 
 
 def test_processes_of_a_command_get_the_signal_too(ran: Callable[..., Ran], tmp_path: Path) -> None:

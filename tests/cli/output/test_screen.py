@@ -73,17 +73,6 @@ def lines(session: Session, tmp_path: Path) -> Lines:
     return add
 
 
-def test_step_is_one_line_with_how_long_it_took(lines: Lines) -> None:
-    entered = {"type": "node:enter", "payload": {}}
-    left = {"type": "node:exit", "payload": {"durationMs": 700}}
-
-    (line,) = lines(entered, left, {})
-    assert line.startswith(f"08:53:20  {THREAD[:10]}  ✓  3 writer    Said.  ")
-    assert line.endswith("   0.7 s")
-    assert len(line) == 79
-    assert lines({"commit": "d"})[0].endswith("Said.")
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -99,15 +88,6 @@ def test_other_events_have_the_mark_of_the_status(
     change: dict[str, Any], told: str, lines: Lines
 ) -> None:
     assert lines(change) == [f"08:53:20  {THREAD[:10]}  {told}"]
-
-
-def test_another_day_is_a_line(lines: Lines) -> None:
-    day_ms = 24 * 3600 * 1000
-    tomorrow = {"timestamp": EVENT["timestamp"] + day_ms}
-
-    assert [line.split()[0] for line in lines({}, tomorrow, tomorrow)] == [
-        "08:53:20", "2025-10-10", "08:53:20", "08:53:20",
-    ]  # fmt: skip
 
 
 TEXTS = st.text(st.characters())
@@ -213,24 +193,6 @@ def test_document_is_printed_in_the_format_of_the_session(
     emit(session._replace(output_format=form), DOCUMENT)
 
     assert capsys.readouterr() == (printed, "")
-
-
-def test_json_is_pretty_on_a_terminal(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    emit(session._replace(stdout_is_tty=True), DOCUMENT)
-
-    assert capsys.readouterr().out == json.dumps(DOCUMENT, indent=2, ensure_ascii=False) + "\n"
-
-
-def test_people_are_told_that_there_is_nothing(
-    session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = session._replace(output_format="text")
-
-    emit(text, [], none="nothing here")
-    emit(text, [{"a": 1}], none="nothing here")
-    emit(session, [], none="nothing here")
-
-    assert capsys.readouterr() == ("A\n1\n[]\n", "nothing here\n")
 
 
 def test_note_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

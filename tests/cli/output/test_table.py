@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uwf_git.cli.output.screen import Screen, Styled
+from uwf_git.cli.output.screen import Screen
 from uwf_git.cli.output.table import (
     Cell,
     Column,
@@ -45,21 +45,6 @@ def test_columns_are_left_out_before_words_are_cut() -> None:
     assert shown(12) == ["ID", "01J7K9M2XN"]
     assert shown(5) == ["ID", "01J7K9M2XN"]
     assert shown(20, wide=True) == shown(None)
-
-
-def test_colours_take_no_room_and_stand_where_the_text_is() -> None:
-    rows: list[dict[str, Cell]] = [
-        {"id": Styled("● a", "green"), "task": "b"},
-        {"id": "cc\x1b", "task": "d"},
-    ]
-
-    lines = render_columns(rows, COLUMNS[:1] + COLUMNS[2:3], Screen(80, has_colour=True))
-
-    assert lines == [
-        "\x1b[1mID\x1b[0m      \x1b[1mTASK\x1b[0m",
-        "\x1b[32m● a\x1b[0m     b",
-        "cc\\x1b  d",
-    ]
 
 
 def test_stream_that_is_not_utf8_gets_ascii_of_the_same_width() -> None:
@@ -110,57 +95,6 @@ def test_document_for_people() -> None:
     ]
     for document, text in cases:
         assert render_text(document) == text
-
-
-def test_object_is_lines_and_nested_ones_are_indented() -> None:
-    document = {
-        "thread": "01J7",
-        "ended": None,
-        "active": True,
-        "empty": {},
-        "name": "",
-        "role": {"name": "planner", "tags": ["a", "b"]},
-        "content": "first\n\n  second\n",
-        "steps": [{"head": "8FWK", "depth": 1}, {"head": "4KNM2", "depth": None}],
-    }
-
-    assert render_text(document).splitlines() == [
-        "thread: 01J7",
-        "ended: -",
-        "active: yes",
-        "empty: -",
-        "name:",
-        "role:",
-        "  name: planner",
-        "  tags:",
-        "    a",
-        "    b",
-        "content:",
-        "  first",
-        "",
-        "    second",
-        "steps:",
-        "  HEAD   DEPTH",
-        "  8FWK   1",
-        "  4KNM2  -",
-    ]
-
-
-def test_objects_are_an_aligned_table() -> None:
-    rows = [
-        {"id": "a", "startTime": 1, "title": "日本"},
-        {"id": "long", "title": "é", "done": True},
-        {"id": "c", "title": "x\ny\x1b", "done": [1, "two", None]},
-        {"id": "d", "title": {"k": ["v"]}},
-    ]
-
-    assert render_text(rows).splitlines() == [
-        "ID    START TIME  TITLE        DONE",
-        "a     1           日本         -",
-        "long  -           é            yes",
-        "c     -           x\\ny\\x1b     1, two, -",
-        'd     -           {"k":["v"]}  -',
-    ]
 
 
 def test_too_deep_value_is_one_line_of_json() -> None:

@@ -6,7 +6,7 @@ from uwf_git.store.git.config import set_config
 def test_a_password_is_not_shown(uwf: Uwf) -> None:
     ran = uwf("remote", "add", "origin", "https://me:secret@host/x")
     assert ran.status == 0
-    assert "secret" not in ran.out + ran.err
+    assert "secret" not in ran.out + ran.err + uwf("remote", "list").out
 
 
 def test_invalid_remote_is_refused(uwf: Uwf) -> None:

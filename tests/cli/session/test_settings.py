@@ -30,14 +30,6 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.store import NotAStore, create_store
 
 
-def test_session_holds_what_the_environment_says() -> None:
-    session = read_session({"UWF_REPO": "a/b", "UWF_AGENT": "uwf-mock --fast"})
-
-    assert (session.repo, session.agent) == ("a/b", "uwf-mock --fast")
-    assert session.cwd == os.getcwd()
-    assert session.output_format == "json"
-
-
 class Terminal(io.StringIO):
     """A standard output that says that it is a terminal."""
 
@@ -264,18 +256,6 @@ def test_missing_streams_take_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     hold_standard_streams()
 
     assert stdout_is_utf8()
-
-
-@pytest.mark.parametrize(
-    ("encoding", "is_utf8"),
-    [("utf-8", True), ("UTF8", True), ("utf_8", True), ("ascii", False), ("latin-1", False)],
-)
-def test_encoding_of_standard_output_is_known(
-    encoding: str, *, is_utf8: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-
-    assert stdout_is_utf8() is is_utf8
 
 
 def test_text_that_the_encoding_lacks_is_written_as_escapes(

@@ -4,21 +4,6 @@ from cli.program import Uwf
 from commands.world import DEMO
 
 
-def test_what_is_still_to_be_done_is_reported(uwf: Uwf) -> None:
-    thread = uwf.begun(uwf.agent("exit 1"))
-    assert uwf("thread", "step", thread).status == 3
-    roles = "  editor: {}\nmoderator:"
-    more = DEMO.replace("moderator:", roles).replace("{to: $END}", "{to: editor}") + (
-        "    - {from: editor, transitions: [{to: $END}]}\n"
-    )
-
-    ran = uwf("thread", "amend", thread, "--workflow", uwf.file(more))
-
-    assert ran.status == 0
-    assert "note: no agent is bound to editor; give one with `uwf thread amend" in ran.err
-    assert f"next: `uwf thread retry {thread}` lets a run go on" in ran.err
-
-
 def test_wrong_usage_is_reported_and_change_nothing(uwf: Uwf) -> None:
     for words, status, said in [
         ([], 2, "there is nothing to change"),

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,23 +58,6 @@ def events(uwf: Uwf, thread: str, git: Callable[..., str]) -> list[str]:
     form = "--format=%(trailers:key=Uwf-Event,valueonly)"
     log = git("log", form, f"refs/threads/{thread}", cwd=Path(str(uwf.session.repo)))
     return log.split()
-
-
-def test_answer_is_recorded_and_reported(uwf: Uwf, git: Callable[..., str]) -> None:
-    thread = waiting(uwf)
-    head = newest(uwf, thread)["hash"]
-    words = ("--meta", GOOD, "--content", "Fine.", "-m", "After lunch.")
-
-    told = uwf.json("thread", "answer", thread, *words, "--head", head[:5].lower())
-
-    assert list(told) == ["workflow", "thread", "head", "status", "role", "next"]
-    assert (told["status"], told["role"]) == ("ready", "checker")
-    step = newest(uwf, thread)
-    assert (step["hash"], step["meta"], step["content"]) == (told["head"], {"ok": True}, "Fine.")
-    where = Path(str(uwf.session.repo))
-    log = git("log", "-1", "--format=%an <%ae> %cn%n%B", f"refs/threads/{thread}", cwd=where)
-    assert log.startswith("C O Mitter <committer@example.com> C O Mitter\nchecker: Fine.\n")
-    assert "\n    After lunch.\n" in log
 
 
 @pytest.mark.parametrize(
@@ -154,14 +136,6 @@ def test_file_that_is_no_answer_is_reported_with_its_name(text: str, told: str, 
     assert ran.status == 1
     assert told in ran.err
     assert "agent" not in ran.err
-
-
-def test_programs_get_the_schema_with_the_refusal(uwf: Uwf) -> None:
-    ran = uwf("thread", "answer", waiting(uwf), "--format", "json")
-
-    error = json.loads(ran.err)["error"]
-    assert (error["code"], error["role"]) == ("no-answer", "checker")
-    assert error["outputSchema"]["required"] == ["ok"]
 
 
 def test_person_at_a_terminal_is_asked_for_each_field(uwf: Uwf, person: Start) -> None:

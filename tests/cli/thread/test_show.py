@@ -1,6 +1,6 @@
 from typing import Any
 
-from cli.program import ANSWER, Uwf
+from cli.program import Uwf
 
 from uwf_git.cli.thread.show import describe_limits, describe_status, describe_work
 
@@ -95,16 +95,3 @@ def test_text_says_how_far_how_long_how_dear_and_who(uwf: Uwf) -> None:
     assert " s at work · 146,451 tokens in, 5,872 out · 0.5861 USD\n" in told
     assert f"\nagents    {uwf.agent()}\n" in told
     assert "   found:\n     - file: a.py, line: 3\n     - file: b.py\n   none: none\n" in told
-
-
-def test_text_has_the_failed_tries_of_each_role(uwf: Uwf) -> None:
-    agent = uwf.agent(f'test "$UWF_ROLE$UWF_ATTEMPT" != writer1 || exit 1; {ANSWER}')
-    thread = uwf.begun(agent, "checker=false")
-    uwf.json("config", "set", "retries", "5")
-    for _step in range(4):
-        uwf("thread", "step", thread)
-
-    told = uwf("thread", "show", thread, "--format", "text").out
-
-    assert "\nvisits    checker 0 (2 failed tries) · writer 1 (1 failed try)\n" in told
-    assert uwf.json("thread", "show", thread)["visits"]["writer"] == 1

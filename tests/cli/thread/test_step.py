@@ -49,15 +49,3 @@ def test_a_clock_that_jumped_ahead_pays_no_agent(uwf: Uwf) -> None:
     assert "after the year 2514" in ran.err
     assert not (uwf.place / "paid").exists()
     assert uwf.json("thread", "show", thread)["status"] == "ready"
-
-
-def test_log_of_the_agent_comes_before_the_document(uwf: Uwf) -> None:
-    thread = uwf.begun(
-        uwf.agent("""echo half >&2; printf end >&2; echo '{"meta": {"text": ""}}'""")
-    )
-
-    ran = uwf("thread", "step", thread)
-
-    assert ran.status == 0
-    assert ran.err == "half\nend\n"
-    assert ran.out.startswith('{"workflow":')

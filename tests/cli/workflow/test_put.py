@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from cli.program import Uwf
 from commands.draft.test_judge import GOOD, spoiled
-from commands.world import DEMO
 
 from uwf_git.engine.picture.draw import FORMS
 
@@ -16,17 +15,6 @@ moderator:
   - {from: $START, to: nobody}
   - {from: writer, to: $END, when: 'meta.ok = '}
 """
-
-
-def test_put_prints_what_is_registered_now(uwf: Uwf) -> None:
-    first = uwf.json("workflow", "put", uwf.file())
-    again = uwf.json("workflow", "put", uwf.file())
-    changed = uwf.json("workflow", "put", uwf.file(DEMO + "\n"))
-
-    assert list(first) == ["name", "workflow", "version", "changed", "warnings"]
-    assert first["changed"]
-    assert again == {**first, "changed": False}
-    assert (changed["changed"], changed["workflow"]) == (True, first["workflow"])
 
 
 LOOP = "type: loop\nnodes:\n  - {type: agent, agentId: worker}\n"

@@ -7,15 +7,7 @@ from cli.program import Uwf
 from cli.sharing import clone, make_hub
 from commands.world import DEMO
 
-from uwf_git.cli.workflow.show import name_workflow
 from uwf_git.store.store import open_store
-
-
-def test_name_and_hash_are_left_as_they_are(uwf: Uwf) -> None:
-    assert name_workflow(uwf.session, "demo") == "demo"
-    # Only an existing file counts as one: the name of a workflow may have that suffix.
-    assert name_workflow(uwf.session, "nothing.yaml") == "nothing.yaml"
-    assert uwf.json("workflow", "list") == []
 
 
 @pytest.fixture

@@ -58,17 +58,6 @@ def test_leftovers_of_killed_processes_are_removed_and_counted(world: World) -> 
     assert not stray.exists()
 
 
-def test_due_store_is_packed(world: World) -> None:
-    thread = world.begun()
-    due(world)
-    assert is_gc_due(world.store)
-    assert gc_if_due(world.store, world.caller.environ)
-    assert count_files(world.store)[:2] == (3, 1)
-    assert unpacked_in(world.store) == 0
-    world.reopen()
-    assert world.step(thread).role == "writer"
-
-
 def test_thousands_of_refs_are_packed_and_objects_are_left(world: World) -> None:
     thread = world.begun()
     commit = world.store.refs.find(f"refs/threads/{thread}")

@@ -15,13 +15,6 @@ from uwf_git.commands.agent.check import (
 from uwf_git.commands.agent.trust import AgentSelection, trust
 from uwf_git.store.git.config import GitConfig, set_config
 
-HEARS = """\
-uwf --repo "$UWF_REPO" thread context "$1" >context
-word=$(sed 's/.*as your text: //; s/".*//' context)
-echo "the prompt" >"$UWF_STEP_DIR/prompt.md"
-echo '{"meta": {"ok": true}, "content": "'$word'", "usage": {"outputTokens": 3}, "rung": "native"}'
-"""
-
 ANSWER = """echo '{"meta": {"ok": true}}'"""
 
 
@@ -29,17 +22,6 @@ def check(world: World, command: str, **settings: list[str]) -> AgentCheck:
     config = GitConfig({name.replace("__", "."): values for name, values in settings.items()})
     request = CheckRequest(command, 20, world.new_id(), config)
     return check_agent(world.caller, request, on_stderr=lambda _: None)
-
-
-def test_working_agent_is_described(world: World) -> None:
-    checked = check(world, world.program(HEARS))
-
-    assert checked.heard
-    assert checked.meta == {"ok": True}
-    assert checked.content.startswith("uwf-")
-    assert (checked.usage, checked.rung) == ({"outputTokens": 3}, "native")
-    assert checked.prompt_characters == len("the prompt\n")
-    assert checked.duration_ms > 0
 
 
 def test_program_beside_the_caller_is_found(world: World) -> None:

@@ -24,7 +24,7 @@ from uwf_git.commands.cas import (
     find_problems,
     get_node,
     has_node,
-    is_schema,
+    hash_payload,
     keep_node,
     list_references,
     list_schemas,
@@ -118,6 +118,14 @@ def test_word_that_means_several_is_refused() -> None:
 
     with refuses("ambiguous-node"):
         has_node(store, "0")
+
+
+def test_beginning_of_a_hash_is_looked_up_in_the_store() -> None:
+    store = fresh_store()
+    schema = put_schema(store, new_caller(), PERSON).hash
+
+    name = hash_payload(schema[:5].lower(), {"name": "Ada"}, open_store=lambda: store)
+    assert name == typed_hash(schema, {"name": "Ada"})
 
 
 THREAD = "refs/threads/01J00000000000000000000001"
@@ -240,6 +248,23 @@ def test_copy_that_is_spoiled_elsewhere_does_not_keep_a_whole_one_out() -> None:
     assert get(store, name).payload == "hello"
 
 
+def test_type_comes_first_and_then_the_payload_in_its_order() -> None:
+    store = fresh_store()
+    note = add_unchecked(store, TEXT, "hello")
+    ada = put_person(store, name="Ada")
+    bob = put_person(store, note={"$ref": note}, name="Bob", friend=ada)
+
+    told = [
+        (each.as_type, each.target.type_name, each.target.summary)
+        for each in list_references(store, bob[:6].lower())
+    ]
+    assert told == [
+        (True, "JSON Schema", "Person"),
+        (False, "Text", "hello"),
+        (False, "Person", "Ada"),
+    ]
+
+
 def test_missing_node_is_refused() -> None:
     with pytest.raises(NoSuchNode):
         list_references(fresh_store(), NOWHERE)
@@ -316,18 +341,6 @@ def test_node_whose_type_is_missing_cannot_be_checked() -> None:
 def test_every_builtin_schema_but_the_meta_schema_has_a_name_of_its_own() -> None:
     assert set(BUILTIN_TYPES.values()) == BUILTIN.keys() - {META}
     assert BUILTIN_TYPES["Text"] == TEXT
-
-
-def test_node_is_a_schema_if_its_type_is_a_meta_schema() -> None:
-    store = fresh_store()
-    caller = new_caller()
-    meta = put_payload(store, caller, None, {"type": "object"}).hash
-    schema = put_payload(store, caller, meta, {"type": "string"}).hash
-    lone = add_unchecked(store, NOWHERE, {})
-    lookup = NodeLookup(store)
-
-    judged = [is_schema(lookup, lookup.get(name)) for name in (META, TEXT, meta, schema, lone)]
-    assert judged == [True, True, True, True, False]
 
 
 def test_walk_continues_past_missing_and_damaged_nodes() -> None:

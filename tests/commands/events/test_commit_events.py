@@ -9,7 +9,6 @@ from commands.world import World, fails, says
 
 from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader, announce_events
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.trust import describe_command, trust_agents
@@ -59,16 +58,6 @@ def test_attempt_has_its_error(world: World, thread: ThreadId) -> None:
     assert last["payload"]["exitCode"] == 7
 
 
-def test_attempt_with_tries_left_is_progress(world: World, thread: ThreadId, git: Any) -> None:
-    git("config", "uwf.retries", "1", cwd=world.store.path)
-    world.reopen()
-    for kind in ("workflow:progress", "workflow:error"):
-        with pytest.raises(Exception, match="exit status 7"):
-            world.step(thread, fails())
-        assert told(world, thread)[-1]["type"] == kind
-    assert told(world, thread)[0]["attempt"] == 2
-
-
 def test_control_events_have_reason_and_action(world: World, thread: ThreadId) -> None:
     pause_thread(world.store, world.caller, thread, reason="lunch")
     (paused,) = told(world, thread)
@@ -113,17 +102,6 @@ def test_question_enters_and_its_answer_leaves(world: World, thread: ThreadId) -
     assert [event["type"] for event in answer] == ["node:exit", "workflow:progress"]
     assert answer[0]["event"] == "answer"
     assert answer[0]["payload"]["nodeId"] == "writer"
-
-
-def test_fork_begins_and_says_from_where(world: World, thread: ThreadId) -> None:
-    world.step(thread)
-    request = ForkRequest(thread, reason="another way")
-    fork = fork_thread(world.store, world.caller, request, thread=world.new_id())
-
-    (event,) = told(world, fork.thread)
-
-    assert (event["type"], event["event"]) == ("workflow:start", "fork")
-    assert (event["forkedFrom"], event["reason"]) == (thread, "another way")
 
 
 def test_state_is_included_only_on_request(world: World, thread: ThreadId) -> None:

@@ -17,11 +17,9 @@ from uwf_git.commands.events.journal import (
     EventsRequest,
     EventStream,
     NoSuchEvent,
-    OrderedTransition,
     find_thread,
     find_turn_end,
     list_new,
-    merge_transitions,
 )
 from uwf_git.engine.events import EventId, parse_event_id
 from uwf_git.errors import StoreDamaged
@@ -104,30 +102,6 @@ def test_loops_in_loops_and_in_branches_each_tell_their_passes(world: World) -> 
     }
     exits = [event for event in events if event["type"] == "node:exit"]
     assert all(event["payload"]["state"]["n"] == 0 for event in exits)
-
-
-def test_each_event_has_the_state_where_the_workflow_asks_for_it(world: World) -> None:
-    thread = world.begun(LOOPS)
-    key = "sk-" + "x1" * 10
-    drive(world, thread, script(coder=[{"n": n, "key": key} for n in (1, 2, 3, 4)]))
-
-    events = list(follow(world, thread).read())
-
-    states = [(told(event), event["payload"]["state"]) for event in events]
-    assert all(state["key"] == "[masked]" for _, state in states if state["n"])
-    seen = [(kind, *where, state["n"]) for (kind, *where), state in states]
-    assert seen[:5] == [
-        ("workflow:start", None, None, 0),
-        ("loop:iteration", "outer", 1, 0),
-        ("loop:iteration", "inner", 1, 0),
-        ("node:enter", "coder", 1, 0),
-        ("node:exit", "coder", 1, 1),
-    ]
-    begun = [each for each in seen if each[0] in {"loop:iteration", "parallel:start"}]
-    assert ("loop:iteration", "inner", 2, 1) in begun
-    assert ("loop:iteration", "outer", 2, 2) in begun
-    assert ("parallel:start", "both", 2, 4) in begun
-    assert ("parallel:complete", "both", 2, 4) in seen
 
 
 def test_pass_that_begins_with_a_split_is_told_with_it(world: World) -> None:
@@ -216,23 +190,6 @@ def tip(world: World, thread: ThreadId) -> Oid:
     return world.snapshot(thread).commit.oid
 
 
-def test_new_transitions_are_those_not_behind_the_known_one(world: World) -> None:
-    thread = world.begun()
-    commits = [tip(world, thread)]
-    for _ in range(2):
-        world.step(thread)
-        commits.append(tip(world, thread))
-
-    def new(known: Oid | None) -> list[Oid]:
-        return [each.commit for each in list_new(world.store, thread, commits[-1], known=known)]
-
-    assert new(None) == commits
-    assert new(commits[0]) == commits[1:]
-    assert new(commits[-1]) == []
-    # The thread was moved back.
-    assert list_new(world.store, thread, commits[0], known=commits[-1]) == []
-
-
 def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> None:
     thread = world.begun()
     start = tip(world, thread)
@@ -247,22 +204,6 @@ def test_thread_that_went_another_way_has_only_that_way_new(world: World) -> Non
     assert [each.commit for each in list_new(world.store, thread, there, known=lost)] == [
         start,
         there,
-    ]
-
-
-def test_threads_are_merged_by_time_and_each_keeps_its_own_order() -> None:
-    def seen(time_s: int, thread: ThreadId, oid: str) -> OrderedTransition:
-        return OrderedTransition(time_s, thread, Oid(oid))
-
-    first = [seen(1, B, "b1"), seen(5, B, "b2"), seen(5, B, "b0")]
-    second = [seen(5, A, "a1"), seen(9, A, "a0")]
-
-    assert [each.commit for each in merge_transitions([first, second])] == [
-        "b1",
-        "a1",
-        "b2",
-        "b0",
-        "a0",
     ]
 
 

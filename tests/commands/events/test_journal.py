@@ -43,24 +43,6 @@ def reader(world: World) -> Reader:
     return Reader(world)
 
 
-def test_each_transition_becomes_a_line_for_all_readers(
-    world: World, thread: ThreadId, reader: Reader
-) -> None:
-    reader.take()
-    other = Reader(world)
-    other.take()
-    world.step(thread)
-    world.step(thread)
-
-    lines = reader.journal.take()
-
-    assert [line.word for line in lines] == ["moved", "moved"]
-    assert other.journal.take() == lines
-    late = Reader(world).journal.take()
-    assert late[1:] == lines
-    assert reader.take() == []
-
-
 def test_turn_begins_after_the_transition_that_it_follows(
     world: World, thread: ThreadId, reader: Reader
 ) -> None:

@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 from commands.inspect.test_context import NESTED, branch_of
 from commands.step.test_record_turn import CHECKS, drive, script
-from commands.world import DEMO, World, content_player, fails, replied
+from commands.world import DEMO, World, fails, replied
 from refusing import refuses
 from store.loose import lose
 
 from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.inspect.list import (
     Candidate,
-    Group,
     ListRequest,
     Summary,
-    group_active,
     list_lately_ended,
     list_thread_rows,
     offer_remotes,
@@ -182,21 +180,6 @@ def test_workflows_and_their_roles_are_offered_with_what_they_are(world: World) 
         offer_roles(world.store, "", cwd=cwd, workflow="third")
 
 
-@pytest.mark.parametrize(
-    ("statuses", "group"),
-    [
-        (("split", "running", "failed"), "needs"),
-        (("split", "running", "ready"), "running"),
-        (("split", "completed"), "others"),
-        ((), "others"),
-    ],
-)
-def test_a_thread_is_in_the_first_group_of_its_branches(
-    statuses: tuple[str, ...], group: Group
-) -> None:
-    assert group_active(statuses) == group
-
-
 def test_a_thread_that_has_split_stands_as_its_branches() -> None:
     row = {"status": "split", "branches": {"ready": 1, "running": 1}}
 
@@ -211,18 +194,6 @@ def summary(world: World, thread: str) -> Summary:
     rows = list_thread_rows(world.store, ListRequest(archived=True))
     (row,) = [row for row in rows if row["thread"] == thread]
     return summarize_thread(world.store, row)
-
-
-def test_end_says_the_step_before_it_and_a_kill_its_reason(world: World) -> None:
-    ended, killed, silent = world.begun(), world.begun(), world.begun()
-    for _ in range(3):
-        world.step(ended, content_player)
-    kill_thread(world.store, world.caller, killed, reason="not needed\nany more")
-    kill_thread(world.store, world.caller, silent)
-
-    assert summary(world, ended).last == "checker: What was said."
-    assert summary(world, killed).last == "not needed"
-    assert summary(world, silent).last == "start: Do it."
 
 
 def test_who_is_at_work_is_said(world: World) -> None:

@@ -11,7 +11,7 @@ from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import branch_of
 from commands.step.test_record_turn import script
 from commands.turns import begin_turn
-from commands.world import World, fails
+from commands.world import World
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +24,6 @@ from uwf_git.commands.inspect.logs import (
     LogPiece,
     LogRequest,
     follow_logs,
-    read_logs,
 )
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_drive, lock_thread
@@ -71,20 +70,6 @@ def test_logs_of_a_parent_are_followed_from_branch_to_branch(
         LogPiece("reviewer (nobody), branch 0 reviewer", ["reviewing"]),
         LogPiece("tester (nobody), branch 1 testing", ["testing"]),
     ]
-
-
-def test_logs_of_a_parent_at_rest_are_those_of_the_branch_that_failed(
-    world: World, thread: ThreadId
-) -> None:
-    world.step(thread, fails(stderr=b"out of luck\n"))
-    branch_of(world, thread, 1)
-
-    (piece,) = read_logs(world.store, LogRequest(thread))
-
-    assert (piece.source, piece.lines) == (
-        "tester, attempt 1, failed, branch 1 testing",
-        ["out of luck"],
-    )
 
 
 # Files that another process writes: nothing is lost, read twice or waited for.

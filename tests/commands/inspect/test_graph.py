@@ -12,7 +12,7 @@ from store.loose import lose
 from store.signing_keys import needs_ssh, public_half, with_settings
 from web.stories import TASK, tell_work
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.graph import (
     ThreadReport,
     picture_thread,
@@ -49,20 +49,6 @@ def badges(world: World, thread: str) -> dict[str, str]:
     subject = picture_thread(world.store, thread)
     assert subject.thread is not None
     return {place: mark.badge for place, mark in subject.thread.marks.items()}
-
-
-def test_paused_killed_and_completed_threads_say_so(world: World) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread, reason="")
-    assert badges(world, thread) == {"writer": "‖ paused"}
-    kill_thread(world.store, world.caller, thread, reason="")
-    assert badges(world, thread) == {"$START": "✗ killed"}
-    other = world.start()
-    world.step(other, says({"text": "x"}))
-    world.step(other, says({"ok": True}))
-    assert badges(world, other) == {"writer": "✓ 1", "checker": "✓ 1", "$END": "▶ next"}
-    world.step(other)
-    assert badges(world, other) == {"writer": "✓ 1", "checker": "✓ 1", "$END": "✓ completed"}
 
 
 def test_a_flow_says_in_which_pass_its_thread_is(world: World) -> None:

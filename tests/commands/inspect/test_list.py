@@ -60,13 +60,6 @@ def test_thread_whose_active_ref_a_crash_left_has_ended(
     assert listed(world, archived=True) == three[::-1]
 
 
-def test_workflow_is_asked_for_by_name_or_hash(world: World, three: list[ThreadId]) -> None:
-    other = world.snapshot(three[1]).record.workflow
-
-    assert listed(world, archived=True, workflow="other") == [three[1]]
-    assert listed(world, archived=True, workflow=other) == [three[1]]
-
-
 def test_workflow_that_is_nowhere_is_refused_with_the_nearest(
     world: World, three: list[ThreadId]
 ) -> None:

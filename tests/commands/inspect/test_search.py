@@ -46,15 +46,6 @@ def test_prompt_meta_and_content_are_looked_at_newest_first(world: World, thread
     ]
 
 
-def test_step_that_forks_share_is_one_row_of_its_own_thread(world: World, thread: ThreadId) -> None:
-    before = places(world, "needle")
-    forked = fork(world, thread, "1")
-    fork(world, forked)
-    world.step(forked, says({"ok": True}, "needle"))
-
-    assert places(world, "needle") == [(forked, 2, "content"), *before]
-
-
 def test_step_that_was_taken_back_is_not_found(world: World, thread: ThreadId) -> None:
     forked = fork(world, thread, at="1")
     poke_thread(world.store, world.caller, forked)

@@ -49,17 +49,6 @@ def thread(world: World) -> ThreadId:
     return world.begun(FLOW)
 
 
-def test_steps_are_counted_by_place_and_those_of_branches_too(
-    world: World, thread: ThreadId
-) -> None:
-    world.step(thread, says({}))
-    assert counts(world, thread) == {"0/0": 1}
-
-    finish(world, thread)
-
-    assert counts(world, thread) == {"0/0": 1, "0/1/0/0": 2, "0/1/0/1": 2, "0/3": 1}
-
-
 def test_a_step_that_is_redone_counts_once(world: World, thread: ThreadId) -> None:
     world.step(thread, says({}))
     poke_thread(world.store, world.caller, thread, hint="again")

@@ -1,6 +1,5 @@
 """A thread as a task, and a question as a form."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +50,6 @@ def test_long_thread_is_cut_with_a_word(world: World, place: McpPlace) -> None:
     told = read_thread(place, {})
     assert len(told) < 401_000
     assert told.endswith("or for one with read_step]\n")
-
-
-def test_steps_are_counted_from_both_ends(world: World, place: McpPlace) -> None:
-    assert place.thread is not None
-    world.step(place.thread, says({"ok": False}))
-
-    roles = {
-        index: json.loads(read_step(place, {"index": index}))["role"] for index in (1, 2, -1, -2)
-    }
-    assert roles == {1: "writer", 2: "checker", -1: "checker", -2: "writer"}
 
 
 @pytest.mark.parametrize("index", [2, -2, 10**9])

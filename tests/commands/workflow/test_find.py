@@ -56,16 +56,6 @@ def test_ambiguous_version_is_refused(world: World) -> None:
     assert caught.value.facts["matches"] == sorted(n for n in names if n[0] == prefix)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "../demo", "demo/", "refs/workflows/demo", "a\nb", "\udcff", "-x", "x" * 9999]
-)
-def test_what_is_no_name_is_no_workflow(text: str, world: World) -> None:
-    world.put()
-
-    with refuses("no-such-workflow"):
-        find_workflow(world.store, text)
-
-
 def test_workflow_that_only_a_thread_holds_is_found_by_its_hash(world: World) -> None:
     workflow = world.put().workflow
     world.start()
@@ -204,20 +194,6 @@ def test_shipped_workflow_is_valid_and_not_checked_again(
     assert find_shipped_workflow(world.store, name).workflow.hash == checked.built.node.hash
 
 
-def test_row_describes_a_workflow(world: World) -> None:
-    put = world.put()
-
-    row = list_workflows(world.store)[0]
-
-    assert row.pop("lastUpdateTime") > 0
-    assert row == {
-        "name": "demo",
-        "workflow": put.workflow,
-        "description": "Write until somebody is content.",
-        "roles": ["writer", "checker"],
-    }
-
-
 def test_shipped_workflows_come_last_unless_another_hides_them(
     world: World, tmp_path: Path
 ) -> None:
@@ -345,14 +321,6 @@ def test_removal_is_a_commit_with_its_reason_and_nothing_is_lost(world: World) -
     assert body_of(removal.commit.message) == "It was bad."
     assert find_workflow(world.store, put.workflow).workflow.name == "demo"
     assert verify(world.store, []).troubles == ()
-
-
-def test_threads_go_on(world: World) -> None:
-    thread = world.begun()
-
-    remove_workflow(world.store, world.caller, "demo")
-
-    assert world.step(thread).role == "writer"
 
 
 def test_version_that_came_in_between_is_not_removed_unseen(world: World) -> None:

@@ -36,21 +36,6 @@ def puts(world: World) -> list[PutWorkflow]:
     return [world.put(text) for text in texts]
 
 
-def test_rows_have_time_author_and_changes(world: World, puts: list[PutWorkflow]) -> None:
-    newest, middle, first = list_history(world.store, "demo")
-
-    assert [row["version"] for row in (newest, middle, first)] == [
-        put.version for put in reversed(puts)
-    ]
-    assert middle["changes"] == [{"kind": "changed", "path": "roles.writer.systemPrompt"}]
-    assert "changes" not in first
-    assert (first["before"], middle["before"]) == (None, puts[0].version)
-    assert first["timestamp"] < middle["timestamp"] < newest["timestamp"]
-    assert first["author"].endswith(">")
-    assert {row["event"] for row in (newest, middle, first)} == {"put"}
-    assert first["workflow"] == puts[0].workflow
-
-
 def test_limit_shortens_the_list_and_not_the_rows(world: World, puts: list[PutWorkflow]) -> None:
     rollback_workflow(world.store, world.caller, "demo", text=puts[0].version)
 
@@ -165,17 +150,6 @@ def test_version_before_the_newest_comes_back_as_a_new_commit(
     assert list_history(world.store, "demo")[0]["reason"] == "It was too good."
     assert find_workflow(world.store, "demo").workflow.hash == first.workflow
     assert verify(world.store, []).troubles == ()
-
-
-def test_removed_workflow_is_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:
-    remove_workflow(world.store, world.caller, "demo")
-
-    done = back(world)
-
-    assert (done.workflow, done.replaced) == (two[1].workflow, None)
-    assert find_workflow(world.store, "demo").workflow.hash == two[1].workflow
-    # The removal is no version: the version before the present one is the first.
-    assert back(world).workflow == two[0].workflow
 
 
 def test_newest_version_is_not_restored(world: World, two: tuple[PutWorkflow, PutWorkflow]) -> None:

@@ -85,17 +85,6 @@ def put_in(world: World, folder: Path, source: str = INCLUDING) -> PutWorkflow:
     return put_workflow(world.store, world.caller, source.encode(), path=path)
 
 
-def test_included_files_are_kept_byte_for_byte(
-    world: World, folder: Path, git: Callable[..., str]
-) -> None:
-    put_in(world, folder)
-
-    store = Path(world.store.path)
-    assert git("show", "refs/workflows/demo:prompts/check.md", cwd=store) == "Check.\r\n"
-    assert git("show", "refs/workflows/demo:workflow.yaml", cwd=store) == INCLUDING
-    git("fsck", "--strict", cwd=store)
-
-
 def test_changed_included_file_is_a_new_version(world: World, folder: Path) -> None:
     first = put_in(world, folder)
     assert put_in(world, folder) == first._replace(changed=False)

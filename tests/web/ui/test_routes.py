@@ -4,7 +4,6 @@ import os
 from typing import Any
 
 import pytest
-from commands.flow_runs import branches
 from commands.flows import finish, plays, split_checks
 from commands.world import DEMO, World, fails, says
 from refusing import refuses
@@ -159,31 +158,6 @@ root:
   type: parallel
   nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]
 """
-
-
-def test_failed_split_is_told_as_failed_and_can_be_retried(ask: Ask, world: World) -> None:
-    thread = world.begun(PARALLEL)
-    world.step(thread)
-    path = f"/api/threads/{thread}"
-    begun = ask("GET", path)
-    first, second = branches(world, thread)
-    with pytest.raises(TurnFailed):
-        world.step(first, fails())
-    one_left = ask("GET", path)
-    with pytest.raises(TurnFailed):
-        world.step(second, fails())
-
-    seen = ask("GET", path)
-    row = ask("GET", "/api/threads")["rows"][0]
-    ask("POST", f"{path}/retry", {"hint": "try this"})
-
-    assert (begun["branchStatus"], "retry" in begun["can"]) == ("ready", False)
-    assert {"retry", "run"} <= set(one_left["can"])
-    assert (seen["status"], seen["branchStatus"]) == ("split", "failed")
-    assert (row["branchStatus"], row["group"]) == ("failed", "needs")
-    assert "retry" in seen["can"]
-    assert "run" not in seen["can"]
-    assert ask("GET", path)["branchStatus"] == "ready"
 
 
 def test_controls_record_only(ask: Ask, world: World, site: Site) -> None:
