@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from commands.worktree.project import PAIR, Git, begin_project, children, run, writer
+from commands.worktree.project import PAIR, Git, begin_project, children, writer
 from commands.world import World, fails
 
 from uwf_git.commands.admin.gc import gc_store
@@ -16,8 +16,6 @@ from uwf_git.commands.worktree import worktrees
 from uwf_git.commands.worktree.record import Worktree, list_worktrees, write_worktree
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import Store
-from uwf_git.store.threads.heads import get_head, list_threads
-from uwf_git.store.threads.lock import lock_thread
 
 
 def left_behind(world: World, thread: str) -> list[str]:
@@ -28,20 +26,6 @@ def left_behind(world: World, thread: str) -> list[str]:
         for name in (*folders, *files)
         if thread in name and "refs" not in folder
     ]
-
-
-def test_end_moves_the_thread_to_the_archive_and_adds_no_node(world: World) -> None:
-    thread = world.begun()
-    seen = read_active(world.store, thread)
-
-    ended = end_thread(world.store, world.caller, seen, event="end")
-
-    record = world.snapshot(thread).record
-    assert (ended.status, ended.head) == ("completed", record.node)
-    assert get_head(world.store, thread).archived
-    assert list_threads(world.store, archived=False) == []
-    assert (record.event, record.status, record.node) == ("end", "completed", seen[1].record.node)
-    assert world.snapshot(thread).subject == "end: completed after 0 steps"
 
 
 def test_end_of_a_thread_leaves_nothing_on_this_machine(world: World) -> None:
@@ -128,25 +112,6 @@ def test_a_record_that_a_kill_left_is_mended_by_a_kill_of_the_thread(
     assert len(left(world, thread)) == 1
     with suppress(ThreadNotActive):
         kill(thread)
-
-    assert left(world, thread) == []
-
-
-def test_a_record_that_the_join_could_not_mend_is_mended_by_the_end(
-    world: World, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The engine of the branch still held it when another one joined it, and was killed then."""
-    begin_project(world, git)
-    thread, (one, two) = split(world)
-    world.step(thread, writer())
-    kill_thread(world.store, world.caller, two, reason="enough")
-    dies(monkeypatch, lambda: world.step(one, writer()), in_record=True)
-    with lock_thread(world.store, one, since_ms=0):
-        world.step(thread, writer())
-    assert world.snapshot(thread).record.event == "join"
-    assert len(left(world, thread)) == 1
-
-    run(world, thread, writer())
 
     assert left(world, thread) == []
 

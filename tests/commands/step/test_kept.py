@@ -33,27 +33,6 @@ def referred(world: World, thread: ThreadId, step: Node, field: str) -> Node:
     return world.snapshot(thread).get_node(NodeHash(step.payload[field]["$ref"]))
 
 
-def test_step_without_anything_to_keep_is_two_nodes(world: World) -> None:
-    thread, step = stepped(world, "")
-
-    assert not {"stderr", "execContext"} & step.payload.keys()
-    snapshot = world.snapshot(thread)
-    before = snapshot.commit.parents[0]
-    names = world_nodes(world, snapshot.commit.oid) - world_nodes(world, before)
-    # The step and its content; the agent and all schemas were there.
-    assert len(names) == 2
-
-
-def world_nodes(world: World, commit: str) -> set[str]:
-    import subprocess  # noqa: PLC0415 (git is asked here only)
-
-    listed = subprocess.run(
-        ["git", "-C", world.store.path, "ls-tree", "-r", "--name-only", commit, "nodes/"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return set(listed.stdout.split())
-
-
 def test_only_the_end_of_a_log_is_kept_as_the_setting_says(world: World) -> None:
     configure(world, "uwf.keepLogs", "10")
 
@@ -93,9 +72,3 @@ def test_variables_that_the_setting_names_are_kept_masked(
         "env": {"MY_API_KEY": "[masked]", "MY_LEVEL": "high", "UWF_ROLE": "writer"}
     }
     assert view_step(world.snapshot(thread), step)["execContext"] == kept.hash
-
-
-def test_setting_that_names_no_variable_of_the_agent_keeps_nothing(world: World) -> None:
-    configure(world, "uwf.recordEnv", "NO_SUCH_VARIABLE")
-
-    assert "execContext" not in stepped(world, "")[1].payload

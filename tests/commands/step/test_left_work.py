@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.flows import Split, finish
 from commands.world import World, content_player, says
 from refusing import refuses
 
@@ -18,7 +17,7 @@ from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, po
 from uwf_git.commands.control.steer import kill_thread, patch_thread
 from uwf_git.commands.step.ending import find_begun_turn
 from uwf_git.commands.step.record_turn import WorkKept
-from uwf_git.commands.step.step_thread import StepRequest, list_leaves, step_thread
+from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.verify.verify import verify
@@ -116,19 +115,6 @@ def test_finished_work_is_recorded_though_the_thread_was_steered(
     assert verify(world.store, []).troubles == ()
 
 
-def test_agent_that_was_named_for_one_step_is_known_to_the_next_engine(
-    world: World, thread: ThreadId
-) -> None:
-    begun_ms = world.snapshot(thread).commit.time_s * 1000
-    leave(world, thread, agent="/opt/uwf-x --key")
-
-    step(world, thread)
-
-    agent = world.snapshot(thread).get_head_node().payload["agent"]["$ref"]
-    node = world.snapshot(thread).get_node(agent)
-    assert (node.payload["command"], node.timestamp) == ("/opt/uwf-x --key", begun_ms)
-
-
 def test_work_after_which_the_thread_was_moved_is_kept_though_it_was_routed_otherwise(
     world: World, thread: ThreadId
 ) -> None:
@@ -200,17 +186,6 @@ def test_other_agent_does_not_take_over_from_the_one_at_work(
         assert find("other") is None
     # It was lost: whoever is chosen, that is recorded first.
     assert find("other") is not None
-
-
-def test_run_of_a_role_that_the_workflow_does_not_have_is_no_turn(
-    world: World, thread: ThreadId
-) -> None:
-    leave(world, thread)
-    (run,) = list_run_dirs(world.store, thread)
-    turn = Path(f"{run.path}.turn")
-    turn.write_text(turn.read_text().replace("writer", "ghost"))
-
-    assert find_begun_turn(world.store, world.caller, world.snapshot(thread)) is None
 
 
 def test_work_that_is_recorded_already_is_not_kept_again(world: World) -> None:
@@ -288,18 +263,6 @@ def test_failed_run_that_was_overtaken_is_kept_with_its_output(world: World) -> 
     assert verify(world.store, []).troubles == ()
 
 
-def test_kill_keeps_the_files_of_a_run_that_does_not_say_whose_it_is(
-    world: World, thread: ThreadId
-) -> None:
-    leave(world, thread, is_named=False)
-    (run,) = list_run_dirs(world.store, thread)
-
-    kill_thread(world.store, world.caller, thread)
-
-    assert world.snapshot(thread).record.status == "killed"
-    assert Path(run.path, STDOUT).read_bytes() == ANSWER
-
-
 @pytest.mark.parametrize("file", [STDOUT, STDERR])
 def test_run_that_is_half_gone_does_not_keep_a_thread_alive(
     file: str, world: World, thread: ThreadId
@@ -311,55 +274,3 @@ def test_run_that_is_half_gone_does_not_keep_a_thread_alive(
     kill_thread(world.store, world.caller, thread)
 
     assert world.snapshot(thread).record.status == "killed"
-
-
-FLOW = """\
-name: flow
-description: One of two.
-root:
-  type: sequential
-  nodes:
-    - {type: agent, agentId: coder}
-    - type: parallel
-      name: checks
-      nodes:
-        - type: conditional
-          condition: "!state.skip"
-          nodes: [{type: agent, agentId: writer}]
-          else: [{type: agent, agentId: other}]
-        - {type: agent, agentId: tester}
-    - type: conditional
-      condition: "!state.skip"
-      nodes: [{type: agent, agentId: writer}]
-      else: [{type: agent, agentId: other}]
-"""
-
-
-def test_finished_work_of_a_flow_is_recorded_at_its_place(world: World) -> None:
-    """In a branch and in its thread: a patch has changed the route meanwhile."""
-    thread = world.begun(FLOW)
-    world.step(thread, content_player)
-    world.step(thread, content_player)
-    first, second = Split(world, thread).children
-    list(list_leaves(world.store, world.snapshot(thread)))
-    leave(world, first)
-    patch(world, first, {"skip": True})
-
-    stepped = step(world, first)
-
-    assert (stepped.role, stepped.depth) == ("writer", 1)
-    assert world.snapshot(first).record.at == "0/1/0/0"
-    for child in (first, second):
-        finish(world, child)
-    world.step(thread)
-    # What its branch was patched to is merged: the thread goes another way, too.
-    assert world.snapshot(thread).get_present().state["skip"] is True
-    patch(world, thread, {"skip": None})
-    leave(world, thread)
-    patch(world, thread, {"skip": True})
-
-    assert step(world, thread).role == "writer"
-
-    assert world.snapshot(thread).record.at == "0/2/0"
-    finish(world, thread)
-    assert verify(world.store, []).troubles == ()

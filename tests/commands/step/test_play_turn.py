@@ -1,7 +1,6 @@
 """A check that a dead engine left is ended and runs again; one that is at work can be stopped."""
 
 import os
-import signal
 from collections.abc import Iterator
 
 import pytest
@@ -98,26 +97,3 @@ def test_thread_that_is_killed_keeps_the_answer_unchecked(at: AtWork) -> None:
     assert at.attempt()["error"]["kind"] == "interrupted"
     assert '"text": "words"' in at.attempt()["content"]
     assert find_troubles(at.world.store) == ()
-
-
-def test_thread_that_is_killed_after_its_engine_keeps_the_answer_unchecked(at: AtWork) -> None:
-    at.lose_engine()
-    [orphan] = pids(at.world)
-
-    kill_thread(at.world.store, at.world.caller, at.thread, reason="enough")
-
-    assert not is_alive(orphan)
-    assert (at.snapshot().record.status, at.snapshot().record.depth) == ("killed", 0)
-    attempt = at.attempt()
-    assert attempt["error"]["kind"] == "interrupted"
-    assert '"text": "words"' in attempt["content"]
-    assert find_troubles(at.world.store) == ()
-
-
-def test_ctrl_c_ends_the_check_and_keeps_the_answer(at: AtWork) -> None:
-    at.engine.send_signal(signal.SIGINT)
-    status, err = at.finish()
-    assert (status, "its check check was interrupted" in err) == (130, True)
-    assert "its answer is kept" in err
-    assert not is_alive(pids(at.world)[0])
-    step_again(at)

@@ -6,8 +6,7 @@ from commands.world import World
 from refusing import refuses
 
 from uwf_git.commands.control.append import AppendRequest, append_to_thread
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
+from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.turn.branches import WrongStatus
 from uwf_git.model.definition.definition import InvalidWorkflow
 from uwf_git.model.names import ThreadId
@@ -116,95 +115,10 @@ def test_a_result_that_does_not_fit_the_role_is_refused_and_taken_again(world: W
     assert_sound(world, thread)
 
 
-def test_a_graph_plays_a_role_of_a_graph(world: World) -> None:
-    world.put(INNER)
-    thread = world.begun(
-        OUTER.replace("workflow: middle", "workflow: inner").replace(
-            "{good: {type: boolean}}, required: [good]", "{depth: {minimum: 3}}, required: [depth]"
-        )
-    )
-    with refuses("meta-unfit", match="2 is less than the minimum of 3") as caught:
-        drive(world, thread, script(digger=[{"depth": 1}, {"depth": 2}]))
-
-    poke_thread(world.store, world.caller, caught.value.facts["thread"])
-    driven, done = drive(world, thread, script(digger={"depth": 4}))
-
-    assert (driven.stopped, done) == ("end", ["digger", "builder: 1 completed"])
-    assert world.snapshot(thread).get_head_node().payload["meta"] == {"depth": 4}
-    assert_sound(world, thread)
-
-
 def bound(world: World, thread: ThreadId) -> dict[str, str]:
     snapshot = world.snapshot(thread)
     binding = snapshot.get_present().binding
     return {role: snapshot.get_node(agent).payload["command"] for role, agent in binding.items()}
-
-
-def test_an_amendment_gives_agents_to_the_roles_of_inner_workflows_too(world: World) -> None:
-    world.put(INNER + "agentOverrides: {digger: {command: digs, timeout: 5}}\n")
-    world.put(MIDDLE)
-    world.put(OUTER)
-    request = StartRequest("outer", "Do it.", ("asker=asks",))
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-    asked = AmendRequest(thread, agents=("planner=plans", 'digger={"retries": 2}'))
-
-    amended = amend_thread(world.store, world.caller, asked)
-
-    assert amended.agents == {"planner": "plans", "digger": "digs"}
-    assert amended.settings["digger"] == {"timeout": 5, "retries": 2}
-    amend_thread(world.store, world.caller, AmendRequest(thread, agents=("all",)))
-    assert bound(world, thread) == dict.fromkeys(["asker", "planner", "closer", "digger"], "all")
-    with refuses("no-such-role", match="has no role nobody"):
-        amend_thread(world.store, world.caller, AmendRequest(thread, agents=("nobody=x",)))
-
-
-def test_another_workflow_binds_the_roles_of_those_in_it_as_a_start_does(world: World) -> None:
-    world.put(INNER + "defaultAgent: digs\n")
-    world.put(MIDDLE)
-    thread = world.begun()
-    workflow = world.put(OUTER).workflow
-
-    def amend(default: str | None) -> tuple[str, ...]:
-        asked = AmendRequest(thread, workflow=workflow, default_agent=default)
-        return amend_thread(world.store, world.caller, asked).unbound
-
-    assert amend(None) == ("asker", "planner", "closer")
-    present = world.snapshot(thread).get_present()
-    assert "digger" not in present.binding
-    thread = world.begun()
-    assert amend("mine") == ()
-    known = bound(world, thread)
-    assert {role: known.get(role) for role in ("asker", "planner", "closer", "digger")} == {
-        **dict.fromkeys(["asker", "planner", "closer"], "mine"),
-        "digger": None,
-    }
-
-
-def test_an_addition_binds_the_roles_of_workflows_in_it(world: World) -> None:
-    world.put(INNER)
-    thread = world.begun("name: f\ndescription: F.\nroot: {type: agent, agentId: one}\n")
-    addition = b"- {type: workflow, use: inner}\n"
-
-    asked = AppendRequest(thread, addition, default_agent="mine")
-    amended = append_to_thread(world.store, world.caller, asked)
-
-    assert (amended.agents, amended.unbound) == ({"digger": "mine"}, ())
-    assert drive(world, thread, script(digger={"depth": 2}))[1][-1] == "workflow: 1 completed"
-
-
-def test_a_role_that_a_workflow_plays_needs_no_agent(world: World) -> None:
-    world.put(INNER)
-    thread = world.begun()
-    addition = b"""\
-roles: {builder: {description: Builds., workflow: inner}}
-moderator:
-  - {from: writer, to: builder}
-  - {from: builder, to: checker}
-"""
-
-    amended = append_to_thread(world.store, world.caller, AppendRequest(thread, addition))
-
-    assert amended.unbound == ("digger",)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Threads of flows: sequences, loops, conditions, branches, and what their results change."""
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from refusing import refuses
 from seal import START_MS
 
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
-from uwf_git.commands.inspect.context import get_context, load_thread_context
+from uwf_git.commands.inspect.context import load_thread_context
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
@@ -122,85 +121,11 @@ root:
 """
 
 
-def read_inputs(world: World, thread: ThreadId, play: Player, inputs: list[str]) -> Player:
-    def noted(turn: Turn) -> Played:
-        if turn.role in {"coder", "tester"}:
-            context = get_context(world.store, turn.thread, role=turn.role)
-            inputs.append(context["input"])
-            assert context["state"]["plan"]["file"] in context["input"]
-        return play(turn)
-
-    return noted
-
-
-def test_a_loop_over_a_list_has_a_pass_for_each_item_in_the_thread_itself(world: World) -> None:
-    thread = world.begun(PLANS)
-    plans = {"plans": [{"file": "000.md"}, {"file": "001.md"}]}
-    inputs: list[str] = []
-
-    roles = run(world, thread, read_inputs(world, thread, script(planner=plans), inputs))
-
-    assert [role for role in roles if role == "coder"] == ["coder"] * 2
-    assert inputs == ["000.md", "test 000.md in 0", "001.md", "test 001.md in 1"]
-    present = world.snapshot(thread).get_present()
-    assert present.at == "0/1.2/1"
-    assert not {"plan", "planIndex"} & present.state.keys()
-    assert_sound(world, thread)
-
-
-def test_a_loop_over_nothing_is_left_at_once(world: World) -> None:
-    thread = world.begun(PLANS)
-    assert run(world, thread, script(planner={"plans": []})) == ["planner"]
-    assert_sound(world, thread)
-
-
-def test_a_template_says_how_often_an_agent_is_tried(world: World) -> None:
-    thread = world.begun(PLANS)
-    world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
-    statuses = []
-    for _ in range(3):
-        with pytest.raises(TurnFailed):
-            world.step(thread, fails())
-        statuses.append(world.snapshot(thread).record.status)
-    assert statuses == ["ready", "ready", "failed"]
-    assert_sound(world, thread)
-
-
 def test_a_template_without_a_fit_number_fails_before_the_agent_is_paid(world: World) -> None:
     thread = world.begun(PLANS.replace("tries: 3", "tries: 0.5"))
     world.step(thread, script(planner={"plans": [{"file": "000.md"}]}))
     with refuses("flow-value", match="and no whole number"):
         world.step(thread, script())
-
-
-def test_branches_are_joined(world: World, git: Callable[..., str]) -> None:
-    thread = world.begun(CHECKS)
-    play = script(coder="x = 1", reviewer="fine", builder="built", tester="passed", closer="bye")
-
-    roles = run(world, thread, play)
-
-    state = world.snapshot(thread).get_present().state
-    assert roles[0] == "coder"
-    assert roles[-1] == "closer"
-    assert (state["review"], state["build"], state["tests"]) == ("fine", "built", "passed")
-    assert state["parallel_1"] == {"build": "built", "tests": "passed"}
-    assert_sound(world, thread)
-    assert git("fsck", "--strict", "--no-dangling", cwd=world.store.path) == ""
-
-
-def test_a_map_has_a_branch_for_each_item(world: World) -> None:
-    thread = world.begun(ITEMS)
-
-    def play(turn: Turn) -> Played:
-        state = turn.present.state
-        return replied({}, f"report on {state['file']}" if turn.role == "reader" else "all")
-
-    run(world, thread, play)
-
-    state = world.snapshot(thread).get_present().state
-    assert state["reports"] == ["report on a", "report on b", "report on c"]
-    assert "file" not in state
-    assert_sound(world, thread)
 
 
 NESTED = """\
@@ -369,12 +294,6 @@ def test_what_an_agent_left_before_it_failed_is_kept(world: World) -> None:
     assert node(world, thread, attempt.payload["prompt"]).payload == "# You are writer"
     assert node(world, thread, attempt.payload["trace"]).payload == trace
     assert attempt.payload["resetAt"] == 4_000_000_000_000
-
-
-def test_attempt_leaves_out_what_there_was_not(world: World) -> None:
-    _, attempt = attempted(world)
-
-    assert not {"exitCode", "content", "stderr"} & set(attempt.payload)
 
 
 def test_commit_of_an_attempt_ends_with_the_end_of_the_log(world: World) -> None:

@@ -1,12 +1,11 @@
 """One step: its result, its traces in the store, and its lock."""
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from commands.drive.test_drive_branches import wide
-from commands.flows import CHECKS, Split, plays, split_checks, split_files
+from commands.flows import CHECKS, Split, plays, split_checks
 from commands.world import DEMO, World, content_player, fails, says
 from fresh_store import fresh_store
 from refusing import refuses
@@ -17,55 +16,17 @@ from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed, WorkKept
+from uwf_git.commands.step.record_turn import WorkKept
 from uwf_git.commands.step.step_thread import StepRequest, settle_branches, step_thread
 from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.limits import LimitReached
-from uwf_git.commands.turn.turn import Played, ThreadResult, Turn
+from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import MOST_PACKS
 from uwf_git.store.git.config import GitConfig
 from uwf_git.store.threads.history import list_preserved
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_stop
-
-
-def test_step_gives_where_the_thread_then_stands(world: World) -> None:
-    thread = world.begun()
-    workflow = world.snapshot(thread).record.workflow
-
-    stepped = world.step(thread[:26], says({"text": "x"}, "# It is said"))
-
-    snapshot = world.snapshot(thread)
-    assert stepped == ThreadResult(
-        workflow,
-        thread,
-        snapshot.record.node,
-        "ready",
-        "writer",
-        1,
-        "It is said",
-        snapshot.commit.oid,
-    )
-    assert snapshot.subject == "writer: It is said"
-    assert (snapshot.record.event, snapshot.record.role) == ("step", "writer")
-
-
-def test_failed_try_changes_neither_chain_nor_head(world: World) -> None:
-    thread = world.begun()
-    before = world.snapshot(thread)
-
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, fails("no model answered"), command="/opt/uwf-x --key")
-
-    after = world.snapshot(thread)
-    assert caught.value.exit_status == 3
-    assert caught.value.message == "writer failed (uwf-x): no model answered"
-    assert (caught.value.facts["attempt"], caught.value.facts["kind"]) == (1, "exited")
-    assert (after.record.event, after.record.status) == ("attempt", "failed")
-    assert (after.record.node, after.record.depth) == (before.record.node, 0)
-    assert after.commit.parents == (before.commit.oid,)
 
 
 def test_no_agent_runs_where_its_step_could_not_be_signed(world: World) -> None:
@@ -165,12 +126,6 @@ def test_same_calls_give_the_same_commits_anywhere(clock: Any, thread_ids: Any) 
     assert tip() == tip() is not None
 
 
-def test_thread_that_is_split_in_two_spellings_is_one(world: World) -> None:
-    thread = world.begun()
-
-    assert world.step(thread.lower().replace("0", "o", 1)).thread == thread
-
-
 # Branches as steps see them: held by their thread, joined when all have ended.
 
 
@@ -227,12 +182,3 @@ def test_a_step_of_branches_at_once_keeps_the_most_steps(world: World) -> None:
 
     assert [each.result is not None for each in stepped.branches] == [True, True, False, False]
     assert all(isinstance(each.error, LimitReached) for each in stepped.branches[2:])
-
-
-def test_a_step_of_many_branches_leaves_few_packs(world: World) -> None:
-    at = split_files(world, 40)
-
-    at.step()
-
-    packs = Path(world.store.path, "objects", "pack").glob("*.pack")
-    assert len(list(packs)) <= MOST_PACKS + 1

@@ -1,7 +1,6 @@
 """Work that another agent verifies: tries, verdicts, and what the next try is told."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands.flow_runs import assert_sound, drive, log, script
@@ -11,14 +10,11 @@ from commands.world import World, fails, replied
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.answer import PersonAnswer, answer_thread, read_question
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.control.steer import resume_thread
 from uwf_git.commands.events.commit_events import EventOptions, EventReader
 from uwf_git.commands.inspect.context import get_context
-from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TriesUsedUp, TurnFailed, record_turn
-from uwf_git.commands.turn.flow import fill_input
-from uwf_git.commands.turn.turn import Played, StepFiles, Turn, list_patterns
+from uwf_git.commands.turn.turn import Played, StepFiles, Turn
 from uwf_git.model.flow import Flow, FlowNode
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.heads import get_head
@@ -31,42 +27,6 @@ def status_of(world: World, thread: ThreadId) -> str:
 def tried(world: World, thread: ThreadId) -> tuple[int, bool] | None:
     found = world.snapshot(thread).get_present().tried
     return None if found is None else (found.number, found.is_verdict)
-
-
-def test_a_plan_is_done_when_its_verdict_says_so(world: World) -> None:
-    thread = world.begun(PLANS)
-
-    driven, roles = drive(world, thread, script(verifier=GOOD, executor={"completed": True}))
-
-    assert roles == ["executor", "verifier"] * 2
-    assert driven.stopped == "end"
-    assert log(world, thread) == [
-        "start ready",
-        "step 0.1/0 ready",
-        "step 0.1/0 ready",
-        "step 0.2/0 ready",
-        "step 0.2/0 ready",
-        "end completed",
-    ]
-    assert_sound(world, thread)
-
-
-def test_what_a_verifier_says_is_no_word_on_another_plan(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {"completed": True}, GOOD)
-    state = world.snapshot(thread).get_present().state
-    assert "verified" not in state
-    assert state["verifierOutput"] == GOOD
-
-
-def test_rejected_work_is_done_again_as_often_as_its_agent_says(world: World) -> None:
-    workflow = world.put(PLANS.replace("      retries: ${state.tries - 1}\n", "")).workflow
-    thread = world.start("nobody", 'executor={"retries": 1}', workflow=workflow)
-
-    driven, roles = drive(world, thread, script(verifier=BAD))
-
-    assert roles == ["executor", "verifier"] * 2
-    assert isinstance(driven.failure, TriesUsedUp)
 
 
 def test_rejected_work_is_done_again_until_no_try_is_left(world: World) -> None:
@@ -104,17 +64,6 @@ def test_a_crash_and_a_rejection_use_up_the_same_tries(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_a_plan_whose_executor_crashed_is_not_done_because_an_earlier_one_was(
-    world: World,
-) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, GOOD)
-    for _ in range(3):
-        assert take(world, thread, fails()) == ["executor"]
-    assert status_of(world, thread) == "failed"
-    assert world.snapshot(thread).get_present().at == "0.1/0"
-
-
 @pytest.mark.parametrize("kind", ["interrupted", "lost"])
 def test_what_says_nothing_of_the_work_is_no_try(world: World, kind: str) -> None:
     thread = world.begun(PLANS)
@@ -130,17 +79,6 @@ def test_a_verifier_that_breaks_is_asked_again_and_the_work_is_not_repeated(worl
     assert_sound(world, thread)
 
 
-def test_a_verifier_that_always_breaks_fails_the_thread_and_is_then_asked_again(
-    world: World,
-) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, fails(), fails(), fails())
-    assert status_of(world, thread) == "failed"
-    world.retry(thread, hint="the key is set now")
-    assert take(world, thread, GOOD) == ["verifier"]
-    assert_sound(world, thread)
-
-
 def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World) -> None:
     source = PLANS.replace("meta.verified === true", "meta.report.verified")
     thread = world.begun(source)
@@ -149,24 +87,6 @@ def test_a_verdict_that_cannot_be_told_is_a_failure_of_the_verifier(world: World
         world.step(thread, in_order({}))
     assert failed.value.facts["kind"] == "verdict"
     assert tried(world, thread) == (1, True)
-    assert_sound(world, thread)
-
-
-def test_a_retry_gives_all_tries_again_with_a_hint(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, *[{}, BAD] * 3)
-    world.retry(thread, hint="look at the wiki")
-    context = get_context(world.store, thread)
-    assert (context["hint"], context["try"]["number"], context["try"]["of"]) == (
-        "look at the wiki",
-        1,
-        3,
-    )
-    assert context["try"]["rejected"]["issues"] == ["no tests", "no words"]
-    take(world, thread, *[{}, BAD] * 2)
-    assert status_of(world, thread) == "ready"
-    take(world, thread, {}, BAD)
-    assert status_of(world, thread) == "failed"
     assert_sound(world, thread)
 
 
@@ -181,22 +101,6 @@ def test_a_hint_is_told_until_a_verdict_accepts_the_work(world: World) -> None:
         told.append(get_context(world.store, thread)["hint"])
 
     assert told == ["look at the wiki"] * 3 + [None] * 2
-
-
-def test_a_node_that_is_given_up_leaves_why(world: World) -> None:
-    thread = world.begun(PLANS.replace("      retries:", "      onError: continue\n      retries:"))
-    take(world, thread, *[{}, BAD] * 3, {}, GOOD)
-    present = world.snapshot(thread).get_present()
-    told = "verifier rejected it: no tests; no words; write both"
-    assert (present.at, present.state["error"], present.tried) == ("0.2/0", told, None)
-    assert_sound(world, thread)
-
-
-def test_a_patch_does_not_lead_past_a_verdict(world: World) -> None:
-    thread = world.begun(PLANS.replace("${state.plan.file}", "it"))
-    take(world, thread, {"plans": []})
-    assert take(world, thread, BAD, {}, GOOD) == ["verifier", "executor", "verifier"]
-    assert_sound(world, thread)
 
 
 def test_a_verifier_may_be_a_person(world: World) -> None:
@@ -221,31 +125,6 @@ def test_the_conditions_of_verdicts_may_be_jsonata(world: World) -> None:
     assert_sound(world, thread)
 
 
-def test_a_verdict_has_its_own_time_input_and_files(world: World) -> None:
-    own = "timeout: '${state.tries * 1000}', input: 'Look at ${plan.file}.'"
-    own += ", inputFiles: ['${plan.file}']"
-    source = PLANS.replace("=== true}", f"=== true, {own}}}").replace(
-        "      retries:", "      timeout: 5000\n      inputFiles: [a.md]\n      retries:"
-    )
-    thread = world.begun(source)
-    for name in ("a.md", "000.md"):
-        (world.place / name).write_text("text\n")
-    seen: list[Any] = []
-
-    def play(turn: Turn) -> Played:
-        assert turn.place is not None
-        asked = (turn.snapshot, turn.present, turn.place)
-        seen.append((turn.timeout_s, fill_input(*asked), tuple(list_patterns(*asked, turn.asked))))
-        return replied(GOOD)
-
-    world.step(thread, play)
-    world.step(thread, play)
-    assert seen == [
-        (5.0, "Carry out 000.md.", ("a.md",)),
-        (3.0, "Look at 000.md.", ("000.md",)),
-    ]
-
-
 def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> None:
     thread = world.begun(PLANS)
     take(world, thread, {})
@@ -268,17 +147,6 @@ def test_a_verdict_that_is_not_what_the_verifier_said_is_found(world: World) -> 
 
     told = tell(world.store, thread, world.snapshot(thread).commit.oid)
     assert any(line.startswith("now.json says cursor") for line in told)
-
-
-def test_an_end_before_the_verdict_is_found(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {})
-    head, snapshot = get_head(world.store, thread), world.snapshot(thread)
-
-    end_thread(world.store, world.caller, (head, snapshot), event="end")
-
-    told = tell(world.store, thread, world.snapshot(thread).commit.oid, archived=True)
-    assert told == ["the thread ends, and the try at 0.1/0 was not over"]
 
 
 def test_a_usage_limit_is_no_try(world: World) -> None:
@@ -332,26 +200,6 @@ def test_events_tell_why_no_try_is_left(world: World) -> None:
     told = EventReader(world.store, EventOptions()).read(world.snapshot(thread).commit.oid)[-1]
     assert told["type"] == "workflow:error"
     assert told["payload"]["error"].startswith("verifier rejected it: no tests")
-
-
-def test_a_changed_workflow_may_drop_the_verifier_and_the_work_stays_done(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {"completed": True})
-    without = "".join(line for line in PLANS.splitlines(keepends=True) if "verifiedBy" not in line)
-    name = world.put(without).workflow
-    amend_thread(world.store, world.caller, AmendRequest(thread, workflow=name))
-    assert take(world, thread, {}) == ["executor"]
-    assert world.snapshot(thread).get_present().at == "0.2/0"
-    assert_sound(world, thread)
-
-
-def test_a_poked_verdict_is_given_again_and_a_fork_goes_on_with_it(world: World) -> None:
-    thread = world.begun(PLANS)
-    take(world, thread, {}, BAD)
-    poke_thread(world.store, world.caller, thread)
-    assert tried(world, thread) == (1, True)
-    assert take(world, thread, GOOD) == ["verifier"]
-    assert_sound(world, thread)
 
 
 BRANCHES = """\

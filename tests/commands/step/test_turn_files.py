@@ -42,30 +42,6 @@ def user_state(place: Path, git: Git) -> dict[str, object]:
     return {**told, "logs": logs, "refs": refs, "stash": git("stash", "list", cwd=place)}
 
 
-def test_a_step_names_what_changed_while_it_ran(world: World, git: Git) -> None:
-    begun = begin_project(world, git)
-    thread = world.begun()
-    before = user_state(world.place, git)
-    world.step(thread, edits(lambda place: (place / "new").write_text("one\n")))
-    first = files_of(world, thread)
-    (world.place / "notes").write_text("by the user\n")
-    world.step(thread, edits(lambda place: (place / "new").unlink()))
-    second = files_of(world, thread)
-
-    assert first[0] == begun
-    assert git("diff", "--name-status", *first, cwd=world.place) == "A\tnew\n"
-    assert git("diff", "--name-status", *second, cwd=world.place) == "D\tnew\n"
-    between = git("diff", "--name-only", first[1], second[0], cwd=world.place)
-    assert between == "notes\n"
-    titles = git("log", "--format=%s", f"refs/uwf/work/{thread}", cwd=world.place).splitlines()
-    assert titles[:3] == [
-        "after checker, step 2, attempt 1",
-        "before checker, step 2, attempt 1",
-        "after writer, step 1, attempt 1",
-    ]
-    assert user_state(world.place, git) == before
-
-
 def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None:
     begin_project(world, git)
     world.put()
@@ -84,14 +60,6 @@ def test_an_answer_names_what_the_person_changed(world: World, git: Git) -> None
     # The next step begins with what the person left.
     world.step(thread, edits(lambda place: (place / "new").unlink()))
     assert files_of(world, thread)[0] == named[1]
-
-
-def test_a_turn_that_changes_nothing_leaves_no_ref(world: World, git: Git) -> None:
-    begin_project(world, git)
-    thread = world.begun()
-    world.step(thread, edits(lambda place: (place / "x.tmp").write_text("ignored")))
-    assert files_of(world, thread) == []
-    assert git("for-each-ref", "refs/uwf", cwd=world.place) == ""
 
 
 def test_a_failed_attempt_names_its_files(world: World, git: Git) -> None:

@@ -17,15 +17,6 @@ def demo(world: World, more: str = "") -> Workflow:
     return find_workflow(world.store, "demo").workflow
 
 
-def test_what_was_typed_may_run_and_what_the_workflow_says_need_not(world: World) -> None:
-    workflow = demo(world, "defaultAgent: written\n")
-
-    bound = bind_roles(world.store, workflow, typed=("checker=typed",), default="unused")
-
-    assert bound.agents == {"writer": {"command": "written"}, "checker": {"command": "typed"}}
-    assert bound.typed == [{"command": "typed"}]
-
-
 def typed(world: World, workflow: Workflow, *texts: str, **how: Any) -> Bound:
     def may_run(agent: dict[str, Any]) -> bool:
         return is_trusted(world.store, agent, None)
@@ -58,15 +49,6 @@ def test_settings_without_a_command_change_what_the_workflow_says(world: World) 
     assert with_command.agents["writer"] == {"command": "mine", "timeout": 5}
 
 
-def test_settings_for_one_role_are_laid_over_the_command_for_all(world: World) -> None:
-    bound = bind_roles(world.store, demo(world), typed=('checker={"timeout": 5}', "all"))
-
-    assert bound.agents == {
-        "writer": {"command": "all"},
-        "checker": {"command": "all", "timeout": 5},
-    }
-
-
 def test_settings_over_a_foreign_agent_do_not_let_it_run(world: World) -> None:
     foreign = {"command": "theirs", "env": {"LD_PRELOAD": "evil.so"}}
     workflow = demo(world)
@@ -95,15 +77,6 @@ def test_command_for_every_role_leaves_whom_the_file_has_check(world: World, bou
     assert bare.left == ("checker",)
     assert (named.agents["checker"], named.left) == ({"command": "other"}, ())
     assert settings.agents["checker"] == {"command": bound, "timeout": 5}
-
-
-def test_command_for_every_role_replaces_all_other_agents(world: World) -> None:
-    workflow = demo(world, "defaultAgent: human\nagentOverrides: {checker: uwf-claude}\n")
-
-    bare = bind_roles(world.store, workflow, typed=("mine",))
-
-    assert bare.agents == {role: {"command": "mine"} for role in ("writer", "checker")}
-    assert bare.left == ()
 
 
 def test_role_of_an_inner_workflow_is_left_to_its_person(world: World) -> None:

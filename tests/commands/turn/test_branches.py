@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 from commands.flow_runs import branches, script
-from commands.flows import CHECKS, Split, assert_sound, finish, plays, split_checks
+from commands.flows import CHECKS, Split, plays, split_checks
 from commands.world import World, content_player
 from refusing import refuses
 
-from uwf_git.commands.control.steer import kill_thread, patch_thread, pause_thread
+from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.step_thread import StepRequest, step_thread
 from uwf_git.commands.turn.branches import (
@@ -127,26 +127,6 @@ def test_a_branch_works_where_its_thread_does_unless_it_has_its_own_place(split:
 # By its id.
 
 
-def test_a_branch_begins_when_it_is_stepped_and_no_other_does(new: Split) -> None:
-    world, (first, second) = new.world, new.children
-
-    stepped = world.step(second, plays)
-
-    assert (stepped.role, stepped.status) == ("tester", "ready")
-    assert world.store.refs.find(f"refs/threads/{first}") is None
-    assert find_workdir(world.store, second) == find_workdir(world.store, new.thread)
-    finish(world, second)
-    finish(world, new.thread)
-    assert_sound(world, new.thread)
-
-
-def test_a_paused_thread_has_its_branches(new: Split) -> None:
-    pause_thread(new.world.store, new.world.caller, new.thread)
-
-    with pytest.raises(BranchHeld, match="is paused"):
-        new.world.step(new.children[0], plays)
-
-
 def test_the_beginning_of_an_id_is_enough_where_one_branch_has_it(new: Split) -> None:
     first, second = new.children
     shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
@@ -189,26 +169,6 @@ moderator:
 
 def problem_of(world: World, thread: ThreadId) -> UwfError | None:
     return find_join_problem(world.store, world.snapshot(thread))
-
-
-def test_a_conflict_is_a_problem_once_all_have_ended_and_until_it_is_settled(
-    world: World,
-) -> None:
-    thread = world.begun(PAIR)
-    assert problem_of(world, thread) is None
-    world.step(thread)
-    answers: dict[ThreadId, Any] = dict(zip(branches(world, thread), (1, 2), strict=True))
-    for branch, answer in answers.items():
-        world.step(branch, script(one={"same": answer}, two={"same": answer}))
-        assert problem_of(world, thread) is None
-        world.step(branch)
-
-    problem = problem_of(world, thread)
-    assert problem is not None
-    assert problem.code == "merge-conflict"
-
-    patch_thread(world.store, world.caller, thread, {"same": 3})
-    assert problem_of(world, thread) is None
 
 
 def test_a_result_that_does_not_fit_is_a_problem_before_the_branch_ends(world: World) -> None:

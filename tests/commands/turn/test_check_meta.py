@@ -27,20 +27,6 @@ def failure(world: World, schema: Any, meta: Any, **fields: Any) -> TurnFailed:
     return caught.value
 
 
-def test_error_is_reported_with_its_place(world: World) -> None:
-    schema = {"type": "object", "properties": {"files": {"items": {"type": "string"}}}}
-
-    failed = failure(world, schema, {"files": ["a", 7]})
-
-    assert "meta.files[1]: 7 is not of type 'string'" in failed.message
-
-
-def test_huge_value_does_not_make_a_huge_message(world: World) -> None:
-    failed = failure(world, {"type": "integer"}, "x" * 1_000_000)
-
-    assert len(failed.message) < 1000
-
-
 def test_pattern_that_runs_for_ever_is_stopped_and_reported(world: World) -> None:
     failed = failure(world, {"type": "string", "pattern": "^(a+)+$"}, "a" * 64 + "!")
 

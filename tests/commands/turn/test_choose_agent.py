@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands.world import DEMO, World, content_player, says
+from commands.world import DEMO, World, content_player
 from refusing import refuses
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.turn.choose_agent import NoAgent
 from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
 from uwf_git.store.store import create_store, open_store
-from uwf_git.store.trust import list_trusted, untrust_agents
+from uwf_git.store.trust import untrust_agents
 
 BOUND = DEMO + "defaultAgent: from-the-workflow\n"
 
@@ -55,48 +54,6 @@ def test_agent_of_the_step_may_name_its_role(world: World) -> None:
     assert world.snapshot(thread).record.depth == 1
 
 
-def test_step_takes_several_agents_and_refuses_those_of_other_roles(world: World) -> None:
-    thread = world.begun()
-
-    assert played_by(world, thread, agents=("all", "writer=mine")) == "mine"
-    with refuses("role-not-next", match="role writer is not next"):
-        world.step(thread, agents=("checker=mine", "writer=mine"))
-    with refuses("no-such-role", match="no role editor"):
-        world.step(thread, agents=("checker=mine", "editor=mine"))
-
-
-def test_role_that_nobody_is_bound_to_is_known(world: World) -> None:
-    world.put()
-    thread = unbound_thread(world)
-
-    assert played_by(world, thread, command="writer=mine") == "mine"
-
-
-def test_agent_for_a_role_is_refused_where_the_thread_ends(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
-
-    with refuses("role-not-next", match="the workflow is at its end"):
-        world.step(thread, command="writer=mine")
-
-    assert world.snapshot(thread).record.status == "ready"
-
-
-def test_settings_of_the_step_change_the_bound_agent(world: World) -> None:
-    thread = world.begun()
-    agents: list[dict[str, Any]] = []
-
-    def play(turn: Turn) -> Played:
-        agents.append(turn.agent.payload)
-        return content_player(turn)
-
-    world.step(thread, play, command='writer={"timeout": 7}')
-    world.step(thread, play, command='{"command": "mine", "env": {"A": "b"}}')
-
-    assert agents == [{"command": "nobody", "timeout": 7}, {"command": "mine", "env": {"A": "b"}}]
-
-
 def test_default_of_the_environment_beats_the_configured_one(world: World) -> None:
     world.put()
     thread = unbound_thread(world)
@@ -104,15 +61,6 @@ def test_default_of_the_environment_beats_the_configured_one(world: World) -> No
 
     assert played_by(world, thread, default="of-the-environment") == "of-the-environment"
     assert played_by(world, thread) == "configured"
-
-
-def test_empty_setting_is_no_default(world: World) -> None:
-    world.put()
-    configure(world, "")
-    thread = unbound_thread(world)
-
-    with pytest.raises(NoAgent):
-        world.step(thread)
 
 
 @pytest.fixture
@@ -155,14 +103,6 @@ def test_trust_is_remembered_though_a_directory_is_still_wanted(
     assert world.step(thread, workdir=str(world.place)).role is not None
 
 
-def test_command_of_one_s_own_needs_no_trust(fetched: tuple[World, ThreadId]) -> None:
-    world, thread = fetched
-
-    assert world.step(thread, command="mine", workdir=str(world.place)).depth == 1
-    with refuses("agent-not-trusted"):
-        world.step(thread)
-
-
 def test_settings_of_one_s_own_do_not_let_a_foreign_command_run(
     fetched: tuple[World, ThreadId],
 ) -> None:
@@ -181,25 +121,6 @@ def test_fetched_thread_asks_for_a_work_directory_once(fetched: tuple[World, Thr
     world.step(thread, command="mine", workdir=str(world.place))
 
     assert world.step(thread, command="mine").depth == 2
-
-
-def test_thread_of_a_fetched_workflow_does_not_run_its_commands(
-    fetched: tuple[World, ThreadId],
-) -> None:
-    world, _ = fetched
-    thread = unbound_thread(world)
-
-    with refuses("agent-not-trusted", match="from-the-workflow"):
-        world.step(thread)
-
-
-def test_workflow_that_is_put_here_brings_its_commands_along(
-    fetched: tuple[World, ThreadId],
-) -> None:
-    world, thread = fetched
-    assert not world.put(BOUND).changed
-
-    assert played_by(world, thread, workdir=str(world.place)) == "from-the-workflow"
 
 
 def two_projects(world: World) -> tuple[str, str]:
@@ -232,18 +153,6 @@ def test_command_trusted_in_one_project_is_another_file_in_the_next(world: World
     assert world.step(thread).depth == 2
 
 
-def test_default_that_git_config_set_in_the_store_is_asked_for_once(world: World) -> None:
-    world.put()
-    set_config(os.path.join(world.store.path, "config"), "uwf.agent", "theirs")
-    world.reopen()
-    bound = unbound_thread(world)
-    with refuses("agent-not-trusted", match="theirs"):
-        world.step(bound)
-
-    assert world.step(bound, trust=True).depth == 1
-    assert world.step(unbound_thread(world)).depth == 1
-
-
 def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> None:
     world.put()
     thread = unbound_thread(world)
@@ -254,24 +163,6 @@ def test_unbound_role_does_not_run_what_the_store_config_names(world: World) -> 
 
     assert played_by(world, thread, trust=True) == "theirs"
     assert played_by(world, thread) == "theirs"
-
-
-def test_default_of_the_user_s_own_git_config_runs(world: World, git: Callable[..., str]) -> None:
-    world.put()
-    thread = unbound_thread(world)
-    git("config", "--global", "uwf.agent", "mine", cwd=world.place)
-    world.reopen()
-
-    assert played_by(world, thread) == "mine"
-    assert played_by(world, unbound_thread(world)) == "mine"
-
-
-def test_commands_of_a_shipped_workflow_run_while_its_file_is_installed(world: World) -> None:
-    request = StartRequest("check-repo", "Is it fit?", needs_agents=True)
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-    meta = {"ok": True, "files": 1, "missing": [], "summary": "x"}
-    assert world.step(thread, says(meta)).role == "survey"
-    assert list_trusted(world.store) == []
 
 
 def test_command_of_another_file_is_not_the_shipped_one(world: World) -> None:

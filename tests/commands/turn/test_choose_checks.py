@@ -7,9 +7,7 @@ from commands.agent_run.test_run_checks import ANSWER, CHECKED
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.agent.trust import AgentSelection, select_agents
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.model.names import ThreadId
 from uwf_git.store.store import create_store
 from uwf_git.store.trust import is_trusted
@@ -44,26 +42,3 @@ def test_check_of_a_fetched_thread_does_not_run_until_it_is_trusted(
 
     assert (world.place / "checked").exists()
     assert is_trusted(there.store, CHECK, str(world.place))
-
-
-def test_checks_are_among_what_a_thread_or_a_workflow_would_run(
-    world: World, tmp_path: Path, git: Callable[..., str]
-) -> None:
-    there, thread = fetched(world, tmp_path, git)
-    assert CHECK in select_agents(there.store, AgentSelection(thread=thread))
-    assert CHECK in select_agents(there.store, AgentSelection(workflow="checked"))
-
-
-def test_check_that_is_appended_is_trusted_and_runs(world: World) -> None:
-    thread = world.begun(CHECKED.replace("CHECKS", "'true'"))
-    source = b"""
-roles: {closer: {checks: [touch checked], outputSchema: {type: object}}}
-moderator: [{from: writer, to: closer}, {from: closer, to: $END}]
-agentOverrides: {closer: ./agent}
-"""
-    world.program(ANSWER)
-    append_to_thread(world.store, world.caller, AppendRequest(thread, source))
-    assert is_trusted(world.store, CHECK, str(world.place))
-    for _role in ("writer", "closer"):
-        world.step(thread, agent_player(None), command="./agent")
-    assert (world.place / "checked").exists()

@@ -60,19 +60,6 @@ def test_condition_sees_what_the_specification_promises(world: World) -> None:
         assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "worker"
 
 
-@pytest.mark.parametrize("condition", ["depth = 4", "$count(history) = 3", "meta.n = 2"])
-def test_condition_that_does_not_hold_falls_through(condition: str, world: World) -> None:
-    assert after_steps(world, condition, {"n": 1}, {"n": 2}, {"n": 3}) == "$END"
-
-
-def test_state_that_a_step_set_can_be_asked_for(world: World) -> None:
-    thread = world.begun(ROUNDS % "state.open = 2" + "initialState: {open: 1}\n")
-    for _ in range(3):
-        world.step(thread, says({}, state={"open": 2}))
-
-    assert whose_turn(world, thread) == "worker"
-
-
 def damage(world: World, thread: ThreadId, *, step: int) -> None:
     """Overwrite the blob of an earlier step, as a bad disk would."""
     chain = list(world.snapshot(thread).walk_chain())[::-1]
@@ -112,16 +99,6 @@ def test_damaged_head_is_not_stepped_over(world: World) -> None:
         world.step(thread, says({"n": 2}))
 
 
-def test_condition_that_does_not_ask_for_history_does_not_load_it(world: World) -> None:
-    thread = world.begun(ROUNDS % "meta.n < 9")
-    for number in range(4):
-        world.step(thread, says({"n": number}))
-    damage(world, thread, step=1)
-    world.reopen()
-
-    assert world.step(thread, says({"n": 4})).depth == 5
-
-
 @pytest.mark.parametrize(
     "condition",
     [
@@ -140,20 +117,6 @@ def test_condition_that_looks_at_the_newest_steps_reads_no_others(
     world.reopen()
 
     assert world.step(thread, says({"n": 4})).depth == 5
-
-
-def test_conditions_that_look_back_further_and_further_see_each_step(world: World) -> None:
-    way = "  - {from: worker, to: worker, when: 'history[-%d].meta.n = 99'}\n"
-    thread = world.begun(
-        "name: back\nroles: {worker: {}}\nmoderator:\n  - {from: $START, to: worker}\n"
-        + "".join(way % back for back in range(1, 8))
-        + "  - {from: worker, to: worker, when: 'depth = 1 or $sum(history.meta.n) < 21'}\n"
-        + "  - {from: worker, to: $END}\n"
-    )
-    for number in range(8):
-        world.step(thread, says({"n": number}))
-
-    assert world.step(thread).status == "completed"
 
 
 def test_condition_that_asks_for_damaged_history_says_so(world: World) -> None:
@@ -205,26 +168,6 @@ def fill(world: World, source: str, template: str) -> list[str]:
     place = find_turn_place(snapshot, "0" if workflow.flow else None)
     role = get_role(snapshot, workflow.roles["writer"])
     return fill_paths(snapshot, present, place, (template,), of=role)
-
-
-@pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])
-@pytest.mark.parametrize(
-    ("template", "path"),
-    [
-        ("plain*", "plain*"),
-        ("docs/${state.a.b}-${state.n}-${iteration}-${depth}.md", "docs/x-7-0-0.md"),
-        ("${prompt.length}", None),
-        ("${prompt}md", "Do it.md"),
-    ],
-)
-def test_template_is_filled_with_the_state(
-    world: World, source: str, template: str, path: str | None
-) -> None:
-    if path is None:
-        with pytest.raises(BadFileBelow, match="and no path"):
-            fill(world, source, template)
-    else:
-        assert fill(world, source, template) == [path]
 
 
 @pytest.mark.parametrize("source", [GRAPH, FLOW], ids=["graph", "flow"])

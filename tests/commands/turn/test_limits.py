@@ -109,15 +109,3 @@ def test_agent_is_stopped_when_the_time_of_the_thread_is_over_and_that_is_said(
     with pytest.raises(LimitReached, match=r"of 0\.7 s of execution time are used"):
         world.step(thread)
     assert troubles(world) == []
-
-
-def test_agents_own_time_is_not_blamed_on_the_thread(world: World) -> None:
-    program = world.program("sleep 60")
-    own = f"defaultAgent: {{command: {program}, timeout: 0.2}}\nconfig: {{maxExecutionTime: 60000}}"
-    world.put(DEMO + own)
-    request = StartRequest("demo", "x")
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-    with pytest.raises(TurnFailed, match="it exceeded its time limit"):
-        world.step(thread, agent_player(None))
-    assert world.snapshot(thread).get_present().limits == {"maxExecutionTime": 60000}

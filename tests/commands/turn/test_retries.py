@@ -54,42 +54,6 @@ def test_each_wait_is_as_long_as_the_one_before_or_longer(backoff_s: float, trie
     assert rules.wait_s(1) == min(backoff_s, 3600)
 
 
-def test_tries_are_used_up_one_by_one(world: World) -> None:
-    thread = begun(world, PATIENT)
-
-    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
-    assert world.snapshot(thread).get_present().failures == 3
-    assert try_in_vain(world, thread) == "failed"
-
-
-def test_configured_retries_are_for_agents_that_say_nothing(world: World) -> None:
-    configure(world, "uwf.retries", "1")
-    thread = world.begun()
-
-    assert [try_in_vain(world, thread) for _ in range(2)] == ["ready", "failed"]
-    patient = begun(world, PATIENT)
-    assert [try_in_vain(world, patient) for _ in range(3)] == ["ready", "ready", "failed"]
-
-
-def test_step_begins_the_count_anew(world: World) -> None:
-    thread = begun(world, PATIENT)
-    try_in_vain(world, thread)
-    try_in_vain(world, thread)
-    world.step(thread)
-
-    assert [try_in_vain(world, thread) for _ in range(3)] == ["ready", "ready", "failed"]
-
-
-@pytest.mark.parametrize("kind", ["interrupted", "lost"])
-def test_tries_that_say_nothing_of_the_agent_do_not_count(kind: str, world: World) -> None:
-    thread = world.begun()
-
-    assert [try_in_vain(world, thread, kind=kind) for _ in range(3)] == ["ready"] * 3
-    present = world.snapshot(thread).get_present()
-    assert (present.attempts, present.failures) == (3, 0)
-    assert try_in_vain(world, thread) == "failed"
-
-
 def test_retry_begins_the_count_anew_and_the_tries_stay(world: World) -> None:
     thread = begun(world, PATIENT)
     for _ in range(3):

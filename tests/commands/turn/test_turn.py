@@ -6,48 +6,17 @@ import pytest
 from commands.at_work import newest_attempt
 from commands.flows import plays, split_checks
 from commands.step.test_played_roles import INNER, MIDDLE, OUTER
-from commands.world import World, content_player, fails, replied
+from commands.world import World, content_player
 from refusing import refuses
 
 from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread
-from uwf_git.commands.drive.drive_thread import DriveRequest, Watcher, drive_thread
 from uwf_git.commands.inspect.context import get_context, get_past_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.bind_roles import check_roles
-from uwf_git.commands.turn.choose_agent import Choice
 from uwf_git.commands.turn.turn import MAX_BYTES, MAX_FILES, Played, Turn, read_files
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
-
-
-def test_player_gets_everything_it_needs(world: World) -> None:
-    thread = world.begun()
-    turns: list[Turn] = []
-
-    def play(turn: Turn) -> Played:
-        turns.append(turn)
-        return fails()(turn) if len(turns) == 1 else content_player(turn)
-
-    with pytest.raises(TurnFailed):
-        world.step(thread, play)
-    world.retry(thread)
-    world.step(thread, play)
-
-    first, second = turns
-    assert (first.thread, first.role, first.workdir) == (thread, "writer", str(world.place))
-    assert first.agent.payload == {"command": "nobody"}
-    assert (first.attempt, second.attempt) == (1, 2)
-
-
-def test_role_of_a_flow_that_asks_for_a_meta_may_not_print_just_anything(world: World) -> None:
-    role = "roles: {a: {outputSchema: {type: object, required: [text]}}}\n"
-    asking = world.put(f"name: flow\n{role}root: {{type: agent, agentId: a}}\n").workflow
-    thread = world.start(world.program("echo words"), workflow=asking)
-
-    with pytest.raises(TurnFailed, match="neither a JSON object nor text with front matter"):
-        world.step(thread, agent_player(None))
 
 
 def begun(world: World) -> ThreadId:
@@ -67,23 +36,6 @@ def test_the_roles_are_those_of_all_workflows_inside(world: World) -> None:
         with refuses("no-such-role", match="has no role nobody") as caught:
             check_roles(snapshot, until, agents)
         assert set(caught.value.facts["roles"]) == known
-
-
-def test_a_drive_plays_roles_of_inner_workflows_by_typed_agents(world: World) -> None:
-    commands: dict[str, str] = {}
-
-    def play(turn: Turn) -> Played:
-        commands[turn.role] = turn.agent.payload["command"]
-        return replied({"depth": 2} if turn.role == "digger" else {"good": True})
-
-    choice = Choice(("other", "asker=first", "digger=deep"))
-    watcher = Watcher(*[lambda *_args: None] * 3)
-    request = DriveRequest(StepRequest(begun(world), play, choice))
-
-    driven = drive_thread(world.store, world.caller, request, watcher=watcher)
-
-    assert driven.stopped == "end"
-    assert commands == {"asker": "first", "planner": "other", "digger": "deep", "closer": "other"}
 
 
 def test_a_step_of_branches_gives_each_its_own_agent(world: World) -> None:
@@ -206,15 +158,3 @@ def test_too_many_files_are_refused_at_once(world: World) -> None:
     [file] = read_files(str(world.place), ["*.md"])
     assert file.problem is not None
     assert "more than 200 files" in file.problem
-
-
-def test_files_that_are_too_long_for_a_prompt_are_cut_each_with_its_path(world: World) -> None:
-    thread = begin(world, "['docs/*.md']")
-    (world.place / "docs" / "3-c.md").write_text("c" * 90_000)
-    (world.place / "docs" / "4-d.md").write_text("d" * 50_000)
-    prompt = render_prompt(get_context(world.store, thread))
-    assert "first\n" in prompt
-    for path, letter in (("docs/3-c.md", "c"), ("docs/4-d.md", "d")):
-        assert f"the file {path} has all of it" in prompt
-        assert 25_000 < prompt.count(letter * 10) * 10 < 31_000
-    assert len(prompt) < 70_000

@@ -1,10 +1,8 @@
-from pathlib import Path
-
 import pytest
 from commands.world import World
 from refusing import refuses
 
-from uwf_git.commands.turn.turn import choose_workdir, existing_directory
+from uwf_git.commands.turn.turn import choose_workdir
 from uwf_git.model.names import ThreadId
 
 THREAD = ThreadId("01J00000000000000000000001")
@@ -26,33 +24,12 @@ def test_thread_that_came_from_elsewhere_asks_for_one(world: World) -> None:
     assert f"uwf thread step {THREAD} --workdir PATH" in (caught.value.hint or "")
 
 
-def test_directory_that_went_away_is_named(world: World) -> None:
-    gone = world.place / "gone"
-    gone.mkdir()
-    choose_workdir(world.store, THREAD, "/", named=str(gone))
-    gone.rmdir()
-
-    with refuses("not-a-directory", match="gone is not there"):
-        choose_workdir(world.store, THREAD, "/", named=None)
-
-
 def test_wrong_directory_is_not_remembered(world: World) -> None:
     with refuses("not-a-directory"):
         choose_workdir(world.store, THREAD, "/", named="nowhere")
 
     with refuses("workdir-unknown"):
         choose_workdir(world.store, THREAD, "/", named=None)
-
-
-def test_file_is_no_directory(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with refuses("not-a-directory", match="is not a directory"):
-        existing_directory("file", str(tmp_path))
-
-
-def test_home_is_understood(tmp_path: Path) -> None:
-    assert existing_directory("~", "/") == str(Path.home())
 
 
 @pytest.mark.parametrize("name", ["with space", "日本", "new\nline", "-dash", "\udcff"])
