@@ -16,14 +16,3 @@ def test_step_driver_and_run_leave_some(world: World) -> None:
         assert list_possibly_active(world.store) == [left, driven, stepped]
         assert all(may_be_active(world.store, each) for each in (left, driven, stepped))
     assert list_possibly_active(world.store) == [left]
-
-
-def test_stray_files_are_ignored(world: World) -> None:
-    locks = Path(world.store.local_path("locks"))
-    locks.mkdir(parents=True, exist_ok=True)
-    (locks / "init").write_text("x")
-    (locks / ("0" * 25 + "é")).write_text("x")
-    Path(world.store.local_path("run")).mkdir()
-    (Path(world.store.local_path("run")) / "x").mkdir()
-
-    assert list_possibly_active(world.store) == []

@@ -30,21 +30,6 @@ def heard(*pieces: bytes, environ: dict[str, str] | None = None) -> list[bytes]:
     return said
 
 
-def test_listener_that_fails_has_had_its_piece() -> None:
-    said: list[bytes] = []
-
-    def fail(piece: bytes) -> None:
-        said.append(piece)
-        raise ZeroDivisionError
-
-    with masked_listener(Listener(fail), ENVIRON) as masked:
-        assert masked.on_stderr is not None
-        with pytest.raises(ZeroDivisionError):
-            masked.on_stderr(b"once")
-
-    assert said == [b"once"]
-
-
 @given(
     st.lists(st.sampled_from([KEY, KEY[:6], "6789-sk-ant-é", "6789-sk", " ", "x\n", "é"])),
     st.lists(st.integers(1, 12)),
@@ -141,17 +126,6 @@ def test_run_without_fingerprints_is_masked_by_what_this_process_has(run: RunDir
     for document in ("[]", "{", '{"salt": 1}', '{"salt": "", "prints": [1]}'):
         run.write("prints", document)
         assert read_secrets(run, {"MY_TOKEN": KEY}) == SECRETS
-
-
-def test_fingerprints_go_with_their_run(run: RunDir) -> None:
-    for begins in (True, False):
-        write_fingerprints(run, {"MY_TOKEN": KEY})
-        assert run.read("prints")
-        if begins:
-            run.begin("writer")
-        else:
-            run.remove()
-        assert run.read("prints") == ""
 
 
 @pytest.mark.parametrize("outcome", ["too-much-output", "timed-out", "interrupted", "lost"])

@@ -1,6 +1,5 @@
 """An agent may leave its meta in the file that its role names; an older file is never believed."""
 
-import sys
 from typing import Any
 
 import pytest
@@ -11,9 +10,6 @@ from uwf_git.commands.agent_run.play_agent import agent_player
 from uwf_git.commands.control.steer import patch_thread
 from uwf_git.commands.inspect.context import get_context, render_prompt
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.step.step_thread import StepRequest, step_thread
-from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 
 GRAPH = """
@@ -28,7 +24,6 @@ moderator:
   - {from: writer, to: $END}
 """
 FLOW = GRAPH[: GRAPH.index("moderator:")] + "root: {type: agent, agentId: writer}\n"
-STATUS = ".state/status.json"
 LEAVES = """mkdir -p .state; echo '{"text": "left"}' >.state/status.json; echo prose"""
 
 
@@ -62,16 +57,6 @@ def test_meta_is_what_the_file_has_and_the_text_what_was_printed(
 ) -> None:
     step = run(world, begin(world, LEAVES, file=file, source=source))
     assert (step["meta"], step["content"], step["rung"]) == ({"text": "left"}, "prose", "file")
-
-
-def test_file_comes_before_what_was_printed_and_the_rest_of_the_reply_stays(world: World) -> None:
-    reply = '{"meta": {"text": "said"}, "content": "words", "usage": {"tokens": 3}}'
-    step = run(world, begin(world, f"{LEAVES} >&2; echo '{reply}'"))
-    assert (step["meta"], step["content"], step["usage"]) == (
-        {"text": "left"},
-        "words",
-        {"tokens": 3},
-    )
 
 
 def test_report_of_an_earlier_try_is_never_believed(world: World) -> None:
@@ -147,35 +132,3 @@ def test_agent_is_told_where_to_leave_it(world: World) -> None:
     context = get_context(world.store, thread)
     assert context["role"]["outputFile"] == ".state/status.json"
     assert "into .state/status.json, a file of the work directory" in render_prompt(context)
-
-
-def test_program_that_writes_prose_and_leaves_a_report_is_driven_by_uwf_cli(world: World) -> None:
-    program = world.program(LEAVES, name="ai")
-    cli = f"{sys.executable} -m uwf_git.agentkit.adapters cli '{program} -p {{prompt}}'"
-    workflow = world.put(GRAPH.replace("FILE", STATUS)).workflow
-    step = run(world, world.start(cli, workflow=workflow))
-    assert (step["meta"], step["content"], step["rung"]) == ({"text": "left"}, "prose\n", "file")
-
-
-class EngineDied(BaseException):
-    """The engine is killed after its agent has finished."""
-
-
-def test_next_engine_believes_the_file_of_the_agent_that_it_takes_up(
-    world: World, tmp_path: Any
-) -> None:
-    thread = begin(world, LEAVES, file="${state.file}")
-
-    def play(turn: Turn) -> Played:
-        agent_player(None)(turn)
-        raise EngineDied
-
-    with pytest.raises(EngineDied):
-        world.step(thread, play)
-    # The state has changed since, and this engine runs elsewhere.
-    patch_thread(world.store, world.caller, thread, {"file": "other.json"})
-    elsewhere = world.caller._replace(cwd=str(tmp_path))
-
-    step_thread(world.store, elsewhere, StepRequest(thread, agent_player(None), Choice()))
-
-    assert world.snapshot(thread).get_head_node().payload["meta"] == {"text": "left"}

@@ -1,20 +1,14 @@
 """The checks of a role decide whether an answer is recorded."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 from commands.killed import find_troubles
-from commands.world import World, replied
+from commands.world import World
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.agent_run.run_checks import find_timeout_s
 from uwf_git.commands.inspect.context import get_context, render_prompt
-from uwf_git.commands.inspect.logs import LogRequest, read_logs
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
 
 CHECKED = """
@@ -108,30 +102,10 @@ def test_next_try_is_told_what_the_check_printed(world: World) -> None:
     assert "<checks>\nsh -c" in prompt
 
 
-def test_logs_have_what_the_checks_printed(world: World) -> None:
-    thread = begin(world, "sh -c 'echo refused; exit 1'", agent=f"echo mine >&2; {ANSWER}")
-    failure(world, thread)
-    [piece] = read_logs(world.store, LogRequest(thread))
-    assert piece.lines == ["mine", "", "$ sh -c 'echo refused; exit 1'", "refused"]
-
-
 def test_answer_that_does_not_fit_is_not_checked(world: World) -> None:
     thread = begin(world, "touch checked", agent="""printf '{"meta": {}}'""")
     assert failure(world, thread).facts["kind"] == "schema"
     assert not (world.place / "checked").exists()
-
-
-def test_check_that_prints_nothing_is_told_by_its_status(world: World) -> None:
-    thread = begin(world, "sh -c 'exit 4'")
-    failure(world, thread)
-    assert attempt_of(world, thread)["error"] == {"kind": "check", "message": "sh: exit status 4"}
-
-
-def test_check_has_no_stdin_and_runs_in_the_work_directory(world: World) -> None:
-    thread = begin(world, "sh -c 'cat; pwd > here; echo $UWF_ROLE $UWF_THREAD_ID >> here'")
-    run(world, thread)
-    here = (world.place / "here").read_text().split()
-    assert here == [str(world.place), "writer", thread]
 
 
 def test_missing_program_of_a_check_fails_before_the_agent_is_paid(world: World) -> None:
@@ -164,46 +138,3 @@ def test_secrets_in_the_output_of_a_check_are_masked(world: World) -> None:
     attempt = attempt_of(world, thread)
     assert "very-secret" not in json.dumps(attempt)
     assert "very-secret" not in text_of(world, thread, "stderr", attempt)
-
-
-def test_only_the_end_of_a_long_output_is_kept(world: World) -> None:
-    line = 'head -c 100000 /dev/zero | tr "\\\\0" x; echo'
-    many = f"for i in 1 2 3 4 5 6 7 8 9 10 11 12; do {line}; done"
-    thread = begin(world, f"sh -c '{many}; echo the end; exit 1'")
-    failure(world, thread)
-    attempt = attempt_of(world, thread)
-    assert attempt["error"] == {"kind": "check", "message": "the end"}
-    assert 900_000 < len(text_of(world, thread, "stderr", attempt)) < 1_100_000
-
-
-def test_retries_of_the_agent_count_refused_answers(world: World) -> None:
-    thread = begin(world, "sh -c 'test -f second || { touch second; echo not yet; exit 1; }'")
-    agent = json.dumps({"command": world.program(ANSWER), "retries": 1})
-    with pytest.raises(TurnFailed) as failed:
-        world.step(thread, agent_player(None), agents=(agent,))
-    assert failed.value.facts["status"] == "ready"
-    assert world.step(thread, agent_player(None), agents=(agent,)).said == "a text"
-    assert world.snapshot(thread).get_present().usage == {"tokens": 14}
-
-
-def test_nothing_is_left_of_a_check(world: World) -> None:
-    thread = begin(world, "true")
-    run(world, thread)
-    left = Path(world.store.path, "uwf", "run")
-    assert [name for _, _, names in os.walk(left) for name in names] == []
-
-
-def test_time_is_that_of_the_agent_or_what_the_thread_has_left(world: World) -> None:
-    seen: list[float | None] = []
-
-    def play(turn: Turn) -> Played:
-        seen.extend(find_timeout_s(turn, spent_ms=spent) for spent in (0, 4_000, 60_000))
-        return replied({"text": "x", "ok": True})
-
-    agent = json.dumps({"command": "nobody", "timeout": 8})
-    request = StartRequest(
-        world.put().workflow, "Do it.", (agent,), limits={"maxExecutionTime": 10_000}
-    )
-    thread = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-    world.step(thread, play)
-    assert seen == [8, 6, 0]

@@ -1,16 +1,14 @@
 """Running threads: processes are named while they work, and no others."""
 
-import json
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands.at_work import wait_for, wait_until
-from commands.world import World, content_player
+from commands.world import World
 
 from uwf_git.commands.agent_run.running import (
     Running,
@@ -19,15 +17,10 @@ from uwf_git.commands.agent_run.running import (
     running_rows,
     show_status,
 )
-from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.logs import find_run_dir
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.model.names import ThreadId
-from uwf_git.store.disk.locks import hold_lock
-from uwf_git.store.git.config import set_config
-from uwf_git.store.objects.objects import DurableObjects
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_drive, lock_thread
+from uwf_git.store.threads.lock import ThreadBusy, lock_drive, lock_thread
 
 # An agent that says that it began, and goes on when the file `go` is there.
 SLOW = """
@@ -65,14 +58,6 @@ def kill(engine: subprocess.Popen[bytes]) -> None:
     with engine:
         engine.send_signal(signal.SIGKILL)
         engine.communicate()
-
-
-def write_lock(world: World, thread: ThreadId, **told: object) -> None:
-    """Write the lock file of a killed process."""
-    holder = {"pid": os.getpid(), "host": os.uname().nodename, "since": 5, "role": "writer"}
-    path = Path(world.store.local_path("locks", thread))
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(holder | told))
 
 
 def statuses(world: World, *wanted: str) -> list[str]:
@@ -189,48 +174,6 @@ def test_daemon_that_an_agent_left_behind_is_not_at_work(world: World) -> None:
         (world.place / "go").touch()
 
 
-def test_agent_that_works_on_after_a_pause_is_named_and_its_thread_is_paused(
-    world: World, slow: ThreadId
-) -> None:
-    with begin(world, slow) as engine:
-        pause_thread(world.store, world.caller, slow)
-        running = find_running(world.store, slow)
-        shown = statuses(world)
-        (world.place / "go").touch()
-        engine.communicate()
-
-    assert running is not None
-    assert (running.role, running.pid) == ("writer", engine.pid)
-    assert running.group is not None
-    assert shown == ["paused"]
-
-
-def test_player_without_a_process_has_no_group(world: World) -> None:
-    thread = world.begun()
-    seen: list[Running | None] = []
-
-    def play(turn: Turn) -> Played:
-        seen.append(find_running(world.store, thread))
-        return content_player(turn)
-
-    world.step(thread, play, command="uwf-x --some thing")
-
-    (running,) = seen
-    assert running is not None
-    assert (running.role, running.agent, running.group) == ("writer", "uwf-x", None)
-
-
-def test_engine_on_another_machine_is_named_without_its_number(world: World) -> None:
-    thread = world.begun()
-    write_lock(world, thread, host="elsewhere", start=1)
-    path = world.store.local_path("locks", thread)
-    with hold_lock(path, wait=False):
-        running = find_running(world.store, thread)
-
-    assert running is not None
-    assert (running.pid, running.role, running.since) == (None, "writer", 5)
-
-
 def test_values_of_another_kind_in_a_held_lock_do_no_harm(world: World) -> None:
     thread = world.begun()
     with lock_thread(world.store, thread, since_ms=1):
@@ -251,27 +194,6 @@ def test_damaged_thread_at_work_is_a_row_all_the_same(world: World) -> None:
 
     assert (row["thread"], row["role"], row["workflowName"]) == (thread, "writer", None)
     assert row["elapsedMs"] == 0
-
-
-def test_only_threads_with_traces_are_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in range(3):
-        world.step(world.begun())
-    at_work = world.begun()
-    read: list[object] = []
-    get_raw = DurableObjects.get_raw
-
-    def count(self: DurableObjects, name: Any) -> Any:
-        read.append(name)
-        return get_raw(self, name)
-
-    monkeypatch.setattr(DurableObjects, "get_raw", count)
-    with lock_thread(world.store, at_work, since_ms=1):
-        rows = running_rows(world.store, now_ms=1)
-    monkeypatch.undo()
-
-    assert [row["thread"] for row in rows] == [at_work]
-    # Its tip, and nothing of the others.
-    assert read == [world.snapshot(at_work).commit.oid.encode()]
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
@@ -306,28 +228,3 @@ def test_thread_whose_driver_sleeps_stays_waiting() -> None:
     assert show_status("paused", asleep._replace(group=7)) == "paused"
     assert show_status("ready", asleep) == "running"
     assert show_status("ready", None) == "ready"
-
-
-def test_pain_19_foreground_run_that_waits_between_two_tries_is_at_work(world: World) -> None:
-    for name, value in (("retries", "1"), ("backoff", "60")):
-        set_config(f"{world.store.path}/config", f"uwf.{name}", value)
-    thread = world.start(world.program("exit 7"), workflow=world.put().workflow)
-    with world.process("thread", "run", thread) as driver:
-        try:
-            wait_until(
-                lambda: world.snapshot(thread).record.event == "attempt", "the agent never failed"
-            )
-            wait_until(lambda: find_holder(world.store, thread) is None, "the step never ended")
-            running = find_running(world.store, thread)
-            shown = statuses(world)
-            with pytest.raises(ThreadBusy):
-                world.step(thread)
-        finally:
-            driver.send_signal(signal.SIGINT)
-            driver.communicate()
-
-    assert running is not None
-    assert (running.pid, running.role, running.group) == (driver.pid, None, None)
-    assert running.is_driven
-    assert shown == ["running"]
-    assert find_running(world.store, thread) is None

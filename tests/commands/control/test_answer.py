@@ -37,17 +37,17 @@ from uwf_git.commands.verify.verify import verify
 from uwf_git.engine.turn_context import AgentContext, parse_context
 from uwf_git.errors import UwfError
 from uwf_git.model.definition.source import read_definition
-from uwf_git.model.event_folds import Cause, Words
+from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import Node
 from uwf_git.model.thread import Amendment, build_signal
 from uwf_git.model.workflow import build_workflow
 from uwf_git.model.yaml.reader import parse_yaml
 from uwf_git.store.oid import Oid
-from uwf_git.store.threads.heads import ACTIVE, ARCHIVE, HeadMoved
+from uwf_git.store.threads.heads import HeadMoved
 from uwf_git.store.threads.history import walk_history
-from uwf_git.store.threads.lock import ThreadBusy, find_holder, lock_stop, lock_thread
-from uwf_git.store.threads.record import NewCommit, read_standing, record_next
+from uwf_git.store.threads.lock import ThreadBusy, lock_stop, lock_thread
+from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
 GOOD = PersonAnswer({"ok": True}, "I read it.")
@@ -100,21 +100,6 @@ def test_answer_is_a_step_by_the_person_that_gave_it(world: World) -> None:
     assert is_sound(world)
 
 
-def test_all_errors_are_reported_at_once(world: World) -> None:
-    fields = "{a: {type: integer}, b: {type: integer}, c: {type: integer}}"
-    schema = f"{{type: object, properties: {fields}, required: [c]}}"
-    roles = f"roles: {{one: {{systemPrompt: Say, outputSchema: {schema}}}}}"
-    graph = "moderator: [{from: $START, to: one}, {from: one, to: $END}]"
-    thread = world.begun(f"name: demo\n{roles}\n{graph}\n")
-    world.step(thread, command="human")
-
-    with pytest.raises(AnswerRefused) as caught:
-        answer(world, thread, PersonAnswer({"a": "x", "b": None}))
-
-    for name in ("meta.a", "meta.b", "'c' is a required property"):
-        assert name in caught.value.message
-
-
 def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
     thread = waiting(world)
 
@@ -123,33 +108,6 @@ def test_answer_may_patch_the_state_and_say_what_it_cost(world: World) -> None:
     present = world.snapshot(thread).get_present()
     assert (present.state, present.usage) == ({"a": 1}, {"costUsd": 2})
     assert is_sound(world)
-
-
-def test_person_whose_turn_comes_need_not_be_waited_for(world: World) -> None:
-    world.put()
-    thread = world.start("nobody", "checker=human")
-    world.step(thread)
-
-    answered = answer(world, thread)
-
-    assert (answered.status, answered.role) == ("ready", "checker")
-    assert events(world, thread) == ["answer", "wait", "step", "start"]
-    assert is_sound(world)
-
-
-def test_lock_says_that_a_person_answers(world: World) -> None:
-    thread = waiting(world)
-    seen: list[Any] = []
-
-    def now_ms() -> int:
-        seen.append(find_holder(world.store, thread))
-        return world.caller.now_ms()
-
-    caller = world.caller._replace(now_ms=now_ms)
-    answer_thread(world.store, caller, read_question(world.store, caller, thread), GOOD)
-
-    assert ("checker", "human") in [(each["role"], each["agent"]) for each in seen if each]
-    assert find_holder(world.store, thread) is None
 
 
 def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
@@ -167,15 +125,6 @@ def test_answer_that_is_overtaken_every_time_gives_up(world: World) -> None:
 
     assert events(world, thread) == ["patch"] * len(patched) + ["wait", "step", "start"]
     assert world.snapshot(thread).record.status == "waiting"
-
-
-def test_bad_answer_to_a_question_that_was_not_put_leaves_nothing(world: World) -> None:
-    world.put()
-    thread = world.start("human")
-
-    with pytest.raises(AnswerRefused):
-        answer(world, thread, PersonAnswer({}))
-    assert events(world, thread) == ["start"]
 
 
 def test_person_whom_only_the_step_named_is_waited_for_all_the_same(world: World) -> None:
@@ -245,31 +194,6 @@ def test_thread_that_has_failed_or_hit_a_limit_waits_for_no_answer(world: World)
     with pytest.raises(WrongStatus, match="has failed") as caught:
         answer(world, thread)
     assert "uwf thread retry" in (caught.value.hint or "")
-
-
-def test_thread_that_was_killed_and_put_back_by_hand_waits_for_no_answer(world: World) -> None:
-    thread = waiting(world)
-    kill_thread(world.store, world.caller, thread)
-    tip = world.store.refs.find(ARCHIVE + thread)
-    assert tip is not None
-    world.store.refs.delete(ARCHIVE + thread, seen=tip)
-    world.store.refs.create(ACTIVE + thread, tip)
-    world.reopen()
-
-    with pytest.raises(WrongStatus, match="is killed, and waits for no answer"):
-        answer(world, thread)
-
-
-def test_forged_thread_that_waits_for_nothing_waits_for_no_answer(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
-    record = snapshot.record._replace(event="wait", status="waiting")
-    new = NewCommit(record, Words("a moment"), snapshot.get_present())
-    commit = record_next(world.store, snapshot, new, world.caller.signing(world.store))
-    assert world.store.refs.advance(f"{ACTIVE}{thread}", seen=snapshot.commit.oid, to=commit)
-
-    with pytest.raises(WrongStatus, match="is waiting, and waits for no answer"):
-        answer(world, thread)
 
 
 def test_thread_at_its_limit_is_not_answered(world: World) -> None:
@@ -460,13 +384,6 @@ def test_page_of_a_first_step_has_no_last_one() -> None:
 
     assert "step 1 of solve-issue" in page
     assert "The last step" not in page
-
-
-def test_the_last_question_is_asked_again_until_it_is_answered() -> None:
-    me = Answers("y", "", "", "Fine.", ".", "hm", "yes please", "")
-
-    assert ask(me).content == "Fine."
-    assert me.shown.count("Your answer as") == 1
 
 
 def test_editor_opens_what_was_typed_or_else_what_was_said_before() -> None:

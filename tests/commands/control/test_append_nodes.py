@@ -49,28 +49,6 @@ def done(world: World, thread: ThreadId) -> list[str]:
     return roles
 
 
-def test_nodes_run_after_the_root(world: World) -> None:
-    thread = world.begun(FLOW)
-    world.step(thread, script(one={"code": "x"}))
-
-    append(world, thread, DOCS)
-    append(world, thread, [{"type": "parallel", "nodes": DOCS * 2}])
-
-    assert done(world, thread)[-4:] == [
-        "doc-writer",
-        "doc-writer",
-        "doc-writer",
-        "parallel: 2 completed",
-    ]
-    assert log(world, thread)[-5:] == [
-        "join 0/1 ready",
-        "step 1 ready",
-        "split 2 split",
-        "join 2 ready",
-        "end completed",
-    ]
-
-
 def test_what_would_never_run_is_refused(world: World) -> None:
     thread = world.begun(FLOW)
     for _ in range(3):
@@ -117,48 +95,6 @@ root:
 
     joins = [each for each in done(world, thread) if "completed" in each]
     assert joins == ["checks: 2 completed", "checks: 3 completed"]
-
-
-def test_a_file_may_have_roles_and_agents(world: World) -> None:
-    thread = world.begun(FLOW)
-
-    append(
-        world,
-        thread,
-        """\
-nodes:
-  - {type: agent, agentId: judge}
-roles:
-  judge:
-    description: Judges.
-    outputSchema: {type: object, properties: {good: {type: boolean}}, required: [good]}
-agentOverrides: {judge: judging}
-""",
-    )
-
-    present = world.snapshot(thread).get_present()
-    assert world.snapshot(thread).get_node(present.binding["judge"]).payload["command"] == "judging"
-    driven, _ = drive(world, thread, script())
-    assert driven.failure is not None
-    assert (driven.stopped, driven.failure.facts["role"]) == ("failed", "judge")
-
-
-def test_the_item_of_a_map_has_its_name(world: World) -> None:
-    thread = world.begun("""\
-name: items
-description: One for each.
-initialState: {list: [a]}
-root:
-  type: map
-  id: each
-  over: state.list
-  as: file
-  nodes: [{type: agent, agentId: one}]
-""")
-
-    append(world, thread, [{"type": "agent", "agentId": "two", "input": "${file}"}], to="each")
-
-    assert done(world, thread) == ["one", "two", "each: 1 completed"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands.forging import messages
-from commands.world import World, content_player, fails, says
+from commands.world import World, fails, says
 from refusing import refuses
 
 from uwf_git.commands.control.change_rules import (
@@ -16,11 +16,9 @@ from uwf_git.commands.control.change_rules import (
     poke_thread,
     steer_between_steps,
 )
-from uwf_git.commands.control.steer import patch_thread, pause_thread
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
+from uwf_git.commands.control.steer import pause_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import WrongStatus
-from uwf_git.commands.turn.turn import Played, Turn
 from uwf_git.commands.workflow.build import put_workflow
 from uwf_git.commands.workflow.find import find_workflow
 from uwf_git.store.threads.lock import ThreadBusy, lock_drive
@@ -100,22 +98,6 @@ def test_newest_step_is_taken_again_from_where_it_was(world: World) -> None:
     assert messages(world) == []
 
 
-def test_state_that_was_patched_while_the_old_agent_ran_stays(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        patch_thread(world.store, world.caller, thread, {"during": 1})
-        return content_player(turn)
-
-    world.step(thread, play)
-    patch_thread(world.store, world.caller, thread, {"after": 1})
-
-    poke_thread(world.store, world.caller, thread)
-
-    assert world.snapshot(thread).get_present().state == {"during": 1}
-    assert messages(world) == []
-
-
 def test_one_step_is_taken_back_at_a_time(world: World) -> None:
     thread = world.begun()
     world.step(thread)
@@ -133,37 +115,6 @@ def test_one_step_is_taken_back_at_a_time(world: World) -> None:
     assert world.snapshot(thread).commit.oid == before
 
 
-def test_failed_thread_goes_on_with_the_step_before(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-
-    assert poke_thread(world.store, world.caller, thread).status == "ready"
-
-    present = world.snapshot(thread).get_present()
-    assert (present.attempts, present.failures, present.last_attempt) == (0, 0, None)
-    assert world.step(thread).role == "writer"
-    assert messages(world) == []
-
-
-def test_step_of_the_thread_that_this_one_was_forked_from_can_be_taken_again(
-    world: World,
-) -> None:
-    thread = world.begun()
-    world.step(thread)
-    world.step(thread)
-    forked = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
-    tip = world.snapshot(thread).commit.oid
-
-    poke_thread(world.store, world.caller, forked.thread)
-
-    assert world.snapshot(forked.thread).record.depth == 1
-    assert world.snapshot(thread).commit.oid == tip
-    assert world.step(forked.thread).role == "checker"
-    assert messages(world) == []
-
-
 def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
     thread = world.begun()
     world.step(thread)
@@ -172,18 +123,6 @@ def test_paused_thread_is_to_be_resumed_first(world: World) -> None:
     with pytest.raises(WrongStatus) as caught:
         poke_thread(world.store, world.caller, thread)
     assert "uwf thread resume" in str(caught.value.hint)
-
-
-def test_step_that_is_under_way_is_not_poked(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-
-    def play(turn: Turn) -> Played:
-        with pytest.raises(ThreadBusy):
-            poke_thread(world.store, world.caller, thread)
-        return content_player(turn)
-
-    assert world.step(thread, play).depth == 2
 
 
 def test_driven_thread_is_not_poked(world: World) -> None:

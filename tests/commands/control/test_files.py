@@ -185,15 +185,6 @@ def test_each_work_tree_of_then_is_its_own(
     assert git("rev-parse", "HEAD", cwd=first) == head
 
 
-def test_a_step_that_changed_nothing_has_the_files_of_then(
-    world: World, git: Git, thread: ThreadId
-) -> None:
-    (world.place / "mine").write_text("by the user\n")
-    world.step(thread, says({"ok": False}))
-    restore_files(world.store, world.caller, thread, "4", is_before=True)
-    assert (world.place / "mine").exists()
-
-
 def test_half_a_restore_says_so_and_how_to_undo_it(
     world: World, git: Git, thread: ThreadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

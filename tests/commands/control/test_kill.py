@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from commands.forging import messages
 from commands.sharing import Site, hub, sites
-from commands.world import World, content_player, fails, replied
+from commands.world import World, content_player, fails
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusing import refuses
@@ -18,9 +18,7 @@ from uwf_git.commands.control.steer import (
     patch_thread,
     pause_thread,
     resume_thread,
-    retry_thread,
 )
-from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.step.ending import end_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotReady, WrongStatus
@@ -75,25 +73,6 @@ def test_thread_that_is_steered_meanwhile_is_killed_all_the_same(
     assert events == ["kill", "pause", "start"]
 
 
-def test_paused_failed_and_waiting_threads_are_killed(world: World) -> None:
-    threads = [world.begun(), world.start("human"), world.start()]
-    pause_thread(world.store, world.caller, threads[0])
-    world.step(threads[1])
-    with pytest.raises(TurnFailed):
-        world.step(threads[2], fails())
-    assert [world.snapshot(each).record.status for each in threads] == [
-        "paused",
-        "waiting",
-        "failed",
-    ]
-
-    for thread in threads:
-        kill_thread(world.store, world.caller, thread)
-
-    assert [world.snapshot(each).record.status for each in threads] == ["killed"] * 3
-    assert messages(world) == []
-
-
 def test_step_is_refused_while_its_thread_is_being_ended(world: World) -> None:
     thread = world.begun()
 
@@ -133,7 +112,7 @@ def test_state_is_the_fold_of_all_patches(patches: list[dict[str, object]], worl
     assert messages(world, thread) == []
 
 
-@pytest.mark.parametrize("patch", [[], 5, "x", None, {}, [{"op": "add"}]])
+@pytest.mark.parametrize("patch", [5, {}, [{"op": "add"}]])
 def test_what_is_no_merge_patch_changes_nothing(patch: object, world: World) -> None:
     thread = world.begun()
     before = world.snapshot(thread).commit.oid
@@ -179,61 +158,6 @@ def test_wait_for_the_end_of_a_limit_can_be_cut_short(world: World) -> None:
     assert world.snapshot(thread).get_present().waiting is None
     assert world.step(thread).role == "writer"
     assert messages(world) == []
-
-
-def test_pause_of_a_wait_is_ended_first_and_then_the_wait(world: World) -> None:
-    thread = world.begun()
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails("too many requests", left=StepFiles(reset_at=FAR_MS)))
-    pause_thread(world.store, world.caller, thread)
-
-    assert resume_thread(world.store, world.caller, thread).status == "waiting"
-    assert resume_thread(world.store, world.caller, thread).status == "ready"
-    assert world.step(thread, lambda _turn: replied({"text": "x"})).status == "ready"
-    assert messages(world) == []
-
-
-def failed(world: World) -> ThreadId:
-    """Start a thread whose agent has used up its retries."""
-    thread = world.begun()
-    fail(world, thread)
-    assert world.snapshot(thread).record.status == "failed"
-    return thread
-
-
-def fail(world: World, thread: ThreadId, message: str = "no key") -> None:
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(message))
-
-
-def test_hint_reaches_every_try_and_is_gone_with_the_step(world: World) -> None:
-    thread = failed(world)
-    retry_thread(world.store, world.caller, thread, hint="look into spec/")
-    seen: list[object] = []
-
-    def play(turn: Turn) -> Played:
-        context = get_context(world.store, thread)
-        seen.append((context["hint"], context["lastError"]["message"], context["attempt"]))
-        return fails("again")(turn) if len(seen) == 1 else content_player(turn)
-
-    with pytest.raises(TurnFailed):
-        world.step(thread, play)
-    retry_thread(world.store, world.caller, thread, hint="and into lib/")
-    world.step(thread, play)
-
-    assert seen == [("look into spec/", "no key", 2), ("and into lib/", "again", 3)]
-    assert get_context(world.store, thread)["hint"] is None
-    assert messages(world) == []
-
-
-def test_what_has_not_failed_has_a_hint_to_what_its_status_asks_for(world: World) -> None:
-    ready, paused = world.begun(), failed(world)
-    pause_thread(world.store, world.caller, paused)
-
-    for thread, told in ((ready, "uwf thread step"), (paused, "uwf thread resume")):
-        with pytest.raises(WrongStatus) as caught:
-            retry_thread(world.store, world.caller, thread)
-        assert told in str(caught.value.hint)
 
 
 __all__ = ["hub", "sites"]

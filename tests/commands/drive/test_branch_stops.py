@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 from commands.flows import plays, split_checks
-from commands.world import World, fails, replied
+from commands.world import World, replied
 
 from uwf_git.agents.group import check_cancelled
 from uwf_git.commands.drive.drive_thread import (
@@ -17,7 +17,7 @@ from uwf_git.commands.drive.drive_thread import (
     drive_thread,
 )
 from uwf_git.commands.step.step_thread import StepRequest
-from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
+from uwf_git.commands.turn.turn import Played, Player, Turn
 from uwf_git.model.names import ThreadId
 from uwf_git.store.threads.lock import lock_thread
 
@@ -65,20 +65,6 @@ def test_what_interrupts_one_branch_ends_the_agents_of_the_others(world: World) 
     with pytest.raises(KeyboardInterrupt):
         drive(world, world.begun(PAIR), play, jobs=2)
     assert ended == ["second"]
-
-
-def test_a_failure_is_told_rather_than_a_wait_that_came_before_it(world: World) -> None:
-    def play(turn: Turn) -> Played:
-        if turn.role == "second":
-            return fails()(turn)
-        left = StepFiles(reset_at=world.caller.now_ms() + 60_000)
-        return fails("usage limit", kind="usage-limit", left=left)(turn)
-
-    driven = drive(world, world.begun(PAIR), play, jobs=1)
-
-    assert driven.stopped == "failed"
-    assert driven.failure is not None
-    assert driven.failure.facts["role"] == "second"
 
 
 def test_a_drive_that_finds_nothing_to_do_sleeps_before_it_looks_again(world: World) -> None:

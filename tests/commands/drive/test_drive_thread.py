@@ -1,25 +1,19 @@
-import json
 import os
 import signal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from commands.world import World, content_player, fails, says
+from commands.world import World, content_player, fails
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import patch_thread, pause_thread, resume_thread
+from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.drive.drive_thread import Driven, DriveRequest, Watcher, drive_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
-from uwf_git.commands.step.record_turn import TurnFailed
-from uwf_git.commands.step.step_thread import StepRequest, step_thread
+from uwf_git.commands.step.step_thread import StepRequest
 from uwf_git.commands.turn.branches import ThreadNotReady
 from uwf_git.commands.turn.choose_agent import Choice
-from uwf_git.commands.turn.limits import LimitReached
 from uwf_git.commands.turn.turn import Played, Player, StepFiles, ThreadResult, Turn
-from uwf_git.debug_log import switch_off, switch_on
 from uwf_git.errors import UwfError
-from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import get_head
@@ -87,30 +81,6 @@ def limited(until: int) -> Player:
     return fails("usage limit", kind="usage-limit", left=StepFiles(reset_at=until))
 
 
-def test_drive_stops_after_so_many_steps_and_goes_on_later(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
-    first = drive(thread, max_steps=1)
-
-    assert (first.stopped, first.steps, drive.roles) == ("max-steps", 1, ["writer"])
-    assert (drive(thread, max_steps=1).stopped, drive.roles) == ("max-steps", ["checker"])
-    assert (drive(thread, max_steps=1).stopped, drive.roles) == ("end", [None])
-
-
-def test_failure_ends_the_drive_and_keeps_the_steps_before_it(world: World, drive: Drives) -> None:
-    thread = world.begun()
-
-    driven = drive(thread, in_turn(says({"text": "x"}), fails("no key")))
-
-    assert (driven.stopped, driven.steps, driven.last.role) == ("failed", 1, "checker")
-    assert driven.last.status == "failed"
-    assert driven.failure is not None
-    assert driven.failure.message == "checker failed (nobody): no key"
-    assert world.snapshot(thread).record.depth == 1
-    with pytest.raises(ThreadNotReady, match="has failed"):
-        drive(thread)
-
-
 def test_failure_is_tried_again_after_a_wait_that_grows(world: World, drive: Drives) -> None:
     allow_retries(world, 2, backoff="0.5")
 
@@ -131,21 +101,6 @@ def test_pause_is_heard_while_a_retry_is_waited_for(world: World, drive: Drives)
 
     assert (driven.stopped, driven.last.status, len(drive.slept)) == ("paused", "paused", 1)
     assert drive.slept[0] <= 1
-
-
-def test_patch_does_not_cut_the_wait_short(world: World, drive: Drives) -> None:
-    allow_retries(world, 1)
-    thread = world.begun()
-    patches = iter([{"a": 1}])
-
-    def patch() -> None:
-        for each in patches:
-            patch_thread(world.store, world.caller, thread, each)
-
-    drive.while_asleep = patch
-
-    assert drive(thread, in_turn(fails(), content_player)).stopped == "end"
-    assert sum(drive.slept) == pytest.approx(1.0)
 
 
 def test_interrupt_during_a_wait_leaves_the_thread_ready(world: World, drive: Drives) -> None:
@@ -173,24 +128,6 @@ def test_agent_that_a_pause_stops_ends_the_drive_as_paused(
     driven = drive(thread, play, max_steps=max_steps)
 
     assert (driven.stopped, driven.last.status, driven.steps) == ("paused", "paused", 0)
-
-
-def test_thread_that_another_process_fails_to_step_ends_the_drive(world: World) -> None:
-    thread = world.begun()
-
-    def spoil(_stepped: ThreadResult) -> None:
-        # No other process steps a driven thread, but a fetch may bring such a commit.
-        with pytest.raises(TurnFailed):
-            step_thread(
-                world.store, world.caller, StepRequest(thread, fails("elsewhere"), is_driven=True)
-            )
-
-    watcher = Watcher(spoil, lambda *_args: None, lambda _waiting: None)
-    request = DriveRequest(StepRequest(thread, content_player))
-
-    driven = drive_thread(world.store, world.caller, request, watcher=watcher)
-
-    assert (driven.stopped, driven.steps, driven.last.status) == ("failed", 1, "failed")
 
 
 def test_failure_of_a_paused_thread_ends_the_drive_as_paused(world: World, drive: Drives) -> None:
@@ -257,16 +194,6 @@ def test_turn_of_a_person_ends_the_drive(world: World, drive: Drives) -> None:
         drive(thread, wait=True)
 
 
-def test_limit_of_an_agent_ends_the_drive(world: World, drive: Drives) -> None:
-    until = world.caller.now_ms() + 3_600_000
-
-    driven = drive(world.begun(), limited(until))
-
-    assert (driven.stopped, driven.last.status) == ("waiting", "waiting")
-    assert driven.waiting == Waiting("writer", until)
-    assert drive.slept == []
-
-
 def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, drive: Drives) -> None:
     hit, began = fails("no more", kind="rate-limit"), world.caller.now_ms()
 
@@ -278,48 +205,12 @@ def test_limit_without_an_end_is_waited_for_longer_and_longer(world: World, driv
     assert [round(((each.until or 0) - began) / 60_000) for each in drive.waits] == [1, 3]
 
 
-def test_thread_that_waits_already_is_waited_for_if_asked(world: World, drive: Drives) -> None:
-    until = world.caller.now_ms() + 60_000
-    thread = drive(world.begun(), limited(until)).last.thread
-
-    with pytest.raises(ThreadNotReady, match="waits until"):
-        drive(thread)
-
-    assert drive(thread, wait=True).stopped == "end"
-
-
-def test_person_may_let_the_drive_go_on_before_the_limit_ends(world: World, drive: Drives) -> None:
-    thread = world.begun()
-    until = world.caller.now_ms() + 10**12
-    drive.while_asleep = lambda: resume_thread(world.store, world.caller, thread)
-
-    driven = drive(thread, in_turn(limited(until), content_player), wait=True)
-
-    assert (driven.stopped, len(drive.slept)) == ("end", 1)
-
-
 def test_pause_ends_a_wait_for_a_limit(world: World, drive: Drives) -> None:
     until = world.caller.now_ms() + 10**12
     thread = drive(world.begun(), limited(until)).last.thread
     drive.while_asleep = lambda: pause_thread(world.store, world.caller, thread)
 
     assert drive(thread, wait=True).stopped == "paused"
-
-
-def begin_limited(world: World, most: int) -> ThreadId:
-    world.put()
-    request = StartRequest("demo", "Do it.", ("nobody",), limits={"maxSteps": most})
-    return start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-
-def test_limit_of_the_thread_ends_the_drive_after_a_step(world: World, drive: Drives) -> None:
-    thread = begin_limited(world, 1)
-
-    driven = drive(thread)
-
-    assert (driven.stopped, driven.steps, driven.last.status) == ("limit", 1, "ready")
-    with pytest.raises(LimitReached, match="1 of 1 steps are taken"):
-        drive(thread)
 
 
 def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Drives) -> None:
@@ -338,16 +229,6 @@ def test_no_other_process_drives_or_steps_between_steps(world: World, drive: Dri
 
     assert drive(thread, in_turn(fails(), content_player)).stopped == "end"
     assert {error.facts["holder"]["pid"] for error in refused} == {os.getpid()}
-
-
-def test_lock_held_for_a_moment_is_waited_for(world: World, drive: Drives) -> None:
-    thread = world.begun()
-    held = lock_thread(world.store, thread, since_ms=0)
-    held.__enter__()
-    drive.while_asleep = lambda: held.__exit__(None, None, None)
-
-    assert drive(thread).stopped == "end"
-    assert len(drive.slept) == 1
 
 
 def test_lock_held_for_ever_is_not_waited_for(
@@ -392,19 +273,3 @@ def test_masked_player_is_the_one_that_drives(world: World, drive: Drives) -> No
     drive(world.start(agent), agent_player(heard.append), max_steps=1)
 
     assert b"".join(heard) == b"[masked]\n"
-
-
-def test_drive_is_in_the_debug_log(world: World, drive: Drives) -> None:
-    allow_retries(world, 1)
-    thread = world.begun()
-    log = world.place / "debug.jsonl"
-    switch_on(str(log), mask=str)
-    try:
-        drive(thread, in_turn(fails(), content_player))
-    finally:
-        switch_off()
-
-    told = [json.loads(line) for line in log.read_text().splitlines()]
-    said = {line["content"]: line for line in told if line["content"].startswith("drive ")}
-    assert said["drive sleeps"]["seconds"] == "1.0"
-    assert (said["drive stops"]["thread"], said["drive stops"]["why"]) == (thread, "end")

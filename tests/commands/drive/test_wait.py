@@ -6,9 +6,7 @@ import pytest
 from commands.at_work import BEGUN, RESULT, begin
 from commands.world import World
 
-from uwf_git.commands.control.steer import kill_thread, pause_thread
 from uwf_git.commands.drive.background import AtRest, StillAtWork, WaitRequest, wait_for_threads
-from uwf_git.store.threads.heads import NoSuchThread
 from uwf_git.store.threads.lock import lock_drive, lock_thread
 
 
@@ -39,14 +37,6 @@ def wait(world: World) -> Waits:
     return Waits(world)
 
 
-def test_ready_thread_without_a_driver_is_at_rest(world: World, wait: Waits) -> None:
-    thread = world.begun()
-    record = world.snapshot(thread).record
-
-    assert wait(thread[:26]) == [AtRest(record.workflow, thread, record.node, "ready", None)]
-    assert wait.slept == []
-
-
 @pytest.mark.parametrize("lock", [lock_drive, lock_thread])
 def test_driven_or_stepped_thread_is_waited_for(lock: Any, world: World, wait: Waits) -> None:
     thread = world.begun()
@@ -63,25 +53,6 @@ def test_driven_or_stepped_thread_is_waited_for(lock: Any, world: World, wait: W
     # Often at first, since most that is waited for is short; never in a busy loop.
     assert len(wait.slept) == 30
     assert (wait.slept[0], wait.slept[-1]) == (0.05, 0.5)
-
-
-def test_ended_thread_is_at_rest_even_if_locked(world: World, wait: Waits) -> None:
-    thread = world.begun()
-    kill_thread(world.store, world.caller, thread)
-
-    with lock_drive(world.store, thread, since_ms=0):
-        assert [each.status for each in wait(thread)] == ["killed"]
-
-
-def test_paused_thread_is_at_work_until_its_step_is_over(world: World, wait: Waits) -> None:
-    thread = world.begun()
-    pause_thread(world.store, world.caller, thread)
-    held = lock_thread(world.store, thread, since_ms=0)
-    held.__enter__()
-    wait.while_asleep = lambda: held.__exit__(None, None, None)
-
-    assert [each.status for each in wait(thread)] == ["paused"]
-    assert len(wait.slept) == 1
 
 
 def test_threads_are_reported_as_they_come_to_rest(world: World, wait: Waits) -> None:
@@ -105,19 +76,6 @@ def test_time_to_wait_ends(world: World, wait: Waits) -> None:
     assert caught.value.exit_status == 4
     assert sum(wait.slept) == pytest.approx(2)
     assert [each.thread for each in wait.rested] == [second]
-
-
-def test_time_of_zero_is_one_look(world: World, wait: Waits) -> None:
-    threads = [world.begun(), world.start()]
-
-    with (
-        lock_drive(world.store, threads[0], since_ms=0),
-        lock_drive(world.store, threads[1], since_ms=0),
-        pytest.raises(StillAtWork, match="2 threads are"),
-    ):
-        wait(*threads, timeout_s=0)
-
-    assert wait.slept == []
 
 
 def test_driver_that_died_is_not_waited_for(world: World, wait: Waits) -> None:
@@ -149,10 +107,3 @@ def test_agent_whose_engine_was_killed_is_waited_for(world: World, wait: Waits) 
         assert wait.slept != []
     finally:
         end()
-
-
-def test_missing_thread_is_not_waited_for(world: World, wait: Waits) -> None:
-    with pytest.raises(NoSuchThread):
-        wait(world.begun(), "01ARZ3NDEKTSV4RRFFQ69G5FAV")
-
-    assert wait.rested == []
