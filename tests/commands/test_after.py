@@ -1,17 +1,16 @@
-import time
 from pathlib import Path
 
 import pytest
 from commands.world import World
 from store.due import make_due
-from store.small_packs import unpacked_in, write_blobs, write_small_pack
+from store.small_packs import unpacked_in
 
 from uwf_git.commands.admin.config import set_setting
 from uwf_git.commands.after import follow_up, warn_of_guess
 from uwf_git.commands.caller import committer_identity
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import MOST_PACKS, count_files
-from uwf_git.store.git.config import GitConfig, set_config
+from uwf_git.store.gc.packing import count_files
+from uwf_git.store.git.config import GitConfig
 
 
 @pytest.fixture
@@ -35,32 +34,6 @@ def test_store_is_packed_after_a_change_and_not_after_a_look(
     world.step(thread)
     assert follow_up(world.store, world.caller.environ) is None
     assert unpacked_in(world.store) == 0
-
-
-def test_a_large_union_is_made_in_the_background(world: World, thread: ThreadId) -> None:
-    write_small_pack(world.store, [], size_bytes=600_000)
-    write_small_pack(world.store, [], size_bytes=600_000)
-    write_blobs(world.store, MOST_PACKS)
-    world.step(thread)
-    before = packs(world)
-    assert follow_up(world.store, world.caller.environ) is None
-    deadline = time.monotonic() + 20
-    while packs(world) == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_a_large_union_is_made_at_once_where_nothing_may_be_in_the_background(
-    world: World, thread: ThreadId
-) -> None:
-    set_config(f"{world.store.path}/config", "gc.autoDetach", "false")
-    write_small_pack(world.store, [], size_bytes=600_000)
-    write_small_pack(world.store, [], size_bytes=600_000)
-    write_blobs(world.store, MOST_PACKS)
-    world.reopen()
-    world.step(thread)
-    assert follow_up(world.store, world.caller.environ) is None
-    assert packs(world) == 1
 
 
 def test_failure_of_the_listener_is_returned_and_the_store_is_packed(

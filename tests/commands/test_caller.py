@@ -23,12 +23,6 @@ def test_git_s_own_variables_name_the_committer() -> None:
     assert found == b"Ada <ada@example.com>"
 
 
-def test_git_config_says_it_next() -> None:
-    found = committer_identity(store_of(name="Config", email="c@example.com"), {"USER": "ada"})
-
-    assert found == b"Config <c@example.com>"
-
-
 def test_identity_and_signature_that_a_conditional_include_sets_are_used(world: World) -> None:
     home = world.place
     settings = (
@@ -50,23 +44,6 @@ def test_name_that_git_would_refuse_is_cleaned() -> None:
     environ = {"GIT_COMMITTER_NAME": "a<b>\nc", "GIT_COMMITTER_EMAIL": "<>"}
 
     assert committer_identity(fresh_store(), environ) == b"a b c <unknown>"
-
-
-def test_author_is_the_committer_unless_another_author_is_given(world: World) -> None:
-    caller = Caller(lambda: 1234, {"USER": "ada"}, "/")
-
-    alone = caller.signing(world.store)
-    other = caller.signing(world.store, author=b"writer <agent@uwf>")
-
-    assert (alone.author, alone.committer, alone.now_ms) == (alone.committer, alone.author, 1234)
-    assert other.author == b"writer <agent@uwf>"
-    assert other.committer == alone.committer
-
-
-def test_nothing_is_signed_unless_git_s_settings_ask_for_it(world: World) -> None:
-    world.caller.check_signing(world.store)
-
-    assert world.caller.signing(world.store).sign is None
 
 
 def test_impossible_signing_is_reported_before_work_is_done(world: World) -> None:

@@ -12,33 +12,14 @@ from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.errors import UwfError
-from uwf_git.model.builtin import START, STEP, reference
+from uwf_git.model.builtin import STEP, reference
 from uwf_git.model.event_folds import Words
 from uwf_git.model.names import ThreadId
 from uwf_git.model.node import build_node
 from uwf_git.store.nodes.tree import DamagedNode
 from uwf_git.store.threads.record import NewCommit, record_next
-from uwf_git.store.threads.snapshot import check_type, get_typed
 
 Forge = Callable[[World, ThreadId], None]
-
-
-def test_node_of_the_right_kind_is_given(world: World) -> None:
-    thread = world.begun()
-    snapshot = world.snapshot(thread)
-    start = snapshot.get_start()
-
-    assert get_typed(snapshot, start.hash, START) == start
-    assert check_type(start, START) is start
-
-
-def test_node_of_another_kind_is_damage(world: World) -> None:
-    snapshot = world.snapshot(world.begun())
-
-    with pytest.raises(DamagedNode, match="in the place of a node of the type StepNode") as caught:
-        get_typed(snapshot, snapshot.record.node, STEP)
-
-    assert caught.value.exit_status == 5
 
 
 def forged(*, cursor: str | None = None, event: Any = None, **refs: Any) -> Forge:

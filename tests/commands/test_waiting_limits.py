@@ -8,10 +8,9 @@ from commands.world import World, content_player, fails
 from seal import START_MS
 
 from uwf_git.commands.agent_run.play_agent import agent_player
-from uwf_git.commands.control.steer import pause_thread, resume_thread
 from uwf_git.commands.step.record_turn import TurnFailed
 from uwf_git.commands.turn.branches import ThreadNotReady
-from uwf_git.commands.turn.turn import Played, Player, StepFiles, Turn
+from uwf_git.commands.turn.turn import Player, StepFiles
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import Waiting
 
@@ -81,49 +80,6 @@ def test_thread_can_be_stepped_from_the_moment_on_at_which_the_limit_ends(world:
 
     present = world.snapshot(thread).get_present()
     assert (present.waiting, present.attempts) == (None, 0)
-    assert troubles(world) == []
-
-
-def test_limit_does_not_count_against_the_retries(world: World) -> None:
-    thread = world.begun()
-    for day in (1, 2, 3):
-        hit(world, thread, START_MS + day * 24 * 3600 * 1000)
-        come(world, START_MS + day * 24 * 3600 * 1000)
-
-    present = world.snapshot(thread).get_present()
-    assert (present.attempts, present.failures) == (3, 0)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails())
-    assert world.snapshot(thread).record.status == "failed"
-    assert troubles(world) == []
-
-
-def test_pause_outlasts_the_limit(world: World) -> None:
-    thread = world.begun()
-    hit(world, thread)
-    pause_thread(world.store, world.caller, thread)
-    come(world, LATER_MS + 1000)
-
-    with pytest.raises(ThreadNotReady, match="is paused"):
-        world.step(thread)
-    assert resume_thread(world.store, world.caller, thread).status == "waiting"
-    assert world.step(thread).status == "ready"
-    assert troubles(world) == []
-
-
-def test_limit_that_was_hit_while_it_was_paused_is_waited_for_afterwards(world: World) -> None:
-    thread = world.begun()
-
-    def play(turn: Turn) -> Played:
-        pause_thread(world.store, world.caller, thread)
-        return limited(LATER_MS)(turn)
-
-    with pytest.raises(TurnFailed) as caught:
-        world.step(thread, play)
-    assert caught.value.facts["status"] == "paused"
-    assert resume_thread(world.store, world.caller, thread).status == "waiting"
-    with pytest.raises(ThreadNotReady, match="waits until"):
-        world.step(thread)
     assert troubles(world) == []
 
 

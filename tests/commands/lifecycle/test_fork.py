@@ -8,7 +8,6 @@ from commands.forging import forge, messages, says
 from commands.world import World, read_thread
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import AmendRequest, amend_thread, poke_thread
 from uwf_git.commands.inspect.context import get_context
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
 from uwf_git.commands.inspect.show import show_thread
@@ -16,9 +15,7 @@ from uwf_git.commands.lifecycle.fork import Forked, ForkRequest, fork_thread
 from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.engine.turn_context import parse_context
 from uwf_git.model.names import ThreadId
-from uwf_git.store.store import create_store
 from uwf_git.store.threads.heads import NoSuchThread, ThreadExists
-from uwf_git.store.threads.history import walk_history
 
 
 def fork(world: World, thread: str, at: str | None = None, **asked: str) -> Forked:
@@ -41,22 +38,6 @@ def test_fork_goes_on_where_the_other_thread_is(world: World) -> None:
     assert after.commit.tree == before.commit.tree
     assert world.step(forked.thread).role == "checker"
     assert world.snapshot(thread).commit == before.commit
-
-
-def test_fork_of_a_fork_tells_its_own_story_and_the_whole_one(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    once = fork(world, thread).thread
-    world.step(once)
-    twice = fork(world, once, "2").thread
-    tip = world.snapshot(twice).commit.oid
-
-    own = [each.record.event for each in walk_history(world.store, tip)]
-    whole = walk_history(world.store, tip, through_forks=True)
-
-    assert own == ["fork"]
-    assert [each.record.event for each in whole] == ["fork", "step", "fork", "step", "start"]
-    assert world.snapshot(fork(world, twice, "1").thread).record.depth == 1
 
 
 def test_fork_that_cannot_be_made_leaves_nothing(world: World) -> None:
@@ -99,44 +80,6 @@ def test_thread_that_an_agent_starts_records_its_parent_and_depth(world: World) 
     assert nesting_of(world, grandchild) == (child, 2)
     assert "depth" not in world.snapshot(parent).get_start().payload
     assert messages(world) == []
-
-
-def test_parent_stays_through_all_that_happens(world: World) -> None:
-    parent = world.begun()
-    child = start_within(world, parent)
-
-    world.step(child)
-    amend_thread(world.store, world.caller, AmendRequest(child, agents=("checker=c",)))
-    poke_thread(world.store, world.caller, child)
-    for _ in range(3):
-        last = world.step(child)
-
-    assert last.status == "completed"
-    assert nesting_of(world, child) == (parent, 1)
-    assert messages(world) == []
-
-
-def test_fork_of_a_child_has_no_parent(world: World) -> None:
-    child = start_within(world, world.begun())
-    world.step(child)
-    fork = world.new_id()
-    fork_thread(world.store, world.caller, ForkRequest(child), thread=fork)
-    world.step(fork)
-
-    assert nesting_of(world, fork) == (None, 0)
-    assert nesting_of(world, start_within(world, fork)) == (fork, 1)
-    assert messages(world) == []
-
-
-def test_thread_of_another_store_is_no_parent(world: World, tmp_path: Path) -> None:
-    parent = world.begun()
-    other = create_store(str(tmp_path / "other.git"), environ=os.environ)
-    elsewhere = World(world.place, other, world.caller, world.new_id)
-    elsewhere.put()
-
-    assert nesting_of(elsewhere, start_within(elsewhere, parent)) == (None, 0)
-    for text in ("", "no id", parent.lower(), NOWHERE):
-        assert nesting_of(world, start_within(world, text)) == (None, 0)
 
 
 def test_parent_that_is_named_must_exist(world: World) -> None:

@@ -2,7 +2,6 @@ import pytest
 from commands.world import World, fails, says
 from refusing import refuses
 
-from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import retry_thread
 from uwf_git.commands.lifecycle.fork import ambiguous_step, find_fork_point, find_turn_of
 from uwf_git.commands.step.record_turn import TurnFailed
@@ -36,12 +35,6 @@ def test_number_means_the_commit_of_that_step(
     assert (record.event, record.depth) == (event, int(number))
 
 
-def test_commits_and_nodes_may_be_shortened(world: World, thread: ThreadId) -> None:
-    tip = world.snapshot(thread)
-    for text in (tip.commit.oid, tip.commit.oid[:9], tip.record.node, tip.record.node[:8].lower()):
-        assert find(world, thread, text).commit.oid == tip.commit.oid
-
-
 def test_kept_commit_is_found(world: World, thread: ThreadId) -> None:
     start = find(world, thread, "0").commit.oid
     other = world.snapshot(thread).commit.parents[0]
@@ -66,13 +59,6 @@ def test_commit_of_another_thread_is_none_of_this_one(world: World, thread: Thre
         find(world, thread, world.snapshot(other).commit.oid)
 
 
-def test_commit_that_is_no_thread_is_none(world: World, thread: ThreadId) -> None:
-    version = world.store.refs.find("refs/workflows/demo")
-    assert version is not None
-    with refuses("no-such-step"):
-        find(world, thread, version)
-
-
 def test_several_are_listed() -> None:
     error = ambiguous_step(ThreadId("T"), "ab", [Oid("ab1"), Oid("ab2")])
     assert "ab1, ab2" in error.message
@@ -95,36 +81,8 @@ def test_turn_of_a_role_comes_after_the_commit_before_its_newest_step(world: Wor
     )  # fmt: skip
 
 
-def test_failed_tries_of_the_turn_are_left_behind(world: World) -> None:
-    thread = world.begun()
-    world.step(thread)
-    with pytest.raises(TurnFailed):
-        world.step(thread, fails(kind="interrupted"))
-    world.step(thread)
-
-    found = turn_of(world, thread, "checker")
-
-    assert (found.record.event, found.record.depth) == ("step", 1)
-
-
 def test_what_was_said_between_try_and_step_stays(world: World, thread: ThreadId) -> None:
     assert turn_of(world, thread, "checker").record.event == "retry"
-
-
-def test_step_that_was_taken_back_does_not_count(world: World) -> None:
-    thread = world.begun()
-    for meta in ({"text": "a"}, {"ok": False}, {"text": "b"}):
-        world.step(thread, says(meta))
-    poke_thread(world.store, world.caller, thread)
-    assert turn_of(world, thread, "writer").record.depth == 0
-    with refuses("no-such-step"):
-        find(world, thread, "3")
-
-    world.step(thread, says({"text": "c"}))
-
-    assert turn_of(world, thread, "writer").record.event == "poke"
-    assert turn_of(world, thread, "checker").record.depth == 1
-    assert find(world, thread, "3").commit.oid == world.snapshot(thread).commit.oid
 
 
 def test_role_without_a_step_is_reported_with_those_that_have_one(world: World) -> None:

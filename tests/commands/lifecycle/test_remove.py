@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from commands.world import World, read_thread
 from refusing import refuses
-from store.loose import lose
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.inspect.list import ListRequest, list_thread_rows
@@ -18,7 +17,6 @@ from uwf_git.store.git.config import set_config
 from uwf_git.store.threads.heads import HeadMoved, NoSuchThread
 from uwf_git.store.threads.history import list_preserved, preserve_commit
 from uwf_git.store.threads.local_files import log_path
-from uwf_git.store.threads.lock import ThreadBusy, lock_thread
 
 Git = Callable[..., str]
 
@@ -138,23 +136,6 @@ def test_work_that_was_kept_beside_it_goes_too(world: World, ended: ThreadId, gi
 
     assert list_preserved(world.store, ended) == []
     assert git("for-each-ref", "refs/uwf/kept", cwd=Path(world.store.path)) == ""
-
-
-def test_damaged_thread_can_be_removed(world: World, ended: ThreadId, git: Git) -> None:
-    tip = world.snapshot(ended).commit.oid
-    lose(world.store, tip)
-    world.reopen()
-
-    removal = remove(world, ended)[0].removal
-
-    assert (removal.status, removal.workflow_name, removal.depth) == ("damaged", None, None)
-    assert left(world, ended, git) == []
-
-
-def test_locked_thread_stays(world: World, ended: ThreadId) -> None:
-    with lock_thread(world.store, ended, since_ms=0), pytest.raises(ThreadBusy):
-        remove(world, ended)
-    assert world.snapshot(ended).record.status == "killed"
 
 
 def test_thread_whose_agent_lives_stays(world: World, ended: ThreadId) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.flow_runs import assert_sound
 from commands.world import DEMO, World
 from refusing import refuses
 
@@ -20,9 +19,8 @@ from uwf_git.commands.lifecycle.start import (
     start_thread,
 )
 from uwf_git.errors import Refused, UwfError
-from uwf_git.model.names import ThreadId
 from uwf_git.store.git.config import set_config
-from uwf_git.store.threads.heads import ThreadExists, list_threads
+from uwf_git.store.threads.heads import list_threads
 from uwf_git.store.trust import list_trusted, trust_agents
 
 CHOSEN = DEMO + "defaultAgent: the-default\nagentOverrides: {checker: the-override}\n"
@@ -67,10 +65,6 @@ def test_thread_begins_and_nothing_runs(world: World) -> None:
     assert snapshot.get_start().payload["workflow"] == {"$ref": put.workflow}
     assert snapshot.subject == "start: Do it."
     assert snapshot.commit.parents == ()
-
-
-def test_agent_for_every_role_and_one_for_a_role(world: World) -> None:
-    assert bound(world, "checker=special", "general") == {"writer": "general", "checker": "special"}
 
 
 def test_override_beats_default_beats_configuration(world: World) -> None:
@@ -119,55 +113,12 @@ def test_request_that_makes_no_sense_leaves_nothing(
     assert not list(Path(world.store.path).glob("uwf-workdirs/*"))
 
 
-def test_id_that_is_taken_is_refused(world: World) -> None:
-    thread = world.begun()
-
-    with pytest.raises(ThreadExists):
-        start_thread(world.store, world.caller, StartRequest("demo", "x"), thread=thread)
-
-    assert world.snapshot(thread).get_start().payload["prompt"] == "Do it."
-
-
 FLOW = """\
 name: flow
 description: A flow.
 initialState: {code: x, kept: true}
 root: {type: agent, agentId: one}
 """
-
-
-def test_given_members_of_the_state_come_over_those_of_the_workflow(world: World) -> None:
-    world.put(FLOW)
-    world.put()
-    state = {"code": None, "more": {"a": 1}, "iteration": 7}
-
-    flow = started(world, StartRequest("flow", None, ("nobody",), state=state)).thread
-    graph = started(world, StartRequest("demo", "x", ("nobody",), state=state)).thread
-    empty = started(world, StartRequest("flow", None, ("nobody",), state={})).thread
-
-    def state_of(thread: ThreadId) -> object:
-        return world.snapshot(thread).get_present().state
-
-    # In a flow the passes are counted.
-    assert state_of(flow) == {"code": None, "kept": True, "more": {"a": 1}}
-    assert state_of(graph) == state
-    assert state_of(empty) == {"code": "x", "kept": True}
-    for each in (flow, graph, empty):
-        assert_sound(world, each)
-
-
-def test_flow_without_a_prompt_has_its_description_or_its_name(world: World) -> None:
-    world.put(FLOW)
-    world.put(FLOW.replace("description: A flow.\n", "").replace("name: flow", "name: silent"))
-    world.put()
-
-    def prompt(workflow: str) -> object:
-        thread = started(world, StartRequest(workflow, None)).thread
-        return world.snapshot(thread).get_start().payload["prompt"]
-
-    assert (prompt("flow"), prompt("silent")) == ("A flow.", "silent")
-    with refuses("empty-prompt"):
-        prompt("demo")
 
 
 @pytest.mark.parametrize(

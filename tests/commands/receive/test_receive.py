@@ -134,13 +134,6 @@ def test_what_would_be_lost_is_not_deleted(name: str) -> None:
     assert told.startswith("it would be lost")
 
 
-def test_deleting_the_archive_with_the_thread_is_no_move() -> None:
-    told = make_told().push({ACTIVE: "one"}, (ACTIVE, None), (ARCHIVE, None))
-
-    assert told[0] is not None
-    assert "would be lost" in told[0]
-
-
 def test_missing_commit_is_reported() -> None:
     broken = Told(make_told().store, {**make_told().commits, "nowhere": Oid("1" * 40)})
 
@@ -164,19 +157,6 @@ def push(clock: Callable[[], int]) -> Callable[..., list[str | None]]:
         return [refusal and refusal.message for refusal in found]
 
     return check
-
-
-def test_good_name_has_nothing_wrong(push: Callable[..., list[str | None]]) -> None:
-    for name in [
-        f"refs/threads/{THREAD}",
-        "refs/threads/01J7K9M2XNPQR5VWBCDF8G3H4V",
-        f"refs/archive/{THREAD}",
-        "refs/workflows/demo",
-        "refs/workflows/ümläut",
-        "refs/cas/nodes",
-    ]:
-        assert push(name) == [None]
-        assert push(name, new=None) == [None]
 
 
 def test_bad_name_is_refused_for_every_kind_of_change(
@@ -204,16 +184,6 @@ def test_bad_name_is_refused_for_every_kind_of_change(
             (told,) = push(name, new=new)
             assert told is not None
             assert problem in told
-
-
-def test_of_two_new_names_that_differ_in_case_neither_is_good(
-    push: Callable[..., list[str | None]],
-) -> None:
-    assert push("refs/workflows/a", "refs/workflows/A", "refs/workflows/b") == [
-        "it differs from the workflow A in case only",
-        "it differs from the workflow a in case only",
-        None,
-    ]
 
 
 Git = Callable[..., str]
@@ -326,17 +296,6 @@ def test_diverged_active_ref_is_kept_and_reported(world: World, thread: ThreadId
 
     assert f"{active(thread)} is kept beside it" in warning
     assert world.store.refs.find(active(thread)) == other
-
-
-def test_deletions_workflows_and_branches_are_not_announced(
-    world: World, thread: ThreadId, heard: Callable[[], list[dict[str, Any]]]
-) -> None:
-    oid = tip(world, thread)
-    names = ("refs/workflows/demo", "refs/heads/main", "refs/cas/nodes", "refs/threads/x")
-
-    announce(world, RefUpdate(active(thread), oid, None), *(RefUpdate(n, None, oid) for n in names))
-
-    assert heard() == []
 
 
 @pytest.mark.parametrize(

@@ -32,23 +32,6 @@ from uwf_git.store.store import Store
 A, B, ZERO = Oid("a" * 40), Oid("b" * 40), "0" * 40
 
 
-def test_lines_are_read_as_git_writes_them() -> None:
-    content = f"{ZERO} {A} refs/threads/x\n{A} {B} refs/heads/\xfc y\n{B} {ZERO} refs/a\n"
-
-    assert parse_updates(content.encode()) == [
-        RefUpdate("refs/threads/x", None, A),
-        RefUpdate("refs/heads/\xfc y", A, B),
-        RefUpdate("refs/a", B, None),
-    ]
-
-
-def test_name_that_is_no_text_comes_through() -> None:
-    (update,) = parse_updates(f"{ZERO} {A} refs/threads/".encode() + b"\xff\n")
-
-    assert update.name == "refs/threads/\udcff"
-    assert is_ours(update.name)
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -142,24 +125,6 @@ def test_whatever_uwf_writes_may_be_pushed(busy: World) -> None:
 
 def test_whatever_is_there_already_may_be_pushed_again(busy: World) -> None:
     assert check_received(busy.store, everything(busy)) == []
-
-
-def test_every_error_is_reported_at_once(world: World) -> None:
-    thread = world.begun()
-    tip = world.snapshot(thread).commit.oid
-    updates = [
-        RefUpdate(f"refs/threads/{thread}", tip, None),
-        RefUpdate("refs/threads/x", None, tip),
-        RefUpdate("refs/heads/main", None, tip),
-        RefUpdate("refs/archive/01J7K9M2XNPQR5VWBCDF8G3H4T", None, tip),
-    ]
-
-    told = check_received(world.store, updates)
-
-    assert list(dict.fromkeys(each.name for each in told)) == [
-        each.name for each in updates if each.name != "refs/heads/main"
-    ]
-    assert all(each.message and each.hint for each in told)
 
 
 def test_what_is_missing_is_a_refusal(world: World) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 from commands.world import World
@@ -56,17 +56,6 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(arrivals_module, "first_finding", first)
     return counted
-
-
-def test_of_many_items_a_bad_one_is_found_by_halves(store: Store, checked: list[int]) -> None:
-    accepted: list[int] = []
-
-    def check(items: Sequence[int]) -> Iterator[Finding]:
-        return iter([BAD] if 777 in items else [])
-
-    assert judge_together(store, range(1000), check, accepted.append) == {777: BAD}
-    assert sorted(accepted) == [each for each in range(1000) if each != 777]
-    assert len(checked) < 10 + 2 * 7 + 1
 
 
 def test_bad_items_without_end_are_not_looked_at_without_end(

@@ -42,17 +42,6 @@ def test_a_clone_has_the_name_at_the_end_of_the_url(
         clone_store(world.caller, "/", None)
 
 
-def test_an_empty_folder_will_do_and_nothing_else(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
-    (world.place / "empty").mkdir()
-    assert clone_store(world.caller, str(hub), "empty").path == f"{world.place}/empty"
-    (world.place / "file").write_text("mine")
-    with refuses("place-taken"):
-        clone_store(world.caller, str(hub), "file")
-    assert (world.place / "file").read_text() == "mine"
-
-
 def test_a_clone_that_fails_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
     for path in (None, "deep/copy.git"):
         with pytest.raises(RemoteFailed):

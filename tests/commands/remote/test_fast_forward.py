@@ -106,11 +106,6 @@ def test_work_that_waits_is_recorded_first(sites: tuple[Site, Site, ThreadId]) -
     assert site.find(f"threads/{thread}") == tip
 
 
-def test_nothing_is_looked_for_without_a_remote(world: World) -> None:
-    thread = world.begun()
-    assert not fast_forward_from_tracking(world.store, thread)
-
-
 def test_a_tracking_ref_that_is_broken_stops_no_step(
     sites: tuple[Site, Site, ThreadId],
 ) -> None:

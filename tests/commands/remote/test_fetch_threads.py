@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from commands.flows import FILES, lists, plays, split_checks
+from commands.flows import lists, plays, split_checks
 from commands.forging import forge, says
 from commands.sharing import Site, empty, refs_of, share
 from commands.world import World, replied
@@ -15,7 +15,6 @@ from uwf_git.store.remotes.remotes import add_remote
 from uwf_git.store.store import open_store
 
 STRANGER = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4T")
-INNER = "{type: parallel, nodes: [{type: agent, agentId: one}, {type: agent, agentId: two}]}"
 
 
 def test_only_the_named_thread_is_fetched(world: World, hub: Path) -> None:
@@ -41,37 +40,6 @@ def test_only_the_named_thread_is_fetched(world: World, hub: Path) -> None:
     assert b.fetch("origin", thread).unchanged == 1
     assert b.fetch().failure() is None
     assert b.refs() == site.refs()
-
-
-def test_a_thread_brings_its_branches_and_theirs_joined_or_not(world: World, hub: Path) -> None:
-    nested = FILES.replace("{type: agent, agentId: reader}", INNER)
-    site, thread = Site(world), world.begun(nested)
-    add_remote(world.store, "origin", str(hub), cwd=str(world.place))
-    step(site, thread, twice=True)
-    world.start(workflow="files")
-    site.push()
-    b = empty(world, str(hub), name="b")
-    assert b.fetch("origin", thread).failure() is None
-    assert len(b.refs()) == 1 + 2
-    for _ in range(3):
-        step(site, thread)
-    site.push(thread)
-    assert b.fetch("origin", thread).failure() is None
-    family = site.refs("threads", "archive")
-    assert set(b.refs()) == set(family) - {f"threads/{stranger(site, b)}"}
-    while site.find(f"archive/{thread}") is None:
-        step(site, thread)
-    site.push(thread)
-
-    for late in (b, empty(world, str(hub), name="late")):
-        assert late.fetch("origin", thread).failure() is None
-        assert late.refs("archive") == site.refs("archive")
-        assert len(late.refs()) == 1 + 2 + 4
-
-
-def stranger(site: Site, other: Site) -> str:
-    (only,) = set(site.refs("threads")) - set(other.refs("threads"))
-    return only.removeprefix("threads/")
 
 
 def step(site: Site, thread: ThreadId, *, twice: bool = False) -> None:

@@ -9,19 +9,6 @@ from store.loose import lose
 from uwf_git.errors import StoreDamaged
 from uwf_git.model.names import ThreadId
 from uwf_git.store.refs.refs import BadRef
-from uwf_git.store.threads.heads import NoSuchThread
-
-
-def test_only_the_threads_that_are_named_go(shared: tuple[Site, ThreadId], hub: Path) -> None:
-    site, thread = shared
-    site.world.start()
-    site.push(thread)
-    assert list(refs_of(hub)) == [f"threads/{thread}"]
-    site.end(thread)
-    assert [change.status for change in site.push(thread).pushed] == ["archived", "deleted"]
-    assert list(refs_of(hub)) == [f"archive/{thread}"]
-    with pytest.raises(NoSuchThread):
-        site.push("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
 
 
 def test_what_git_pushed_is_noticed(sites: tuple[Site, Site, ThreadId], hub: Path) -> None:

@@ -6,12 +6,10 @@ import pytest
 from commands.sharing import Site, another, refs_of, share
 from commands.world import World
 from refusing import is_refused
-from store.small_packs import packs_in, write_blobs
 
 from uwf_git.errors import Refused
 from uwf_git.model.names import ThreadId
-from uwf_git.store.gc.packing import MOST_PACKS
-from uwf_git.store.store import NotAStore, open_store
+from uwf_git.store.store import NotAStore
 
 Git = Callable[..., str]
 
@@ -37,18 +35,6 @@ def test_threads_are_shared_without_git(
     assert refs_of(hub) == site.refs() == other.refs()
     assert site.push().pushed == []
     assert git("fsck", "--strict", cwd=hub) == ""
-
-
-def test_a_push_unites_the_packs_of_those_before(
-    shared: tuple[Site, ThreadId], world: World, hub: Path
-) -> None:
-    site, _thread = shared
-    site.push()
-    there = open_store(str(hub))
-    write_blobs(there, MOST_PACKS)
-    world.step(world.start())
-    assert site.push().failure() is None
-    assert len(packs_in(there)) <= 2
 
 
 def test_the_rules_of_a_shared_store_hold_without_hooks(

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from commands.sharing import make_hub, share
+from commands.sharing import make_hub
 from commands.world import World
 from fresh_store import fresh_store
 from hypothesis import HealthCheck, given, settings
@@ -12,13 +12,11 @@ from store.story import THREAD, Story
 
 from uwf_git.commands.remote.push import push_remote
 from uwf_git.commands.remote.push_plan import (
-    FELL_WITH_OTHERS,
     NotPushed,
     PushUnit,
     RefChange,
     add_remote_at,
     find_first_push,
-    list_remote_rows,
     plan_push,
     remove_remote,
     repair_remotes,
@@ -76,22 +74,6 @@ def planned(tale: Tale, here: SharedRefs, there: SharedRefs) -> PushUnit | NotPu
     found: list[PushUnit | NotPushed] = [*plan.units, *plan.left]
     assert len(found) == 1
     return found[0]
-
-
-def test_an_archived_thread_takes_the_place_of_the_active_one(tale: Tale) -> None:
-    unit = planned(tale, side(archived=tale.end), side(tale.one))
-    assert unit == PushUnit(
-        ARCHIVE,
-        (
-            RefChange(ARCHIVE, None, tale.end, "archived"),
-            RefChange(ACTIVE, tale.one, None, "deleted"),
-        ),
-    )
-
-
-def test_what_is_left_of_a_move_here_is_not_pushed(tale: Tale) -> None:
-    unit = planned(tale, side(tale.two, tale.end), side())
-    assert unit == PushUnit(ARCHIVE, (RefChange(ARCHIVE, None, tale.end, "archived"),))
 
 
 def test_what_others_have_is_left_alone(tale: Tale) -> None:
@@ -184,21 +166,6 @@ def test_first_push_of_a_project_is_described_until_it_was_made(project: World) 
     assert find_first_push(store, None) is None
 
 
-def test_push_from_a_bare_store_needs_no_word(project: World) -> None:
-    set_config(f"{project.store.path}/config", "core.bare", "true")
-    project.reopen()
-    project.begun()
-    assert find_first_push(project.store, None) is None
-
-
-def test_a_mirror_is_refused_before_anything_is_asked(project: World) -> None:
-    project.begun()
-    set_config(f"{project.store.path}/config", "remote.origin.mirror", "true")
-    project.reopen()
-    with refuses("mirror-store"):
-        find_first_push(project.store, None)
-
-
 A, B = Oid("a" * 40), Oid("b" * 40)
 DECLINED = "pre-receive hook declined"
 
@@ -238,12 +205,6 @@ class Server:
         done = send_units(self, units, first)
         assert len(done) == len(units)
         return {each.unit.name: each.reason for each in done}
-
-
-def test_what_is_not_refused_goes_in_two_pushes() -> None:
-    server = Server()
-    assert set(server.push([single("a"), move("b"), single("c"), move("d")]).values()) == {None}
-    assert server.pushes == [["a", "c"], ["b", "b-active", "d", "d-active"]]
 
 
 @given(st.integers(1, 40), st.sets(st.integers(0, 39), max_size=3), st.booleans())
@@ -290,59 +251,11 @@ def test_without_atomic_pushes_the_archive_is_there_first() -> None:
     assert server.refs == {"a": B, "c": B, "a-active": None}
 
 
-def test_unit_that_failed_because_of_another_is_sent_again() -> None:
-    told: list[list[str]] = []
-
-    def send(units: Sequence[PushUnit], *, atomic: bool) -> PushReport:
-        assert atomic
-        names = [change.ref for unit in units for change in unit.changes]
-        told.append(names)
-        if "b" not in names:
-            return PushReport(dict.fromkeys(names), "")
-        return PushReport({**dict.fromkeys(names, FELL_WITH_OTHERS), "b": "hook declined"}, "")
-
-    done = send_units(send, [move("a"), move("b")], PushReport({}, ""))
-    assert [(each.unit.name, each.reason) for each in done] == [("a", None), ("b", "hook declined")]
-    assert told == [["a", "a-active", "b", "b-active"], ["a", "a-active"]]
-
-
 def test_a_url_is_kept_as_it_was_given_and_shown_without_a_password(world: World) -> None:
     remote = add_remote_at(world.store, world.caller, "origin", "https://me:secret@host/x")
     world.reopen()
     assert world.store.config.get("remote.origin.url") == "https://me:secret@host/x"
     assert remote.shown == "https://host/x"
-
-
-def test_a_row_says_where_and_how_much(world: World, tmp_path: Path) -> None:
-    assert list_remote_rows(world.store) == []
-    hub = make_hub(tmp_path)
-    site, thread = share(world, str(hub))
-    site.push()
-    site.end(thread)
-    world.start()
-    site.push()
-    set_config(f"{site.path}/config", "remote.b.url", "https://me:secret@host/x")
-    set_config(f"{site.path}/config", "remote.b.pushurl", "https://me:secret@other/x")
-    world.reopen()
-    nothing = {"threads": 0, "archived": 0, "workflows": 0}
-    assert list_remote_rows(world.store) == [
-        {"name": "b", "url": "https://host/x", "pushUrl": "https://other/x", **nothing},
-        {"name": "origin", "url": str(hub), "threads": 1, "archived": 1, "workflows": 1},
-    ]
-
-
-def test_what_was_seen_there_goes_and_what_is_here_stays(world: World, tmp_path: Path) -> None:
-    site, _thread = share(world, str(make_hub(tmp_path)))
-    site.push()
-    before = site.refs()
-    world.reopen()
-    assert remove_remote(world.store, "origin").name == "origin"
-    world.reopen()
-    assert list_remotes(world.store.config) == []
-    assert site.refs("uwf/remotes/origin/threads", "uwf/remotes/origin/workflows") == {}
-    assert site.refs() == before
-    with refuses("no-such-remote"):
-        remove_remote(world.store, "origin")
 
 
 def test_a_remote_of_the_user_s_is_not_this_store_s_to_remove(world: World) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from commands.world import World, replied
 from refusing import refuses
-from ulid import ULID
 
 from uwf_git.commands.control.steer import kill_thread
 from uwf_git.commands.split.commits import (
@@ -19,14 +18,11 @@ from uwf_git.commands.split.commits import (
     draft_join,
     draft_split,
     find_container,
-    find_split,
-    plan_again,
     plan_ending,
     plan_split,
 )
 from uwf_git.commands.turn.branches import begin_branch
 from uwf_git.commands.turn.turn import Played, Player, Turn
-from uwf_git.commands.verify.thread import check_thread
 from uwf_git.model.flow import MAX_ITEMS
 from uwf_git.model.names import ThreadId
 from uwf_git.store.oid import Oid
@@ -129,19 +125,6 @@ def test_whoever_makes_a_derived_commit_makes_the_same(world: World) -> None:
     assert start_of(at, 2).oid == start_of(at, 2).write(world.store)
 
 
-def test_two_splits_of_one_thread_have_other_branches(world: World) -> None:
-    thread = world.begun()
-    tip = world.snapshot(thread)
-    one, other = (
-        draft_split(tip, SplitPlan(at, "parts", branches_of(tip, 1))) for at in ("0", "1")
-    )
-
-    ids = {
-        each.new.present.split.children[0].thread for each in (one, other) if each.new.present.split
-    }
-    assert len(ids) == 2
-
-
 # What branches that ended come to, whoever drove them.
 
 
@@ -192,40 +175,6 @@ class Ended:
         return plan_ending(self.tip, self.tips)
 
 
-def test_an_ending_says_what_each_branch_said_last(world: World) -> None:
-    ending = Ended(world, play, play).plan()
-
-    assert ending.said == [("one", "said by one"), ("two", "said by two")]
-    assert ending.meta == {"branches": [{"status": "completed", "steps": 1}] * 2}
-    assert (ending.state["first"], ending.state["second"]) == (
-        "said by one\nand more",
-        "said by two\nand more",
-    )
-    assert "errors" not in ending.state
-
-
-def test_a_killed_branch_leaves_its_reason_and_nothing_else(world: World) -> None:
-    ended = Ended(world, play, None)
-
-    ending = ended.plan()
-
-    assert ending.said == [("one", "said by one"), ("two", "no step")]
-    assert ending.state["errors"] == ["no time"]
-    assert ending.state["first"] == "said by one\nand more"
-    assert "parallel_1" not in ending.state
-    joined = draft_join(ended.tip, ended.tips, ending)
-    assert joined.new.said == "both: 1 completed, 1 killed"
-
-
-def test_where_one_is_enough_the_others_are_no_errors(world: World) -> None:
-    source = BOTH.replace("  name: both\n", "  name: both\n  join: any\n")
-
-    state = Ended(world, play, None, source=source).plan().state
-
-    assert "errors" not in state
-    assert state["first"] == "said by one\nand more"
-
-
 def test_a_killed_workflow_leaves_its_error_where_errors_are_a_list(world: World) -> None:
     world.put("name: inner\nroot: {type: agent, agentId: one}\n")
     source = "name: outer\ninitialState: {errors: %s}\nroot: {type: workflow, use: inner}\n"
@@ -259,27 +208,6 @@ root:
     - {type: agent, agentId: reader}
 """
 
-INNER = """\
-name: inner
-description: A part.
-root: {type: agent, agentId: asker}
-"""
-
-USER = """\
-name: user
-description: A workflow is a part of it.
-root:
-  type: sequential
-  nodes:
-    - {type: agent, agentId: asker, output: question}
-    - {type: workflow, name: whole, use: inner, input: "do ${state.question}", output: answer}
-"""
-
-
-def test_a_role_that_an_agent_plays_splits_nothing(world: World) -> None:
-    with pytest.raises(SplitRefused, match="writer is no role that a workflow plays"):
-        find_container(world.snapshot(world.begun()), "writer")
-
 
 @pytest.mark.parametrize("at", ["9", "0/0", "", "0/", "x"])
 def test_a_place_that_splits_nothing_is_refused(at: str, world: World) -> None:
@@ -298,48 +226,3 @@ def test_a_map_has_up_to_a_thousand_branches(world: World) -> None:
     assert plan.branches[999].initial_state == {"item": 0, "itemIndex": 999}
     with pytest.raises(SplitRefused, match="map would have more than 1,000 branches"):
         plan_split(tip, container, Asked([0] * 1001))
-
-
-def test_branches_have_ids_of_the_date_at_which_they_began_in_their_order(world: World) -> None:
-    thread = world.begun(ITEMS)
-    world.step(thread)
-
-    at = world.snapshot(thread)
-    split = at.get_present().split
-    assert split is not None
-    first, second = (child.thread for child in split.children)
-    assert first < second
-    assert ULID.from_str(first).milliseconds == at.commit.time_s * 1000
-    assert first[:10] == second[:10]
-
-
-def test_a_workflow_that_is_a_part_is_one_branch_of_its_own(world: World) -> None:
-    world.put(INNER)
-    thread = world.begun(USER)
-
-    def play(turn: Turn) -> Played:
-        return replied({}, "it")
-
-    world.step(thread, play)
-    before = world.snapshot(thread)
-    assert world.step(thread, play).said == "whole into 1"
-    split = world.snapshot(thread).get_present().split
-    assert split is not None
-    (child,) = split.children
-    start = world.snapshot(thread).get_node(child.start)
-    begun = world.snapshot(begin_branch(world.store, world.snapshot(thread), 0))
-    assert (start.payload["prompt"], start.payload["depth"]) == ("do it", 1)
-    assert "entry" not in start.payload
-    assert begun.record.workflow_name == "inner"
-    container = find_container(before, split.at)
-    assert container.used == begun.record.workflow
-    (branch,) = plan_again(find_split(world.snapshot(thread))).branches
-    assert (branch.prompt, branch.initial_state) == ("do it", None)
-
-    for _step in range(10):
-        if world.step(thread, play).status == "completed":
-            break
-
-    head = get_head(world.store, thread)
-    assert world.snapshot(thread).get_present().state["answer"] == "it"
-    assert list(check_thread(world.store, thread, head.commit, archived=head.archived)) == []

@@ -7,13 +7,11 @@ from commands.flows import FILES, Split, lists, plays
 from commands.forging import troubles
 from commands.inspect.test_branches import split_of
 from commands.inspect.test_context import NESTED, branch_of
-from commands.step.test_record_turn import CHECKS, LOOP, drive, script
+from commands.step.test_record_turn import LOOP, drive, script
 from commands.worktree.project import ITEMS, Git, begin_project, children, writer
 from commands.world import World, replied
 from fresh_store import fresh_store
 
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
-from uwf_git.commands.lifecycle.start import StartRequest, start_thread
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate
 from uwf_git.commands.remote.reconcile import Arrival, judge_arrivals
@@ -72,16 +70,6 @@ def test_family_has_a_branch_that_came_before_the_thread_around_it(world: World)
     assert first not in stranger
 
 
-def test_thread_that_an_agent_began_is_no_branch(world: World) -> None:
-    thread = world.begun(CHECKS)
-    request = StartRequest("checks", "x", ("nobody",), parent=thread)
-    child = start_thread(world.store, world.caller, request, thread=world.new_id()).thread
-
-    assert world.snapshot(child).get_trunk() is None
-    assert child not in Family(world.store, thread)
-    assert name_branch(world.store, child) == ""
-
-
 def test_branch_is_named_by_its_numbers_and_its_node(world: World) -> None:
     thread = nested(world)
     second = branch_of(world, thread, 1)
@@ -102,16 +90,6 @@ def test_steps_before_a_branch_are_counted_from_the_inside(world: World) -> None
     # Its parents have gone on: the commits behind it tell.
     assert count_steps_before(world.store, before) == (1, 2)
     assert count_steps_before(world.store, world.snapshot(inner)) == (1, 2)
-
-
-def test_fork_of_a_branch_has_the_steps_before_it_and_no_parent(world: World) -> None:
-    thread = split_of(world)
-    world.step(thread, script())
-    branch = branch_of(world, thread, 1)
-    fork = fork_thread(world.store, world.caller, ForkRequest(branch), thread=world.new_id()).thread
-
-    assert world.snapshot(fork).get_trunk() is None
-    assert count_steps_before(world.store, world.snapshot(fork)) == (1,)
 
 
 class Twice(NamedTuple):

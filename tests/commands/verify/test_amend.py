@@ -6,7 +6,6 @@ import pytest
 from commands.forging import Change, also, forge, holds, place, says, troubles
 from commands.world import DEMO, World
 
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.change_rules import AmendRequest, amend_thread
 from uwf_git.commands.turn.choose_agent import build_agent
 from uwf_git.model.builtin import SIGNAL, reference
@@ -63,16 +62,6 @@ def asks(world: World, thread: ThreadId, payload: dict[str, Any], *nodes: Node) 
 
 def _file(node: Node) -> dict[str, Any]:
     return {"type": node.type, "payload": node.payload, "timestamp": node.timestamp}
-
-
-def test_amendments_as_they_are_written_are_whole(world: World) -> None:
-    thread = moved(world)
-    for limits in ({"maxSteps": 5}, {"maxSteps": None}):
-        amend_thread(world.store, world.caller, AmendRequest(thread, None, ("editor=e",), limits))
-    file = b"roles: {printer: }\ngraph: [{from: editor, to: printer}, {from: printer, to: $END}]"
-    append_to_thread(world.store, world.caller, AppendRequest(thread, file))
-
-    assert troubles(world) == []
 
 
 def test_position_that_is_gone_is_reported(world: World) -> None:

@@ -1,13 +1,10 @@
 """What no command records is found: another workflow for a branch, or while a thread is split."""
 
-import json
-
 import pytest
-from commands.flows import CHECKS, LINE, assert_sound, plays, split_checks, tell
+from commands.flows import CHECKS, split_checks, tell
 from commands.world import World
 from fresh_store import fresh_store
 
-from uwf_git.commands.control.append import AppendRequest, append_to_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
 from uwf_git.commands.receive.receive import check_received
 from uwf_git.commands.receive.ref_update import RefUpdate
@@ -18,18 +15,6 @@ from uwf_git.model.thread import Action, Amendment, build_signal
 from uwf_git.store.threads.record import NewCommit, read_standing
 from uwf_git.store.threads.snapshot import Snapshot
 
-PLAYED = """\
-name: outer
-description: Plays.
-roles:
-  line: {description: A whole workflow., workflow: line}
-moderator:
-  graph:
-    - from: $START
-      transitions: [{to: line}]
-    - from: line
-      transitions: [{to: $END}]
-"""
 TALKATIVE = CHECKS.replace("agentId: tester", "agentId: tester, input: Loudly.")
 
 
@@ -91,18 +76,6 @@ def test_an_append_that_does_not_only_add_is_found(
     assert found == ([] if told is None else [said])
 
 
-def test_it_is_found_in_a_graph_that_a_workflow_plays_in(world: World) -> None:
-    world.put(LINE.replace("COUNT", "1"))
-    thread = world.begun(PLAYED)
-    assert world.step(thread, plays).status == "split"
-    workflow = world.put(PLAYED.replace("Plays.", "Others.")).workflow
-
-    told = forge(world, thread, workflow, "append")
-
-    said = "append does more than add to the workflow: it has another description"
-    assert told == [said]
-
-
 def test_a_hub_refuses_it(world: World) -> None:
     at = split_checks(world)
     forge(world, at.thread, world.put(TALKATIVE).workflow, "append")
@@ -124,23 +97,3 @@ def test_limits_of_a_branch_are_found(world: World) -> None:
         "amend gives limits to a branch: maxSteps"
     ]
     assert forge(world, at.thread, None, maxSteps=9) == []
-
-
-def test_it_is_found_after_the_join_as_well(world: World) -> None:
-    at = split_checks(world)
-    workflow = world.put(TALKATIVE).workflow
-    forge(world, at.children[1], workflow)
-    at.finish_branches()
-    at.step()
-
-    told = tell(world.store, at.thread, at.tip.commit.oid)
-
-    assert f"amend gives a branch another workflow than its split: {workflow}" in told
-
-
-def test_an_append_while_split_is_sound(world: World) -> None:
-    at = split_checks(world)
-    source = json.dumps([{"type": "agent", "agentId": "doc"}]).encode()
-    append_to_thread(world.store, world.caller, AppendRequest(at.thread, source))
-
-    assert_sound(world, at.thread)

@@ -27,7 +27,6 @@ from uwf_git.store.threads.snapshot import read_snapshot
 
 REF = ACTIVE + THREAD
 OTHER = "01J7K9M2XNPQR5VWBCDF8G3H4V"
-NOWHERE = "8FWKR3TN5V1QA"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The files of a store that no thread leads to; more by chance in test_damaged_stores.py."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,22 +17,18 @@ from uwf_git.commands.admin.init import init_shared
 from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.commands.remote.reconcile import Arrival, check_arrivals, judge_arrivals
 from uwf_git.commands.verify.history import (
-    Finding,
-    Location,
     check_files,
     find_hub_gap,
     heads_of_refs,
     heads_of_store,
     list_beginnings,
-    thread_of,
     walk_back,
 )
 from uwf_git.commands.verify.verify import verify
 from uwf_git.model.names import ThreadId
-from uwf_git.store.objects.commit import read_commit
 from uwf_git.store.oid import Oid
 from uwf_git.store.refs.refs import Refs
-from uwf_git.store.store import Store, create_store
+from uwf_git.store.store import Store
 from uwf_git.store.threads.heads import ACTIVE, find_head
 
 REF = ACTIVE + THREAD
@@ -47,14 +42,6 @@ def oids(store: Store) -> list[Oid]:
     for text in "abcd":
         story.step(text=text)
     return forge(store, REF, {})
-
-
-def test_walk_goes_back_to_the_beginning(store: Store, oids: list[Oid]) -> None:
-    history = walk_back(store.objects, oids[-1], set())
-
-    assert history.commits == oids[::-1]
-    assert (history.behind, history.damage, history.forks) == (None, None, {})
-    assert (history.tip, history.beginnings) == (THREAD, [THREAD])
 
 
 def test_walk_stops_at_what_is_believed(store: Store, oids: list[Oid]) -> None:
@@ -91,15 +78,6 @@ def test_walk_goes_through_forks_and_tells_whose_commits_they_are(
     assert history.forks == {forged[2]: OTHER}
     assert (history.tip, history.beginnings) == (OTHER, [OTHER, THREAD])
     assert walk_back(store.objects, forged[-1], {forged[1]}).beginnings == [OTHER]
-
-
-def test_commit_without_a_thread_trailer_belongs_to_no_thread(
-    store: Store, oids: list[Oid]
-) -> None:
-    forged = forge(store, REF, {0: says("Uwf-Thread: ", "Uwf-Fred: ")})
-
-    assert thread_of(read_commit(store.objects, forged[0])) is None
-    assert thread_of(read_commit(store.objects, forged[1])) == THREAD
 
 
 A = "a" * 40
@@ -144,17 +122,6 @@ def test_object_that_nothing_needs_is_reported(world: World) -> None:
 
     (found,) = check_files(world.store, ())
     assert "has garbage behind the object" in found.message
-
-
-def test_what_git_packs_is_right(world: World, git: Callable[..., str]) -> None:
-    world.step(world.begun())
-    git("gc", "--quiet", cwd=Path(world.store.path))
-    world.reopen()
-    assert list(check_files(world.store, ())) == []
-
-
-def test_store_without_our_hooks_has_no_rules_to_escape(tmp_path: Path) -> None:
-    assert find_hub_gap(create_store(str(tmp_path / "store.git")).path) is None
 
 
 def test_older_shared_store_is_told_with_what_mends_it(tmp_path: Path) -> None:
@@ -260,18 +227,3 @@ def test_many_branches_are_checked_in_several_runs(world: World) -> None:
 
     assert judge_arrivals(store, arrivals).passed == set(arrivals)
     assert told(world, arrivals[100:], world.store.refs) == []
-
-
-SITE = Location("refs/threads/x", Oid("1" * 40))
-
-
-def test_trouble_says_where_and_what_to_do() -> None:
-    hint = (
-        f"see it with `git show {SITE.commit}`; another copy of this store may have it whole: "
-        "`git fetch`"
-    )
-
-    assert SITE.finding("it is wrong", node="N", path="a.b") == Finding(
-        "it is wrong", hint, SITE.ref, SITE.commit, "N", "a.b"
-    )
-    assert SITE.finding("it is wrong", hint="mend it").hint == "mend it"

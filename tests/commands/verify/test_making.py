@@ -174,7 +174,3 @@ def test_each_difference_is_told_by_its_path() -> None:
         "now.json says usage.n true, and the history gives 1",
         "now.json says gone nothing, and the history gives 1",
     ]
-
-
-def test_order_is_no_difference() -> None:
-    assert list(list_differences("", {"a": 1, "b": [2]}, {"b": [2], "a": 1})) == []

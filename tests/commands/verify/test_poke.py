@@ -5,7 +5,6 @@ from commands.world import World
 
 from uwf_git.commands.control.change_rules import poke_thread
 from uwf_git.commands.control.steer import build_signalled, record_built
-from uwf_git.commands.lifecycle.fork import ForkRequest, fork_thread
 from uwf_git.model.event_folds import Cause
 from uwf_git.model.names import ThreadId
 from uwf_git.model.thread import build_signal
@@ -34,15 +33,6 @@ def goes_to(old: Snapshot, new: Snapshot, world: World) -> Change:
         says(f"Uwf-Node: {old.record.node}", f"Uwf-Node: {new.record.node}"),
         points(world.store, "head.json", new.get_entry("head.json")),
     )
-
-
-def test_poke_that_goes_back_to_where_its_step_began_is_right(world: World) -> None:
-    thread = poked(world)
-    forked = fork_thread(world.store, world.caller, ForkRequest(thread), thread=world.new_id())
-    world.step(forked.thread)
-    poke_thread(world.store, world.caller, forked.thread)
-
-    assert messages(world) == []
 
 
 def test_poke_that_goes_back_to_another_head_is_reported(world: World) -> None:

@@ -2,13 +2,12 @@
 
 import pytest
 from cas_nodes import new_caller
-from commands.forging import also, commits_of, forge, holds, place, says, tip_of
+from commands.forging import also, forge, holds, place, says, tip_of
 from dulwich.objects import Commit, ObjectID
 
 from uwf_git.commands.cas import put_payload
 from uwf_git.commands.verify.history import Finding
-from uwf_git.commands.verify.nodes import TreeChecks
-from uwf_git.commands.verify.puts import check_put_ref, check_puts
+from uwf_git.commands.verify.puts import check_puts
 from uwf_git.model.names import NodeHash
 from uwf_git.store.lookup.lookup import NODES_REF
 from uwf_git.store.oid import Oid
@@ -28,27 +27,6 @@ def found(store: Store, *, known: Oid | None = None) -> list[Finding]:
 
 def told(store: Store, *, known: Oid | None = None) -> list[str]:
     return [each.message for each in found(store, known=known)]
-
-
-def test_puts_are_counted_and_so_is_that_nobody_signed_them(
-    store: Store, notes: list[NodeHash]
-) -> None:
-    trees = TreeChecks(store)
-
-    assert list(check_put_ref(trees, NODES_REF, tip_of(store, NODES_REF))) == []
-    assert (trees.commits, trees.unsigned) == (len(notes), len(notes))
-
-
-def test_puts_as_they_are_written_are_whole(store: Store, notes: list[NodeHash]) -> None:
-    assert told(store) == []
-
-
-def test_another_event_is_reported(store: Store, notes: list[NodeHash]) -> None:
-    oids = forge(store, NODES_REF, {1: says("Uwf-Event: put", "Uwf-Event: strange")})
-
-    assert [(each.message, each.commit) for each in found(store)] == [
-        ("Uwf-Event is strange, and must be put", oids[1]),
-    ]
 
 
 def test_removed_node_is_reported_where_none_may_go(store: Store, notes: list[NodeHash]) -> None:
@@ -102,17 +80,3 @@ def test_history_that_breaks_off_is_reported(store: Store, notes: list[NodeHash]
     forge(store, NODES_REF, {1: cut})
 
     assert told(store) == [f"the history of {NODES_REF} breaks off: commit {'1' * 40} is missing"]
-
-
-def test_message_and_nodes_that_cannot_be_read_are_reported(
-    store: Store, notes: list[NodeHash]
-) -> None:
-    forge(store, NODES_REF, {1: says("Uwf-", "Fred-"), 2: holds(store, "nodes", None)})
-    commit = commits_of(store, tip_of(store, NODES_REF))[1].id.decode()
-
-    messages = told(store)
-    assert (
-        f"the message of commit {commit} has a line among its trailers that is no trailer"
-        in (messages[1].partition(":")[0])
-    )
-    assert messages[-1] == "the commit has no nodes"

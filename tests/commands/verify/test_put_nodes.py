@@ -15,14 +15,6 @@ def told(store: Store, *, known: Oid | None = None) -> list[str]:
     return [each.message for each in found]
 
 
-def test_nodes_put_by_hand_are_whole() -> None:
-    store = fresh_store()
-    ada = put_person(store, name="Ada")
-    put_person(store, name="Bob", friend=ada)
-
-    assert told(store) == []
-
-
 def test_nodes_that_no_put_would_take_are_reported() -> None:
     store = fresh_store()
     schema = put_schema(store, new_caller(), PERSON).hash

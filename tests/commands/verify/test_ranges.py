@@ -1,7 +1,6 @@
 """`uwf verify --files` checks the commits of files that steps name, where the project is."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,10 +32,6 @@ def thread(world: World, git: Git) -> ThreadId:
 def found(world: World) -> list[tuple[bool, str]]:
     checked = check_ranges(world.store, find_targets(world.store, []))
     return [(is_lost, finding.message) for is_lost, finding in checked]
-
-
-def test_what_is_there_is_no_problem(world: World, thread: ThreadId) -> None:
-    assert found(world) == []
 
 
 def test_a_lost_commit_and_one_of_another_turn_are_problems(
@@ -75,24 +70,6 @@ def refs_of(world: World, *texts: str) -> list[str]:
     targets = find_targets(world.store, list(texts))
     assert all(target.tip == tip_of(world.store, target.ref) for target in targets)
     return [target.ref for target in targets]
-
-
-def test_without_a_name_everything_is_meant(
-    world: World, threads: list[ThreadId], git: Callable[..., str]
-) -> None:
-    ended, going = threads
-    everything = [
-        f"{WORKFLOWS}demo",
-        NODES_REF,
-        ARCHIVE + ended,
-        ACTIVE + going,
-        f"{KEPT}{going}/{tip_of(world.store, ACTIVE + going)}",
-    ]
-    assert refs_of(world) == everything
-
-    git("pack-refs", "--all", cwd=Path(world.store.path))
-    world.reopen()
-    assert refs_of(world) == everything
 
 
 def test_each_way_to_name_something(world: World, threads: list[ThreadId]) -> None:
@@ -135,12 +112,3 @@ def test_ref_that_holds_no_object_id_is_a_target_without_one(
     target = Target("workflow", f"{WORKFLOWS}demo", "demo", None)
     assert find_targets(world.store, ["demo"]) == [target]
     assert target in find_targets(world.store, [])
-
-
-def test_what_is_no_thread_below_their_folders_is_left_alone(
-    world: World, threads: list[ThreadId]
-) -> None:
-    before = refs_of(world)
-    Path(world.store.path, ACTIVE, "junk").write_text("1" * 40, encoding="utf-8")
-
-    assert refs_of(world) == before

@@ -129,19 +129,6 @@ def test_status_has_to_agree_with_the_place(store: Store, story: Story) -> None:
     ]
 
 
-def test_fork_is_whole_with_the_thread_that_it_came_from(
-    store: Store, story: Story, clock: Callable[[], int]
-) -> None:
-    third = ThreadId("01J7K9M2XNPQR5VWBCDF8G3H4W")
-    first = forked(store, story.head.commit, OTHER, clock())
-    again = forked(store, first, third, clock())
-
-    assert told(store, first, thread=OTHER) == []
-    assert told(store, again, thread=third) == []
-    assert told(store, again, thread=third, known=first) == []
-    assert told(store, again, thread=third, known=story.head.commit) == []
-
-
 def test_fork_that_lies_about_its_origin_is_reported(
     store: Store, story: Story, clock: Callable[[], int]
 ) -> None:
